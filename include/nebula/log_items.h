@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Every report the library can make, by number. Numbers are stable: an item may be added, never renumbered.
+// The hundreds say where it comes from: 1 base, 2 loop and input, 3 arena, 4 token, 5 channel, 6 handle and label, 8
+// trace.
+//
+//     static void my_log(void *user, const nb_log_record *record) {
+//         if (record->item == NB_ITEM_ARENA_FULL) ++*(int *)user;
+//     }
+
+#define NB_LOG_ITEMS(X)                                \
+    X(NONE, none, 0)                                   \
+    X(BASE_NULL, base_null, 100)                       \
+    X(BASE_ARGUMENT, base_argument, 101)               \
+    X(BASE_MEMORY, base_memory, 102)                   \
+    X(BASE_OS, base_os, 103)                           \
+    X(BASE_THREAD, base_thread, 104)                   \
+    X(BASE_CORRUPT, base_corrupt, 105)                 \
+    X(LOOP_CLAMPED, loop_clamped, 200)                 \
+    X(LOOP_DISCONTINUITY, loop_discontinuity, 201)     \
+    X(LOOP_CLOCK_BACKWARDS, loop_clock_backwards, 202) \
+    X(LOOP_REENTERED, loop_reentered, 203)             \
+    X(LOOP_ARGUMENT, loop_argument, 204)               \
+    X(INPUT_FULL, input_full, 250)                     \
+    X(INPUT_ARGUMENT, input_argument, 251)             \
+    X(ARENA_FULL, arena_full, 300)                     \
+    X(ARENA_ARGUMENT, arena_argument, 301)             \
+    X(ARENA_PINNED, arena_pinned, 302)                 \
+    X(ARENA_THREAD, arena_thread, 303)                 \
+    X(ARENA_STALE, arena_stale, 304)                   \
+    X(TOKEN_ARGUMENT, token_argument, 400)             \
+    X(TOKEN_CANCELLED, token_cancelled, 401)           \
+    X(TOKEN_STALE, token_stale, 402)                   \
+    X(CHANNEL_ARGUMENT, channel_argument, 500)         \
+    X(CHANNEL_CLOSED, channel_closed, 501)             \
+    X(CHANNEL_UNDRAINED, channel_undrained, 502)       \
+    X(HANDLE_ARGUMENT, handle_argument, 600)           \
+    X(HANDLE_FULL, handle_full, 601)                   \
+    X(HANDLE_STALE, handle_stale, 602)                 \
+    X(LABEL_ARGUMENT, label_argument, 650)             \
+    X(LABEL_FULL, label_full, 651)                     \
+    X(TRACE_ARGUMENT, trace_argument, 800)             \
+    X(TRACE_FULL, trace_full, 801)                     \
+    X(TRACE_WRITE, trace_write, 802)
+
+typedef enum nb_log_item {
+#define NBI_ITEM(upper, lower, number) NB_ITEM_##upper = number,
+    NB_LOG_ITEMS(NBI_ITEM)
+#undef NBI_ITEM
+} nb_log_item;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// The only list of operating-system calls the library makes, and platform_<os>.c the only files with OS includes.
+// A port is one .c file that defines every function below; abilities an OS may lack are asked for with
+// nbi_platform_has.
+
+#include "nebula/atomic.h"
+#include "nebula/types.h"
+
+typedef enum nbi_ability {
+    NBI_ABILITY_THREAD_AFFINITY, // nbi_thread_set_affinity
+    NBI_ABILITY_THREAD_NAME,     // names show in debuggers
+    NBI_ABILITY_PAGE_PROTECT,    // nbi_pages_protect
+    NBI_ABILITY_TIMER_SLACK,     // nbi_thread_set_timer_slack
+    NBI_ABILITY_COUNT,
+} nbi_ability;
+
+// Thread: any. Owner: nothing. Fails: never.
+bool nbi_platform_has(nbi_ability ability);
+
+// --- time ---
+
+// Nanoseconds of a clock that never steps back. It stands still while the machine is suspended (Linux CLOCK_MONOTONIC).
+// Thread: any. Owner: nothing. Fails: never.
+uint64_t nbi_clock_now_ns(void);
+
+// No deadline: nbi_park_until and nbi_sleep_until_ns then wait for ever.
+#define NBI_NEVER_NS UINT64_MAX
+
+// Sleeps until the absolute time; returns at once when it has passed.
+// Thread: any. Owner: nothing. Fails: never.
+void nbi_sleep_until_ns(uint64_t deadline_ns);
+
+// --- park and unpark on a word ---
+
+// Sleeps while *word == expected, until woken or past the absolute deadline. May return spuriously: callers loop.
+// Returns NB_OK (woken, spurious, or the word differed) or NB_TIMEOUT.
+// Thread: any. Owner: the word must outlive the call. Fails: NB_TIMEOUT only.
+nb_result nbi_park_until(const nb_atomic_u32 *word, uint32_t expected, uint64_t deadline_ns);
+
+// Wakes up to `count` threads parked on the word. The word is used as an address only: it may already be freed.
+// Thread: any. Owner: nothing. Fails: never.
+void nbi_unpark(const nb_atomic_u32 *word, uint32_t count);
+
+// A hint inside a bounded spin.
+// Thread: any. Owner: nothing. Fails: never.
+void nbi_cpu_relax(void);
+
+// --- threads ---
+
+// Longest visible thread name, without the final zero (Linux: 15).
+#define NBI_THREAD_NAME_MAX 15
+
+typedef struct nbi_thread {
+    uint64_t os; // the OS's handle; 0 = not started
+} nbi_thread;
+
+typedef struct nbi_thread_desc {
+    void (*run)(void *user);
+    void *user;
+    const char *name;        // cut to NBI_THREAD_NAME_MAX
+    size_t stack_size_bytes; // 0 = the OS's default; raised to the OS's minimum
+    uint64_t affinity_mask;  // bit = cpu; 0 = anywhere
+} nbi_thread_desc;
+
+// Thread: any. Owner: *thread is filled on NB_OK and must be joined. Fails: NB_ERR_MEMORY, NB_ERR_OS.
+nb_result nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc);
+
+// Waits for the end of a started thread and forgets it; a thread never started is fine.
+// Thread: any but the thread itself. Owner: *thread becomes zero. Fails: never.
+void nbi_thread_join(nbi_thread *thread);
+
+// A number that differs between all threads alive; never 0.
+// Thread: any. Owner: nothing. Fails: never.
+uint64_t nbi_thread_id(void);
+
+// Names the calling thread.
+// Thread: any, acts on the caller. Owner: the name is copied. Fails: never (best effort).
+void nbi_thread_set_name(const char *name);
+
+// Thread: any, acts on `thread`, or on the caller where thread is NULL. Owner: nothing. Fails: NB_ERR_OS,
+// NB_ERR_UNSUPPORTED.
+nb_result nbi_thread_set_affinity(const nbi_thread *thread, uint64_t cpu_mask);
+
+// How late the OS may fire the calling thread's timers.
+// Thread: any, acts on the caller. Owner: nothing. Fails: NB_ERR_UNSUPPORTED.
+nb_result nbi_thread_set_timer_slack(uint64_t slack_ns);
+
+// Gives the rest of the time slice away.
+// Thread: any. Owner: nothing. Fails: never.
+void nbi_thread_yield(void);
+
+// The cpu the caller runs on now, or -1.
+// Thread: any. Owner: nothing. Fails: -1.
+int nbi_cpu_current(void);
+
+// CPUs this process may use: affinity mask and cgroup quota (v2 and v1, rounded up) taken into account; at least 1.
+// Thread: any. Owner: nothing. Fails: never.
+uint32_t nbi_cpu_count(void);
+
+// --- pages ---
+
+// Thread: any. Owner: nothing. Fails: never.
+size_t nbi_page_size(void);
+
+// Reserves address space without memory. size_bytes is a multiple of the page size.
+// Thread: any. Owner: the caller, until nbi_pages_release. Fails: NULL.
+void *nbi_pages_reserve(size_t size_bytes);
+
+// Makes reserved pages usable; they read as zero the first time.
+// Thread: any. Owner: unchanged. Fails: NB_ERR_MEMORY; the pages stay reserved.
+nb_result nbi_pages_commit(void *address, size_t size_bytes);
+
+// Gives the memory back, keeps the address space. Committed again, the pages read as zero.
+// Thread: any. Owner: unchanged. Fails: NB_ERR_OS; the pages stay usable.
+nb_result nbi_pages_decommit(void *address, size_t size_bytes);
+
+typedef enum nbi_page_access {
+    NBI_PAGE_NONE,
+    NBI_PAGE_READ,
+    NBI_PAGE_READ_WRITE,
+} nbi_page_access;
+
+// Thread: any. Owner: unchanged. Fails: NB_ERR_OS, NB_ERR_UNSUPPORTED.
+nb_result nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access access);
+
+// Ends a reservation made with nbi_pages_reserve, whole.
+// Thread: any. Owner: the range is gone. Fails: never.
+void nbi_pages_release(void *address, size_t size_bytes);

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+// Linux: raw futexes with absolute monotonic deadlines, pthreads, mmap. The only file with OS includes.
+
+#if defined(__linux__)
+
+#define _GNU_SOURCE
+
+#include "platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000u
+
+bool nbi_platform_has(nbi_ability ability) {
+    // Everything on the list exists on Linux; another OS answers for each.
+    return (unsigned)ability < NBI_ABILITY_COUNT;
+}
+
+// --- time ---
+
+uint64_t nbi_clock_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static struct timespec timespec_of(uint64_t time_ns) {
+    return (struct timespec){.tv_sec = (time_t)(time_ns / NS_PER_S), .tv_nsec = (long)(time_ns % NS_PER_S)};
+}
+
+void nbi_sleep_until_ns(uint64_t deadline_ns) {
+    struct timespec deadline = timespec_of(deadline_ns);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL) == EINTR) {
+        // A signal came first; the deadline is absolute, so the rest is slept without drift.
+    }
+}
+
+// --- park and unpark on a word ---
+
+nb_result nbi_park_until(const nb_atomic_u32 *word, uint32_t expected, uint64_t deadline_ns) {
+    struct timespec deadline = timespec_of(deadline_ns);
+    const struct timespec *limit = deadline_ns == NBI_NEVER_NS ? NULL : &deadline;
+    // FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time, FUTEX_WAIT only a relative one that restarts after
+    // signals.
+    long status = syscall(SYS_futex, &word->value, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, limit, NULL,
+                          FUTEX_BITSET_MATCH_ANY);
+    return status != 0 && errno == ETIMEDOUT ? NB_TIMEOUT : NB_OK;
+}
+
+void nbi_unpark(const nb_atomic_u32 *word, uint32_t count) {
+    uint32_t wake_count = count > INT_MAX ? (uint32_t)INT_MAX : count;
+    syscall(SYS_futex, &word->value, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, wake_count, NULL, NULL, 0);
+}
+
+void nbi_cpu_relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+// --- threads ---
+
+// What a new thread needs before its function runs. The starter keeps it on its stack until the thread has taken a
+// copy.
+typedef struct thread_start {
+    nbi_thread_desc desc;
+    nb_atomic_u32 is_taken;
+} thread_start;
+
+static void *thread_main(void *user) {
+    thread_start *start = user;
+    nbi_thread_desc desc = start->desc;
+    if (desc.name != NULL) nbi_thread_set_name(desc.name);
+    // A mask with no usable cpu is a wish that cannot be met: the thread then runs anywhere.
+    if (desc.affinity_mask != 0) nbi_thread_set_affinity(NULL, desc.affinity_mask);
+    // Read by the acquire load in nbi_thread_start, after which `start` and the name may be gone.
+    nbi_atomic_store_release_u32(&start->is_taken, 1);
+    nbi_unpark(&start->is_taken, 1);
+    desc.run(desc.user);
+    return NULL;
+}
+
+static size_t stack_size_of(const nbi_thread_desc *desc) {
+    size_t page = nbi_page_size();
+    size_t minimum = (size_t)PTHREAD_STACK_MIN;
+    size_t size = desc->stack_size_bytes < minimum ? minimum : desc->stack_size_bytes;
+    return (size + page - 1) & ~(page - 1);
+}
+
+nb_result nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc) {
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) return NB_ERR_MEMORY;
+    if (desc->stack_size_bytes != 0) pthread_attr_setstacksize(&attributes, stack_size_of(desc));
+    thread_start start = {.desc = *desc};
+    pthread_t handle;
+    int status = pthread_create(&handle, &attributes, thread_main, &start);
+    pthread_attr_destroy(&attributes);
+    if (status == EAGAIN || status == ENOMEM) return NB_ERR_MEMORY;
+    if (status != 0) return NB_ERR_OS;
+    while (nbi_atomic_load_acquire_u32(&start.is_taken) == 0) nbi_park_until(&start.is_taken, 0, NBI_NEVER_NS);
+    thread->os = (uint64_t)handle;
+    return NB_OK;
+}
+
+void nbi_thread_join(nbi_thread *thread) {
+    if (thread->os == 0) return;
+    pthread_join((pthread_t)thread->os, NULL);
+    thread->os = 0;
+}
+
+uint64_t nbi_thread_id(void) { return (uint64_t)pthread_self(); }
+
+void nbi_thread_set_name(const char *name) {
+    char cut[NBI_THREAD_NAME_MAX + 1];
+    snprintf(cut, sizeof cut, "%s", name);
+    pthread_setname_np(pthread_self(), cut);
+}
+
+nb_result nbi_thread_set_affinity(const nbi_thread *thread, uint64_t cpu_mask) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (unsigned cpu = 0; cpu < 64; ++cpu) {
+        if ((cpu_mask >> cpu) & 1u) CPU_SET(cpu, &set);
+    }
+    pthread_t target = thread != NULL ? (pthread_t)thread->os : pthread_self();
+    return pthread_setaffinity_np(target, sizeof set, &set) == 0 ? NB_OK : NB_ERR_OS;
+}
+
+nb_result nbi_thread_set_timer_slack(uint64_t slack_ns) {
+    return prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0) == 0 ? NB_OK : NB_ERR_UNSUPPORTED;
+}
+
+void nbi_thread_yield(void) { sched_yield(); }
+
+int nbi_cpu_current(void) { return sched_getcpu(); }
+
+// --- how many cpus: the affinity mask, then the cgroup's quota ---
+
+// Reads a small file of the kernel into a string; false when it is not there.
+static bool read_text(const char *path, char *text, size_t size) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t length = read(file, text, size - 1);
+    close(file);
+    if (length < 0) return false;
+    text[length] = 0;
+    return true;
+}
+
+// Quota divided by period, rounded up: a quota of 1.5 cpus can keep two threads busy. 0 = no limit.
+static uint32_t cpus_of_quota(long long quota, long long period) {
+    if (quota <= 0 || period <= 0) return 0;
+    long long cpus = (quota + period - 1) / period;
+    return cpus > INT_MAX ? (uint32_t)INT_MAX : (uint32_t)cpus;
+}
+
+static uint32_t quota_v2(const char *folder) {
+    char path[PATH_MAX], text[64];
+    long long quota = 0, period = 0;
+    if (snprintf(path, sizeof path, "%s/cpu.max", folder) >= (int)sizeof path) return 0;
+    if (!read_text(path, text, sizeof text)) return 0;
+    // "max 100000" has no number in front: no limit.
+    if (sscanf(text, "%lld %lld", &quota, &period) != 2) return 0;
+    return cpus_of_quota(quota, period);
+}
+
+static uint32_t quota_v1(const char *folder) {
+    char path[PATH_MAX], text[64];
+    if (snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder) >= (int)sizeof path) return 0;
+    if (!read_text(path, text, sizeof text)) return 0;
+    long long quota = strtoll(text, NULL, 10);
+    if (snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder) >= (int)sizeof path) return 0;
+    if (!read_text(path, text, sizeof text)) return 0;
+    return cpus_of_quota(quota, strtoll(text, NULL, 10));
+}
+
+static uint32_t smaller_limit(uint32_t a, uint32_t b) {
+    if (a == 0 || b == 0) return a > b ? a : b;
+    return a < b ? a : b;
+}
+
+// Whether a comma-separated list such as "cpu,cpuacct" has exactly this name in it; the empty list has only "".
+static bool list_has(const char *list, const char *name) {
+    size_t length = strlen(name);
+    for (const char *item = list; item != NULL; item = strchr(item, ',') != NULL ? strchr(item, ',') + 1 : NULL) {
+        size_t item_length = strcspn(item, ",");
+        if (item_length == length && strncmp(item, name, length) == 0) return true;
+    }
+    return false;
+}
+
+// The path of this process in the hierarchy whose line in /proc/self/cgroup lists `controller` ("" is version 2).
+static bool cgroup_path(const char *controller, char *path, size_t size) {
+    char text[4096];
+    if (!read_text("/proc/self/cgroup", text, sizeof text)) return false;
+    char *line_state = NULL;
+    for (char *line = strtok_r(text, "\n", &line_state); line != NULL; line = strtok_r(NULL, "\n", &line_state)) {
+        char *names = strchr(line, ':');
+        char *where = names != NULL ? strchr(names + 1, ':') : NULL;
+        if (where == NULL) continue;
+        *where = 0;
+        if (list_has(names + 1, controller)) return snprintf(path, size, "%s", where + 1) < (int)size;
+    }
+    return false;
+}
+
+// A limit may stand on any level from the process's own group up to the mount point: the smallest counts.
+static uint32_t quota_along(const char *mount, char *group, uint32_t (*quota_of)(const char *folder)) {
+    char folder[PATH_MAX];
+    uint32_t limit = quota_of(mount);
+    // Each turn cuts one component off, so the path's length bounds the loop.
+    while (group[0] != 0 && strcmp(group, "/") != 0) {
+        if (snprintf(folder, sizeof folder, "%s%s", mount, group) < (int)sizeof folder) {
+            limit = smaller_limit(limit, quota_of(folder));
+        }
+        char *last = strrchr(group, '/');
+        if (last == NULL) break;
+        *last = 0;
+    }
+    return limit;
+}
+
+static uint32_t cgroup_cpu_limit(void) {
+    char group[PATH_MAX];
+    uint32_t limit = 0;
+    if (cgroup_path("", group, sizeof group)) limit = quota_along("/sys/fs/cgroup", group, quota_v2);
+    if (cgroup_path("cpu", group, sizeof group)) {
+        limit = smaller_limit(limit, quota_along("/sys/fs/cgroup/cpu", group, quota_v1));
+    }
+    return limit;
+}
+
+uint32_t nbi_cpu_count(void) {
+    cpu_set_t set;
+    uint32_t count = 1;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) {
+        count = (uint32_t)CPU_COUNT(&set);
+    } else {
+        // More cpus than cpu_set_t holds (1024): the kernel refuses the short mask.
+        long online = sysconf(_SC_NPROCESSORS_ONLN);
+        if (online > 0) count = (uint32_t)online;
+    }
+    count = smaller_limit(count, cgroup_cpu_limit());
+    return count > 0 ? count : 1;
+}
+
+// --- pages ---
+
+size_t nbi_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+void *nbi_pages_reserve(size_t size_bytes) {
+    void *address = mmap(NULL, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return address != MAP_FAILED ? address : NULL;
+}
+
+nb_result nbi_pages_commit(void *address, size_t size_bytes) {
+    return mprotect(address, size_bytes, PROT_READ | PROT_WRITE) == 0 ? NB_OK : NB_ERR_MEMORY;
+}
+
+nb_result nbi_pages_decommit(void *address, size_t size_bytes) {
+    // A fresh mapping over the old one drops the memory and the commit charge in one step.
+    void *fresh = mmap(address, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return fresh != MAP_FAILED ? NB_OK : NB_ERR_OS;
+}
+
+nb_result nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access access) {
+    int flags = access == NBI_PAGE_NONE ? PROT_NONE : access == NBI_PAGE_READ ? PROT_READ : PROT_READ | PROT_WRITE;
+    return mprotect(address, size_bytes, flags) == 0 ? NB_OK : NB_ERR_OS;
+}
+
+void nbi_pages_release(void *address, size_t size_bytes) {
+    if (address != NULL) munmap(address, size_bytes);
+}
+
+#endif

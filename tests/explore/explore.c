@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: MIT
+// The explorer's fibers, scheduler, heap and runner, and the platform functions on top of them.
+
+#define _GNU_SOURCE
+
+#include "explore.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "platform/platform.h"
+
+#define STACK_SIZE (128 * 1024)
+#define HEAP_SIZE (1024 * 1024)
+#define HEAP_GRAIN 16     // shadow resolution; every block starts on it
+#define STEP_LIMIT 200000 // a schedule of the tests here ends within a few thousand steps: beyond is a livelock
+#define HISTORY_SIZE 48   // switches shown with a failure
+
+typedef enum fiber_state { FIBER_READY, FIBER_PARKED, FIBER_DONE } fiber_state;
+
+typedef struct fiber {
+    fiber_state state;
+    sigjmp_buf resume_at;
+    char *stack;
+    const void *parked_on;
+    uint64_t deadline_ns;
+    nb_result park_result;
+    uint32_t priority; // larger runs first, in the priority strategy
+    bool has_yielded;  // skipped until another fiber has taken a step
+} fiber;
+
+typedef struct history_entry {
+    uint32_t fiber;
+    const volatile void *address;
+} history_entry;
+
+typedef enum heap_shadow { SHADOW_UNUSED, SHADOW_LIVE, SHADOW_FREED } heap_shadow;
+
+// One explorer a process: fibers cannot be handed a context through the platform's fixed signatures.
+static struct explorer {
+    const explore_test *test;
+    void *user;
+    fiber fibers[EXPLORE_THREADS_MAX];
+    uint32_t current; // index of the running fiber; EXPLORE_THREADS_MAX: the runner itself
+    sigjmp_buf runner;
+    uint64_t random_state;
+    uint64_t schedule_hash;
+    bool uses_priorities;
+    uint32_t switch_chance; // of 256, at each point, in the random strategy
+    uint32_t change_points_left;
+    uint32_t change_period; // a change point comes every so many steps on average
+    uint32_t step_count;
+    uint64_t now_ns;
+    bool has_failed;
+    char failure[256];
+    history_entry history[HISTORY_SIZE];
+    uint32_t history_count;
+    char *heap;
+    uint8_t heap_shadow[HEAP_SIZE / HEAP_GRAIN];
+    size_t heap_used, heap_live_count;
+} explorer;
+
+#define RUNNER EXPLORE_THREADS_MAX
+
+uint64_t explore_random(void) {
+    uint64_t z = (explorer.random_state += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+void explore_fail(const char *file, int line, const char *message) {
+    explorer.has_failed = true;
+    const char *name = strrchr(file, '/');
+    snprintf(explorer.failure, sizeof explorer.failure, "%s:%d: %s", name != NULL ? name + 1 : file, line, message);
+    explorer.current = RUNNER;
+    siglongjmp(explorer.runner, 2);
+}
+#define FAIL(message) explore_fail(__FILE__, __LINE__, message)
+
+// --- scheduling ---
+
+static bool fiber_can_run(uint32_t index) { return explorer.fibers[index].state == FIBER_READY; }
+
+static uint32_t runnable_count(bool with_yielded) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
+        if (fiber_can_run(i) && (with_yielded || !explorer.fibers[i].has_yielded)) ++count;
+    }
+    return count;
+}
+
+// Nobody can run: the earliest deadline passes. False when there is none.
+static bool time_passes(void) {
+    fiber *first = NULL;
+    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
+        fiber *f = &explorer.fibers[i];
+        if (f->state != FIBER_PARKED || f->deadline_ns == NBI_NEVER_NS) continue;
+        if (first == NULL || f->deadline_ns < first->deadline_ns) first = f;
+    }
+    if (first == NULL) return false;
+    if (first->deadline_ns > explorer.now_ns) explorer.now_ns = first->deadline_ns;
+    first->state = FIBER_READY;
+    first->park_result = NB_TIMEOUT;
+    return true;
+}
+
+static bool all_done(void) {
+    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
+        if (explorer.fibers[i].state != FIBER_DONE) return false;
+    }
+    return true;
+}
+
+static uint32_t pick_random(bool with_yielded, uint32_t count) {
+    uint32_t nth = (uint32_t)(explore_random() % count);
+    for (uint32_t i = 0;; ++i) {
+        if (!fiber_can_run(i) || (!with_yielded && explorer.fibers[i].has_yielded)) continue;
+        if (nth-- == 0) return i;
+    }
+}
+
+static uint32_t pick_highest(bool with_yielded) {
+    uint32_t best = RUNNER;
+    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
+        if (!fiber_can_run(i) || (!with_yielded && explorer.fibers[i].has_yielded)) continue;
+        if (best == RUNNER || explorer.fibers[i].priority > explorer.fibers[best].priority) best = i;
+    }
+    return best;
+}
+
+static uint32_t pick_next(void) {
+    if (runnable_count(true) == 0) {
+        if (all_done()) return RUNNER;
+        if (!time_passes()) FAIL("deadlock: every thread is parked and no deadline is left");
+    }
+    uint32_t count = runnable_count(false);
+    bool with_yielded = count == 0;
+    if (with_yielded) count = runnable_count(true);
+    return explorer.uses_priorities ? pick_highest(with_yielded) : pick_random(with_yielded, count);
+}
+
+static void note_switch(uint32_t next, const volatile void *address) {
+    explorer.schedule_hash = (explorer.schedule_hash ^ (next + 1u)) * 0x100000001B3u;
+    explorer.history[explorer.history_count++ % HISTORY_SIZE] = (history_entry){next, address};
+    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
+        if (i != next) explorer.fibers[i].has_yielded = false;
+    }
+}
+
+_Noreturn static void resume(uint32_t next) {
+    explorer.current = next;
+    siglongjmp(next == RUNNER ? explorer.runner : explorer.fibers[next].resume_at, 1);
+}
+
+static void switch_to(uint32_t next, const volatile void *address) {
+    uint32_t self = explorer.current;
+    if (next == self) return;
+    note_switch(next == RUNNER ? self : next, address);
+    if (self == RUNNER || sigsetjmp(explorer.fibers[self].resume_at, 0) == 0) resume(next);
+}
+
+static void count_step(void) {
+    if (++explorer.step_count > STEP_LIMIT) FAIL("livelock: the schedule does not end");
+}
+
+// The running fiber's priority falls below everybody's at a few random steps: what is preempted there stays away long.
+static void maybe_change_priority(void) {
+    if (explorer.change_points_left == 0 || explore_random() % explorer.change_period != 0) return;
+    --explorer.change_points_left;
+    explorer.fibers[explorer.current].priority = explorer.change_points_left;
+}
+
+static void check_address(const volatile void *address) {
+    uintptr_t offset = (uintptr_t)address - (uintptr_t)explorer.heap;
+    if (offset >= HEAP_SIZE) return;
+    if (explorer.heap_shadow[offset / HEAP_GRAIN] == SHADOW_FREED) FAIL("atomic access to freed memory");
+}
+
+void nbi_explore_point(const volatile void *address) {
+    if (explorer.current == RUNNER) return;
+    check_address(address);
+    count_step();
+    if (explorer.uses_priorities) {
+        maybe_change_priority();
+        switch_to(pick_next(), address);
+    } else if ((explore_random() & 255) < explorer.switch_chance) {
+        switch_to(pick_next(), address);
+    }
+    // Another fiber may have freed it while this one was away.
+    check_address(address);
+}
+
+// --- the platform on top ---
+
+uint64_t nbi_clock_now_ns(void) { return explorer.now_ns; }
+
+uint64_t nbi_thread_id(void) { return explorer.current + 1u; }
+
+static void yield_now(void) {
+    if (explorer.current == RUNNER) return;
+    count_step();
+    explorer.now_ns += 100; // a spin takes time, so that bounded spins against the clock end
+    explorer.fibers[explorer.current].has_yielded = true;
+    switch_to(pick_next(), NULL);
+}
+
+void nbi_cpu_relax(void) { yield_now(); }
+void nbi_thread_yield(void) { yield_now(); }
+
+static void park_fiber(const void *address, uint64_t deadline_ns) {
+    fiber *self = &explorer.fibers[explorer.current];
+    self->state = FIBER_PARKED;
+    self->parked_on = address;
+    self->deadline_ns = deadline_ns;
+    self->park_result = NB_OK;
+    switch_to(pick_next(), address);
+}
+
+nb_result nbi_park_until(const nb_atomic_u32 *word, uint32_t expected, uint64_t deadline_ns) {
+    if (explorer.current == RUNNER) FAIL("park outside of a thread");
+    nbi_explore_point(word);
+    // The kernel compares and sleeps in one step, and may return for no reason: one park in 16 does.
+    if (word->value != expected || explore_random() % 16 == 0) return NB_OK;
+    if (deadline_ns <= explorer.now_ns) return NB_TIMEOUT;
+    park_fiber(word, deadline_ns);
+    return explorer.fibers[explorer.current].park_result;
+}
+
+void nbi_unpark(const nb_atomic_u32 *word, uint32_t count) {
+    if (explorer.current != RUNNER) {
+        count_step();
+        // The word is an address only: no use-after-free check. The switch lets its owner go away in between.
+        if ((explore_random() & 255) < 64) switch_to(pick_next(), word);
+    }
+    uint32_t start = (uint32_t)(explore_random() % explorer.test->thread_count);
+    for (uint32_t i = 0; i < explorer.test->thread_count && count > 0; ++i) {
+        fiber *f = &explorer.fibers[(start + i) % explorer.test->thread_count];
+        if (f->state != FIBER_PARKED || f->parked_on != word) continue;
+        f->state = FIBER_READY;
+        --count;
+    }
+}
+
+void nbi_sleep_until_ns(uint64_t deadline_ns) {
+    if (explorer.current == RUNNER || deadline_ns <= explorer.now_ns) return;
+    park_fiber(NULL, deadline_ns);
+}
+
+size_t nbi_page_size(void) { return 4096; }
+void *nbi_pages_reserve(size_t size_bytes) {
+    void *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return pages != MAP_FAILED ? pages : NULL;
+}
+nb_result nbi_pages_commit(void *address, size_t size_bytes) {
+    (void)address;
+    (void)size_bytes;
+    return NB_OK;
+}
+nb_result nbi_pages_decommit(void *address, size_t size_bytes) {
+    return madvise(address, size_bytes, MADV_DONTNEED) == 0 ? NB_OK : NB_ERR_OS;
+}
+void nbi_pages_release(void *address, size_t size_bytes) { munmap(address, size_bytes); }
+
+// --- heap: a bump region whose freed blocks are never handed out again within a schedule ---
+
+static void *heap_alloc(void *user, size_t size_bytes, size_t alignment) {
+    (void)user;
+    size_t grain = alignment > HEAP_GRAIN ? alignment : HEAP_GRAIN;
+    size_t start = (explorer.heap_used + grain - 1) & ~(grain - 1);
+    if (size_bytes > HEAP_SIZE || start > HEAP_SIZE - size_bytes) return NULL;
+    explorer.heap_used = (start + size_bytes + HEAP_GRAIN - 1) & ~(size_t)(HEAP_GRAIN - 1);
+    ++explorer.heap_live_count;
+    memset(explorer.heap + start, 0xA5, size_bytes);
+    memset(explorer.heap_shadow + start / HEAP_GRAIN, SHADOW_LIVE, (explorer.heap_used - start) / HEAP_GRAIN);
+    return explorer.heap + start;
+}
+
+static void heap_free(void *user, void *memory, size_t size_bytes) {
+    (void)user;
+    size_t first = (size_t)((char *)memory - explorer.heap) / HEAP_GRAIN;
+    size_t last = first + (size_bytes + HEAP_GRAIN - 1) / HEAP_GRAIN;
+    for (size_t i = first; i < last; ++i) {
+        if (explorer.heap_shadow[i] != SHADOW_LIVE) FAIL("freed twice, or never allocated");
+        explorer.heap_shadow[i] = SHADOW_FREED;
+    }
+    memset(memory, 0xDD, size_bytes);
+    --explorer.heap_live_count;
+}
+
+static void log_nothing(void *user, const nb_log_record *record) {
+    (void)user;
+    (void)record;
+}
+
+nb_hooks explore_hooks(void) {
+    return (nb_hooks){.allocator = {.alloc = heap_alloc, .free = heap_free},
+                      .logger = {.log = log_nothing, .level_min = NB_LOG_ERROR}};
+}
+
+// --- running one schedule ---
+
+static void fiber_main(void) {
+    for (;;) {
+        uint32_t self = explorer.current;
+        explorer.test->thread(explorer.user, self);
+        explorer.fibers[self].state = FIBER_DONE;
+        switch_to(pick_next(), NULL);
+    }
+}
+
+// Gives the fiber a fresh stack frame of fiber_main, stopped at its first instruction.
+static void fiber_create(uint32_t index) {
+    fiber *f = &explorer.fibers[index];
+    if (f->stack == NULL) f->stack = malloc(STACK_SIZE);
+    if (f->stack == NULL) abort();
+    ucontext_t context, back;
+    getcontext(&context);
+    context.uc_stack.ss_sp = f->stack;
+    context.uc_stack.ss_size = STACK_SIZE;
+    context.uc_link = NULL;
+    void fiber_entry(void);
+    makecontext(&context, fiber_entry, 0);
+    explorer.current = index;
+    if (sigsetjmp(explorer.runner, 0) == 0) swapcontext(&back, &context);
+    explorer.current = RUNNER;
+}
+
+// Runs on the fiber's own stack: remembers the place, returns to the runner, and starts the body when resumed.
+void fiber_entry(void) {
+    if (sigsetjmp(explorer.fibers[explorer.current].resume_at, 0) == 0) siglongjmp(explorer.runner, 1);
+    fiber_main();
+}
+
+static void seed_strategy(uint64_t seed) {
+    explorer.random_state = seed * 0xD1342543DE82EF95u + 1;
+    explorer.uses_priorities = (seed & 1) != 0;
+    explorer.switch_chance = 16u << (explore_random() % 4); // 1/16 to 1/2: short and long runs between switches
+    explorer.change_points_left = 1 + (uint32_t)(explore_random() % 3);
+    explorer.change_period =
+        8u << (explore_random() % 5); // 8 to 128: schedules here are tens to hundreds of steps long
+    for (uint32_t i = 0; i < EXPLORE_THREADS_MAX; ++i) {
+        explorer.fibers[i].priority = 16 + (uint32_t)(explore_random() % 1024);
+    }
+}
+
+static void reset_schedule(uint64_t seed) {
+    explorer.current = RUNNER;
+    explorer.has_failed = false;
+    explorer.step_count = 0;
+    explorer.history_count = 0;
+    explorer.schedule_hash = 0xCBF29CE484222325u;
+    explorer.now_ns = 1000000;
+    memset(explorer.heap_shadow, SHADOW_UNUSED, explorer.heap_used / HEAP_GRAIN + 1);
+    explorer.heap_used = 0;
+    explorer.heap_live_count = 0;
+    memset(explorer.user, 0, explorer.test->user_size_bytes);
+    seed_strategy(seed);
+}
+
+static bool run_schedule(const explore_test *test, uint64_t seed) {
+    explorer.test = test;
+    reset_schedule(seed);
+    for (uint32_t i = 0; i < test->thread_count; ++i) {
+        fiber_create(i);
+        explorer.fibers[i].state = FIBER_READY;
+        explorer.fibers[i].has_yielded = false;
+    }
+    switch (sigsetjmp(explorer.runner, 0)) {
+    case 0: // the way in
+        explorer.current = RUNNER;
+        if (test->setup != NULL) test->setup(explorer.user);
+        switch_to(pick_next(), NULL);
+        break;
+    case 1: // the last thread has ended
+        explorer.current = RUNNER;
+        if (test->check != NULL) test->check(explorer.user);
+        if (explorer.heap_live_count != 0) FAIL("leak: blocks are live at the end");
+        break;
+    default: break; // a check has failed
+    }
+    return !explorer.has_failed;
+}
+
+static void print_failure(const explore_test *test, uint64_t seed) {
+    fprintf(stderr, "%s: seed 0x%llx: %s\n", test->name, (unsigned long long)seed, explorer.failure);
+    uint32_t first = explorer.history_count > HISTORY_SIZE ? explorer.history_count - HISTORY_SIZE : 0;
+    fprintf(stderr, "  last switches (thread @ address):");
+    for (uint32_t i = first; i < explorer.history_count; ++i) {
+        history_entry entry = explorer.history[i % HISTORY_SIZE];
+        fprintf(stderr, " %u@%04x", entry.fiber, (unsigned)((uintptr_t)entry.address & 0xFFFF));
+    }
+    fprintf(stderr, "\n");
+}
+
+// A failing seed must fail again in the same way, or its report is worth nothing.
+static bool replays(const explore_test *test, uint64_t seed) {
+    uint64_t hash = explorer.schedule_hash;
+    return !run_schedule(test, seed) && explorer.schedule_hash == hash;
+}
+
+static bool explore_one(const explore_test *test, uint64_t seed, uint64_t schedule_count) {
+    explorer.user = calloc(1, test->user_size_bytes + 1);
+    if (explorer.user == NULL) abort();
+    bool passed = true;
+    for (uint64_t i = 0; i < schedule_count && passed; ++i) {
+        if (run_schedule(test, seed + i)) continue;
+        passed = false;
+        print_failure(test, seed + i);
+        fprintf(stderr, "  replay: --seed 0x%llx --schedules 1 %s (%s)\n", (unsigned long long)(seed + i), test->name,
+                replays(test, seed + i) ? "replayed identically" : "DOES NOT REPLAY");
+    }
+    free(explorer.user);
+    if (passed) printf("ok %s: %llu schedules\n", test->name, (unsigned long long)schedule_count);
+    return passed;
+}
+
+static uint64_t default_schedule_count(void) {
+    const char *size = getenv("NB_TEST_SIZE");
+    if (size != NULL && strcmp(size, "full") == 0) return 2000000;
+    if (size != NULL && strcmp(size, "check") == 0) return 100000;
+    return 4000;
+}
+
+int explore_main(int argc, char **argv, const explore_test *tests, size_t test_count) {
+    uint64_t seed = 1, schedule_count = default_schedule_count();
+    const char *filter = NULL;
+    for (int i = 1; i < argc; ++i) {
+        if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            seed = strtoull(argv[++i], NULL, 0);
+        else if (strcmp(argv[i], "--schedules") == 0 && i + 1 < argc)
+            schedule_count = strtoull(argv[++i], NULL, 0);
+        else
+            filter = argv[i];
+    }
+    explorer.heap = aligned_alloc(4096, HEAP_SIZE);
+    if (explorer.heap == NULL) abort();
+    uint32_t failed = 0, passed = 0;
+    for (size_t i = 0; i < test_count; ++i) {
+        if (filter != NULL && strstr(tests[i].name, filter) == NULL) continue;
+        if (explore_one(&tests[i], seed, schedule_count))
+            ++passed;
+        else
+            ++failed;
+    }
+    free(explorer.heap);
+    for (uint32_t i = 0; i < EXPLORE_THREADS_MAX; ++i) {
+        free(explorer.fibers[i].stack);
+        explorer.fibers[i].stack = NULL;
+    }
+    printf("explored: %u passed, %u failed\n", passed, failed);
+    return failed == 0 && passed > 0 ? 0 : 1;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// A schedule explorer: the real sources, compiled with NB_EXPLORE, run as fibers of one OS thread. Every atomic access
+// and every park is a point where a seeded scheduler may switch to another fiber, so a seed is a schedule and replays
+// exactly. Half of the seeds switch at random; the other half give threads priorities and lower them at a few random
+// points (this finds bugs of small depth with a known probability). Interleavings only: memory is sequentially
+// consistent here.
+//
+// Also found: deadlock (everybody parked, no deadline left), livelock (too many steps), an atomic access to freed
+// memory, a leak at the end of a schedule.
+
+#include "nebula/hooks.h"
+#include "nebula/types.h"
+
+#define EXPLORE_THREADS_MAX 6
+
+typedef struct explore_test {
+    const char *name;
+    uint32_t thread_count;
+    void (*setup)(void *user);                  // before the threads, not interleaved; user is zeroed
+    void (*thread)(void *user, uint32_t index); // one body for all threads, told apart by index
+    void (*check)(void *user);                  // after all threads have ended, not interleaved
+    size_t user_size_bytes;
+} explore_test;
+
+// Hooks whose heap watches for use after free; for setup, thread and check.
+nb_hooks explore_hooks(void);
+
+// A number the schedule's seed decides.
+uint64_t explore_random(void);
+
+// Ends the schedule as failed. The message is printed with the seed.
+_Noreturn void explore_fail(const char *file, int line, const char *message);
+#define EXPLORE_CHECK(condition)                                        \
+    do {                                                                \
+        if (!(condition)) explore_fail(__FILE__, __LINE__, #condition); \
+    } while (0)
+
+// Runs every test over many seeds: `program [--schedules N] [--seed S] [filter]`. Returns an exit code: 0 all passed,
+// 1 a schedule failed. The number of schedules follows NB_TEST_SIZE unless given.
+int explore_main(int argc, char **argv, const explore_test *tests, size_t test_count);
