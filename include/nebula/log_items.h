@@ -22,6 +22,7 @@
     X(LOOP_CLOCK_BACKWARDS, loop_clock_backwards, 202) \
     X(LOOP_REENTERED, loop_reentered, 203)             \
     X(LOOP_ARGUMENT, loop_argument, 204)               \
+    X(LOOP_OVERRUN, loop_overrun, 205)                 \
     X(INPUT_FULL, input_full, 250)                     \
     X(INPUT_ARGUMENT, input_argument, 251)             \
     X(ARENA_FULL, arena_full, 300)                     \
@@ -35,6 +36,7 @@
     X(CHANNEL_ARGUMENT, channel_argument, 500)         \
     X(CHANNEL_CLOSED, channel_closed, 501)             \
     X(CHANNEL_UNDRAINED, channel_undrained, 502)       \
+    X(CHANNEL_THREAD, channel_thread, 503)             \
     X(HANDLE_ARGUMENT, handle_argument, 600)           \
     X(HANDLE_FULL, handle_full, 601)                   \
     X(HANDLE_STALE, handle_stale, 602)                 \

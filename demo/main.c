@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// The headless demo: the loop at its tick rate, drawn at its frame rate into one line of a terminal.
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "colour.h"
+#include "nebula/loop.h"
+#include "options.h"
+
+// Refreshes of the status line: ten a second can be read.
+#define STATUS_NS 100000000u
+
+// Frames the shown numbers look back on: about a second of most displays.
+#define WINDOW_FRAMES 60
+
+typedef struct demo {
+    demo_options options;
+    nb_loop loop;
+    nb_frame_stats stats;
+    nb_clock_manual manual;
+    bool is_terminal;
+    bool has_start;
+    uint64_t start_ns;       // of the first frame
+    uint64_t next_status_ns; // since then
+    uint64_t last_tick;      // the newest tick, drawn by its colour
+} demo;
+
+static void on_tick(void *user, const nb_tick *tick) {
+    demo *d = (demo *)user;
+    d->last_tick = tick->index;
+    if (!d->options.has_tick_lines) return;
+    demo_colour colour = demo_colour_of(tick->index);
+    printf("tick %llu #%02x%02x%02x\n", (unsigned long long)tick->index, colour.red, colour.green, colour.blue);
+}
+
+static void print_status(const demo *d, const nb_loop_frame *frame) {
+    nb_frame_summary s = {0}, all = {0};
+    nb_frame_stats_summarise(&d->stats, WINDOW_FRAMES, &s);
+    nb_frame_stats_summarise(&d->stats, 0, &all);
+    demo_colour c = demo_colour_of(d->last_tick);
+    double time_s = (double)(frame->now_ns - d->start_ns) / 1e9, p99_ms = (double)all.p99_ns / 1e6;
+    if (d->is_terminal) printf("\r\x1b[48;2;%u;%u;%um        \x1b[0m ", c.red, c.green, c.blue);
+    printf("%6.2f s  %5.1f fps  %5.1f ups  alpha %.3f  p99 %6.2f ms  #%02x%02x%02x", time_s, s.fps, s.ups, frame->alpha,
+           p99_ms, c.red, c.green, c.blue);
+    fputs(d->is_terminal ? "\x1b[K" : "\n", stdout);
+    fflush(stdout);
+}
+
+static void on_frame(void *user, const nb_loop_frame *frame) {
+    demo *d = (demo *)user;
+    if (!d->has_start) d->start_ns = frame->now_ns;
+    d->has_start = true;
+    uint64_t time_ns = frame->now_ns - d->start_ns;
+    if (time_ns >= d->next_status_ns) {
+        if (d->next_status_ns > 0) print_status(d, frame); // the first frame has nothing to say
+        d->next_status_ns += d->is_terminal ? STATUS_NS : 10 * (uint64_t)STATUS_NS;
+    }
+    if (time_ns >= d->options.duration_ns) nb_loop_quit(&d->loop);
+}
+
+static void print_end(const demo *d) {
+    nb_loop_report report = {0};
+    nb_loop_report_get(&d->loop, &report);
+    if (d->is_terminal) putchar('\n');
+    printf("%llu frames, %llu ticks, %.1f ms dropped, %llu hitches\n", (unsigned long long)report.frame_count,
+           (unsigned long long)report.tick_count, (double)report.dropped_ns / 1e6,
+           (unsigned long long)d->stats.hitch_count);
+}
+
+static int run(demo *d) {
+    nb_loop_desc desc = nb_loop_desc_default();
+    desc.tick_rate = d->options.tick_rate;
+    desc.pace_rate = d->options.render_rate;
+    desc.stats = &d->stats;
+    nb_clock_manual_init(&d->manual, 0);
+    if (d->options.is_virtual) desc.clock = nb_clock_manual_get(&d->manual);
+    nb_frame_stats_init(&d->stats);
+    nb_loop_callbacks callbacks = {.tick_fn = on_tick, .frame_fn = on_frame, .user = d};
+    nb_result result = nb_loop_init(&d->loop, &desc);
+    if (result == NB_OK) result = nb_loop_run(&d->loop, &callbacks);
+    if (result == NB_OK) {
+        print_end(d);
+    } else {
+        fprintf(stderr, "nebula-demo: %s\n", nb_result_name(result));
+    }
+    return result == NB_OK ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    static demo d;
+    if (!demo_options_read(argc, argv, &d.options)) return 2;
+    if (d.options.is_help) return 0;
+    d.is_terminal = isatty(STDOUT_FILENO) && !d.options.is_virtual && !d.options.has_tick_lines;
+    nb_rate t = d.options.tick_rate, r = d.options.render_rate;
+    printf("nebula %s: %u/%u ticks and %u/%u frames a second, %.1f s\n", nb_version(), t.num, t.den, r.num, r.den,
+           (double)d.options.duration_ns / 1e9);
+    return run(&d);
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// The demo's command line.
+
+#include "nebula/loop.h"
+
+typedef struct demo_options {
+    uint64_t duration_ns; // how long to run
+    nb_rate tick_rate;    // ticks a second
+    nb_rate render_rate;  // frames a second
+    bool is_virtual;      // a clock that jumps: the same output on every machine
+    bool has_tick_lines;  // one line a tick
+    bool is_help;         // the help was printed; nothing is to be done
+} demo_options;
+
+// Reads the command line. On false one line about the mistake is on stderr, and the program should exit with 2.
+bool demo_options_read(int argc, char **argv, demo_options *out);

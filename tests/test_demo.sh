@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# test_demo.sh DEMO GOLDEN: the demo on its virtual clock prints exactly the golden text, a short real run ends well, and
+# bad words end with one line on stderr and exit code 2.
+set -u
+if [ $# -ne 2 ]; then
+    echo "usage: test_demo.sh DEMO GOLDEN" >&2
+    exit 2
+fi
+demo=$1 golden=$2
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failures=0
+fail() {
+    echo "FAILED: $1"
+    failures=$((failures + 1))
+}
+
+{ "$demo" --virtual --seconds 2 --ticks && "$demo" --virtual --seconds 3 --hz 60000/1001 --render-hz 144; } \
+    >"$work/out" 2>"$work/err" || fail "a virtual run ended with $?"
+# The version changes with each release; everything else is the same everywhere.
+sed 's/^nebula [0-9.]*:/nebula VERSION:/' "$work/out" >"$work/actual"
+diff "$golden" "$work/actual" || fail "the output differs from $golden"
+[ ! -s "$work/err" ] || fail "a virtual run wrote to stderr"
+
+"$demo" --seconds 0.3 --hz 100 >"$work/out" 2>"$work/err" || fail "a real run ended with $?"
+grep -Eq '^[0-9]+ frames, [0-9]+ ticks,' "$work/out" || fail "a real run did not sum up"
+if grep -q "$(printf '\033')" "$work/out"; then fail "escape codes in a file"; fi
+
+"$demo" --help >"$work/out" 2>"$work/err" || fail "--help ended with $?"
+grep -q -e '--render-hz' "$work/out" || fail "--help does not name --render-hz"
+
+refuse() {
+    "$demo" "$@" >"$work/out" 2>"$work/err"
+    code=$?
+    [ $code -eq 2 ] || fail "'$*' ended with $code"
+    [ "$(wc -l <"$work/err")" -eq 1 ] || fail "'$*' did not print one line on stderr"
+    [ ! -s "$work/out" ] || fail "'$*' wrote to stdout"
+}
+refuse --frobnicate
+refuse word
+refuse ''
+refuse --hz
+refuse --hz 0
+refuse --hz -60
+refuse --hz 60x
+refuse --hz 60/0
+refuse --hz 99999999999999999999
+refuse --hz 1/2
+refuse --render-hz 2000
+refuse --render-hz ' 60'
+refuse --seconds nan
+refuse --seconds inf
+refuse --seconds 0
+refuse --seconds 1e9
+refuse --seconds 3 --hz
+[ $failures -eq 0 ] && echo "ok"
+[ $failures -eq 0 ]
