@@ -1,0 +1,810 @@
+// SPDX-License-Identifier: MIT
+// Races of cancellation tokens. Each test here has mutants in tests/mutants that it must catch.
+
+#include "support.h"
+
+#include "nebula/token.h"
+
+#define THREAD_COUNT_MAX 8
+
+// Rounds: thread 0 prepares one, all threads run it at once, thread 0 looks at what came of it. Threads count failures
+// instead of asserting, because cmocka may only be left from the main thread.
+typedef struct rounds {
+    uint32_t thread_count;
+    uint64_t round_count;
+    void (*prepare)(struct rounds *r);
+    void (*run)(struct rounds *r, uint32_t index);
+    void (*inspect)(struct rounds *r);
+    void *user;
+    nb_hooks hooks;
+    uint64_t seed, round;
+    test_gate gate;
+    nb_atomic_u32 failure_count;
+    nb_atomic_u32 progress; // steps of all threads in this round
+} rounds;
+
+static void expect(rounds *r, bool condition) {
+    if (!condition) nbi_atomic_fetch_add_seq_cst_u32(&r->failure_count, 1);
+}
+
+static void rounds_thread(void *user, uint32_t index) {
+    rounds *r = user;
+    uint32_t passes = 0;
+    for (uint64_t round = 0; round < r->round_count; ++round) {
+        if (index == 0) {
+            r->round = round;
+            nbi_atomic_store_relaxed_u32(&r->progress, 0);
+            r->prepare(r);
+        }
+        test_gate_pass(&r->gate, ++passes * r->thread_count);
+        r->run(r, index);
+        test_gate_pass(&r->gate, ++passes * r->thread_count);
+        if (index == 0) r->inspect(r);
+        // Nobody may go on with a test that has failed: a mutant would spin in the ruins.
+        if (nbi_atomic_load_seq_cst_u32(&r->failure_count) != 0) r->round_count = 0;
+        test_gate_pass(&r->gate, ++passes * r->thread_count);
+    }
+}
+
+// Runs all rounds and expects no failure, no leak and no log record.
+static void rounds_run(rounds *r, const char *name) {
+    static test_log log;
+    test_heap heap = {0};
+    memset(&log, 0, sizeof log);
+    r->hooks = test_hooks(&log, &heap);
+    r->hooks.logger.level_min = NB_LOG_WARNING;
+    r->seed = test_seed(name);
+    test_thread threads[THREAD_COUNT_MAX];
+    test_threads_start(threads, r->thread_count, rounds_thread, r);
+    test_threads_join(threads, r->thread_count);
+    if (r->failure_count.value != 0) fprintf(stderr, "%s: round %llu\n", name, (unsigned long long)r->round);
+    assert_int_equal(r->failure_count.value, 0);
+    assert_int_equal(heap.live_count.value, 0);
+    for (int item = 1; item < TEST_LOG_ITEM_MAX; ++item) assert_int_equal(log.counts[item].value, 0);
+}
+
+static nb_token *root_create(rounds *r) {
+    nb_token_desc desc = {.label = "root", .hooks = r->hooks};
+    nb_token *token = NULL;
+    expect(r, nb_token_create(&desc, &token) == NB_OK);
+    return token;
+}
+
+static nb_token *child_create(rounds *r, nb_token *parent) {
+    nb_token *token = NULL;
+    expect(r, nb_token_child(parent, "child", &token) == NB_OK);
+    return token;
+}
+
+static nb_token *any_create(rounds *r, nb_token *const *sources, uint32_t source_count) {
+    nb_token_desc desc = {.label = "any", .hooks = r->hooks};
+    nb_token *token = NULL;
+    expect(r, nb_token_create_any(&desc, sources, source_count, &token) == NB_OK);
+    return token;
+}
+
+// Waits until the others have come a random part of their way, so that they are in the middle of it. On a machine that
+// runs one thread at a time, long ways matter too: a round must be likely to be interrupted.
+static void await_progress(rounds *r, uint32_t step_count) {
+    uint64_t random = r->seed ^ r->round;
+    uint64_t enough = test_random(&random) % step_count;
+    while (nbi_atomic_load_relaxed_u32(&r->progress) < enough) nbi_thread_yield();
+}
+
+static void progress(rounds *r) { nbi_atomic_fetch_add_relaxed_u32(&r->progress, 1); }
+
+// A pause of random length, so that threads that start together meet at different places.
+static void stagger(rounds *r, uint32_t index, uint32_t length_max) {
+    uint64_t random = r->seed ^ (r->round * THREAD_COUNT_MAX + index);
+    uint64_t length = test_random(&random) % length_max;
+    for (uint64_t i = 0; i < length; ++i) nbi_cpu_relax();
+}
+
+// --- children created while their parent is cancelled: none may escape ---
+
+#define RACE_CHILDREN 256
+typedef struct child_race {
+    nb_token *root;
+    nb_token *children[THREAD_COUNT_MAX][RACE_CHILDREN]; // the newest of each thread
+} child_race;
+
+static void child_race_prepare(rounds *r) {
+    child_race *race = r->user;
+    memset(race, 0, sizeof *race);
+    race->root = root_create(r);
+}
+
+// Creates until one is born cancelled, so the cancel always comes into the middle of it.
+static void child_race_run(rounds *r, uint32_t index) {
+    child_race *race = r->user;
+    if (index == 0) {
+        await_progress(r, 4 * RACE_CHILDREN);
+        nb_token_cancel(race->root, NB_CANCEL_STALE, 0, NULL);
+        return;
+    }
+    nb_token **child = NULL;
+    for (uint32_t i = 0; child == NULL || !nb_token_is_cancelled(*child); ++i) {
+        child = &race->children[index][i % RACE_CHILDREN];
+        nb_token_release(*child);
+        *child = child_create(r, race->root);
+        progress(r);
+    }
+}
+
+static void child_race_inspect(rounds *r) {
+    child_race *race = r->user;
+    for (uint32_t index = 1; index < r->thread_count; ++index) {
+        for (int i = 0; i < RACE_CHILDREN; ++i) {
+            nb_token *child = race->children[index][i];
+            expect(r, child == NULL || nb_token_is_cancelled(child));
+            nb_token_release(child);
+        }
+    }
+    nb_token_release(race->root);
+}
+
+static void child_race_lets_no_child_escape(void **state) {
+    (void)state;
+    static child_race race;
+    rounds r = {.thread_count = 3,
+                .round_count = test_size(100, 800, 50000),
+                .prepare = child_race_prepare,
+                .run = child_race_run,
+                .inspect = child_race_inspect,
+                .user = &race};
+    rounds_run(&r, "child_race_lets_no_child_escape");
+}
+
+// --- children and parents released while the tree is cancelled ---
+
+// Several batches of the walk, so that it lets go of the lock in between.
+#define RELEASE_TOKENS 9000
+typedef struct release_race {
+    nb_token *root, *tokens[RELEASE_TOKENS], *kept[8];
+} release_race;
+
+static void release_race_prepare(rounds *r) {
+    release_race *race = r->user;
+    race->root = root_create(r);
+    uint64_t random = r->seed + r->round;
+    for (uint32_t i = 0; i < RELEASE_TOKENS; ++i) {
+        uint64_t up = test_random(&random) % 8;
+        nb_token *parent = i > up && up < 5 ? race->tokens[i - 1 - up] : race->root;
+        race->tokens[i] = child_create(r, parent);
+    }
+    for (uint32_t i = 0; i < 8; ++i) race->kept[i] = child_create(r, race->tokens[i * RELEASE_TOKENS / 8]);
+}
+
+static void release_race_run(rounds *r, uint32_t index) {
+    release_race *race = r->user;
+    if (index % 4 == 3) {
+        await_progress(r, RELEASE_TOKENS);
+        nb_token_cancel(race->root, NB_CANCEL_STALE, 0, NULL);
+        // Also for the one that came second.
+        for (uint32_t i = 0; i < 8; ++i) expect(r, nb_token_is_cancelled(race->kept[i]));
+        return;
+    }
+    uint32_t step = r->thread_count - r->thread_count / 4;
+    for (uint32_t i = index - index / 4; i < RELEASE_TOKENS; i += step) {
+        nb_token_release(race->tokens[i]);
+        progress(r);
+    }
+}
+
+static void release_race_inspect(rounds *r) {
+    release_race *race = r->user;
+    for (uint32_t i = 0; i < 8; ++i) nb_token_release(race->kept[i]);
+    expect(r, nb_token_child_count(race->root) == 0);
+    nb_token_release(race->root);
+}
+
+static void release_during_cancel_is_safe(void **state) {
+    (void)state;
+    static release_race race;
+    rounds r = {.thread_count = 8,
+                .round_count = test_size(50, 400, 10000),
+                .prepare = release_race_prepare,
+                .run = release_race_run,
+                .inspect = release_race_inspect,
+                .user = &race};
+    rounds_run(&r, "release_during_cancel_is_safe");
+}
+
+// The same with one child a round and very many rounds.
+static void drop_race_prepare(rounds *r) {
+    release_race *race = r->user;
+    race->root = root_create(r);
+    for (uint32_t i = 0; i < r->thread_count; ++i) race->tokens[i] = child_create(r, race->root);
+}
+
+static void drop_race_run(rounds *r, uint32_t index) {
+    release_race *race = r->user;
+    if (index % 2 == 0) nb_token_cancel(race->root, NB_CANCEL_STALE, 0, NULL);
+    nb_token_release(race->tokens[index]);
+}
+
+static void drop_race_inspect(rounds *r) { nb_token_release(((release_race *)r->user)->root); }
+
+static void child_dropped_while_parent_cancels(void **state) {
+    (void)state;
+    static release_race race;
+    rounds r = {.thread_count = 8,
+                .round_count = test_size(3000, 30000, 1000000),
+                .prepare = drop_race_prepare,
+                .run = drop_race_run,
+                .inspect = drop_race_inspect,
+                .user = &race};
+    rounds_run(&r, "child_dropped_while_parent_cancels");
+}
+
+// --- several cancels at once: whoever returns, all is cancelled, and each token and task is counted by one ---
+
+#define COUNT_TOKENS 9000
+typedef struct count_race {
+    nb_token *root, *tokens[COUNT_TOKENS];
+    nb_atomic_u64 token_count, queued_count, running_count;
+} count_race;
+
+static void count_race_prepare(rounds *r) {
+    count_race *race = r->user;
+    memset(race, 0, sizeof *race);
+    race->root = root_create(r);
+    for (uint32_t i = 0; i < COUNT_TOKENS; ++i) {
+        race->tokens[i] = child_create(r, i % 3 == 0 ? race->root : race->tokens[i - 1]);
+        nb_token_task_enter(race->tokens[i]);
+        nb_token_task_enter(race->tokens[i]);
+        if (i % 2 == 0) nb_token_task_start(race->tokens[i]);
+    }
+}
+
+static void count_race_run(rounds *r, uint32_t index) {
+    count_race *race = r->user;
+    nb_cancel_counts counts = {0};
+    // Half of them begin at the root, the others somewhere below.
+    nb_token *top = index % 2 == 0 ? race->root : race->tokens[index * COUNT_TOKENS / THREAD_COUNT_MAX];
+    stagger(r, index, 512);
+    expect(r, nb_token_cancel(top, NB_CANCEL_STALE, index, &counts) == NB_OK);
+    nbi_atomic_fetch_add_relaxed_u64(&race->token_count, counts.token_count);
+    nbi_atomic_fetch_add_relaxed_u64(&race->queued_count, counts.task_queued_count);
+    nbi_atomic_fetch_add_relaxed_u64(&race->running_count, counts.task_running_count);
+    if (top != race->root) return;
+    for (uint32_t i = 0; i < COUNT_TOKENS; ++i) expect(r, nb_token_is_cancelled(race->tokens[i]));
+}
+
+static void count_race_inspect(rounds *r) {
+    count_race *race = r->user;
+    expect(r, race->token_count.value == COUNT_TOKENS + 1);
+    expect(r, race->queued_count.value == COUNT_TOKENS + COUNT_TOKENS / 2);
+    expect(r, race->running_count.value == COUNT_TOKENS / 2);
+    for (uint32_t i = 0; i < COUNT_TOKENS; ++i) nb_token_release(race->tokens[i]);
+    nb_token_release(race->root);
+}
+
+static void eight_cancels_count_each_token_and_task_once(void **state) {
+    (void)state;
+    static count_race race;
+    rounds r = {.thread_count = 8,
+                .round_count = test_size(30, 300, 5000),
+                .prepare = count_race_prepare,
+                .run = count_race_run,
+                .inspect = count_race_inspect,
+                .user = &race};
+    rounds_run(&r, "eight_cancels_count_each_token_and_task_once");
+}
+
+// --- the reason and what was written before the cancel ---
+
+typedef struct reason_race {
+    nb_token *token;
+    uint32_t data[THREAD_COUNT_MAX];
+} reason_race;
+
+static void reason_race_prepare(rounds *r) {
+    reason_race *race = r->user;
+    memset(race, 0, sizeof *race);
+    race->token = root_create(r);
+}
+
+static void reason_race_run(rounds *r, uint32_t index) {
+    reason_race *race = r->user;
+    if (index >= 2) {
+        race->data[index] = index * 11;
+        nb_token_cancel(race->token, NB_CANCEL_FAILED, index, NULL);
+        return;
+    }
+    while (!nb_token_is_cancelled(race->token)) nbi_thread_yield();
+    nb_cancel_reason reason = nb_token_reason(race->token);
+    expect(r, reason.cause == NB_CANCEL_FAILED && reason.code >= 2 && reason.code < r->thread_count);
+    // Plain memory of the winner: the thread sanitizer knows whether it may be read here.
+    if (reason.code < THREAD_COUNT_MAX) expect(r, race->data[reason.code] == reason.code * 11);
+}
+
+static void reason_race_inspect(rounds *r) { nb_token_release(((reason_race *)r->user)->token); }
+
+static void reason_and_data_are_visible_to_who_sees_the_flag(void **state) {
+    (void)state;
+    static reason_race race;
+    rounds r = {.thread_count = 5,
+                .round_count = test_size(3000, 30000, 500000),
+                .prepare = reason_race_prepare,
+                .run = reason_race_run,
+                .inspect = reason_race_inspect,
+                .user = &race};
+    rounds_run(&r, "reason_and_data_are_visible_to_who_sees_the_flag");
+}
+
+// --- tasks coming and going while the token is cancelled ---
+
+#define TASKS_A_THREAD 2000
+typedef struct task_race {
+    nb_token *root, *token;
+    nb_cancel_counts counts;
+    nb_atomic_u32 refused_at_start, running;
+} task_race;
+
+static void task_race_prepare(rounds *r) {
+    task_race *race = r->user;
+    memset(race, 0, sizeof *race);
+    race->root = root_create(r);
+    race->token = child_create(r, race->root);
+}
+
+// Nothing leaves in this test, so all that started are running when the cancel counts.
+static void task_race_start(task_race *race) {
+    bool is_started = nb_token_task_start(race->token) == NB_OK;
+    nbi_atomic_fetch_add_relaxed_u32(is_started ? &race->running : &race->refused_at_start, 1);
+}
+
+static void task_race_run(rounds *r, uint32_t index) {
+    task_race *race = r->user;
+    if (index == 0) {
+        await_progress(r, (r->thread_count - 1) * TASKS_A_THREAD);
+        nb_token_cancel(race->root, NB_CANCEL_STALE, 0, &race->counts);
+        return;
+    }
+    uint32_t queued_count = 0;
+    for (int i = 0; i < TASKS_A_THREAD; ++i) {
+        progress(r);
+        if (nb_token_task_enter(race->token) != NB_OK) continue;
+        // A few stay queued, for the cancel to find.
+        if (++queued_count < 8) continue;
+        --queued_count;
+        task_race_start(race);
+    }
+    while (!nb_token_is_cancelled(race->token)) nbi_thread_yield();
+    for (; queued_count != 0; --queued_count) task_race_start(race);
+}
+
+static void task_race_inspect(rounds *r) {
+    task_race *race = r->user;
+    expect(r, race->counts.task_queued_count == race->refused_at_start.value);
+    expect(r, race->counts.task_running_count == race->running.value);
+    for (uint32_t i = 0; i < race->running.value; ++i) expect(r, nb_token_task_leave(race->token) == NB_OK);
+    nb_token_release(race->token);
+    nb_token_release(race->root);
+}
+
+static void tasks_are_counted_or_refused_never_both(void **state) {
+    (void)state;
+    static task_race race;
+    rounds r = {.thread_count = 4,
+                .round_count = test_size(300, 2000, 50000),
+                .prepare = task_race_prepare,
+                .run = task_race_run,
+                .inspect = task_race_inspect,
+                .user = &race};
+    rounds_run(&r, "tasks_are_counted_or_refused_never_both");
+}
+
+// --- callbacks ---
+
+typedef struct callback_race {
+    nb_token *token;
+    struct callback_storage {
+        nb_token_callback callback;
+        nb_atomic_u32 is_valid;  // while the callback may run
+        nb_atomic_u32 run_count; // how often it did
+        rounds *r;
+        uint32_t pause;
+    } storage[THREAD_COUNT_MAX];
+} callback_race;
+
+static void callback_race_called(void *user, nb_token *token) {
+    struct callback_storage *storage = user;
+    expect(storage->r, nb_token_is_cancelled(token));
+    expect(storage->r, nbi_atomic_load_seq_cst_u32(&storage->is_valid) == 1);
+    nbi_atomic_fetch_add_seq_cst_u32(&storage->run_count, 1);
+    // Long enough for the other side to come to the end of its unregister, should that not wait.
+    for (uint32_t i = 0; i < storage->pause; ++i) nbi_thread_yield();
+    expect(storage->r, nbi_atomic_load_seq_cst_u32(&storage->is_valid) == 1);
+}
+
+static void callback_race_prepare(rounds *r) {
+    callback_race *race = r->user;
+    memset(race, 0, sizeof *race);
+    race->token = root_create(r);
+    for (uint32_t i = 0; i < THREAD_COUNT_MAX; ++i) {
+        race->storage[i].r = r;
+        race->storage[i].pause = (uint32_t)(r->round % 3);
+    }
+}
+
+static void callback_race_run(rounds *r, uint32_t index) {
+    callback_race *race = r->user;
+    struct callback_storage *storage = &race->storage[index];
+    stagger(r, index, 64);
+    if (index == 0) {
+        nb_token_cancel(race->token, NB_CANCEL_STALE, 0, NULL);
+        return;
+    }
+    nbi_atomic_store_release_u32(&storage->is_valid, 1);
+    nb_result result = nb_token_callback_register(race->token, &storage->callback, callback_race_called, storage);
+    if (result == NB_CANCELLED) expect(r, nbi_atomic_load_seq_cst_u32(&storage->run_count) == 1);
+    nbi_thread_yield();
+    expect(r, nb_token_callback_unregister(&storage->callback) == NB_OK);
+    nbi_atomic_store_release_u32(&storage->is_valid, 0);
+    // The storage is the thread's again.
+    memset(&storage->callback, 0xEE, sizeof storage->callback);
+}
+
+static void callback_race_inspect(rounds *r) {
+    callback_race *race = r->user;
+    for (uint32_t i = 1; i < r->thread_count; ++i) expect(r, race->storage[i].run_count.value <= 1);
+    nb_token_release(race->token);
+}
+
+static void callback_never_runs_after_its_unregister(void **state) {
+    (void)state;
+    static callback_race race;
+    rounds r = {.thread_count = 4,
+                .round_count = test_size(5000, 50000, 500000),
+                .prepare = callback_race_prepare,
+                .run = callback_race_run,
+                .inspect = callback_race_inspect,
+                .user = &race};
+    rounds_run(&r, "callback_never_runs_after_its_unregister");
+}
+
+// Registers again and again until the cancel has come; the last one must have run exactly once. Mostly there is no
+// other callback on the token, so one that the cancel overlooks is not picked up by chance.
+#define ONCE_STEPS 5000
+typedef struct once_race {
+    nb_token *token;
+    nb_token_callback callbacks[THREAD_COUNT_MAX];
+    nb_atomic_u32 run_counts[THREAD_COUNT_MAX];
+} once_race;
+
+static void once_race_called(void *user, nb_token *token) {
+    (void)token;
+    nbi_atomic_fetch_add_relaxed_u32((nb_atomic_u32 *)user, 1);
+}
+
+static void once_race_prepare(rounds *r) {
+    once_race *race = r->user;
+    memset(race, 0, sizeof *race);
+    race->token = root_create(r);
+}
+
+static void once_race_run(rounds *r, uint32_t index) {
+    once_race *race = r->user;
+    if (index == 0) {
+        await_progress(r, (r->thread_count - 1) * ONCE_STEPS);
+        nb_token_cancel(race->token, NB_CANCEL_STALE, 0, NULL);
+        return;
+    }
+    nb_token_callback *callback = &race->callbacks[index];
+    nb_atomic_u32 *run_count = &race->run_counts[index];
+    for (int i = 0; i < ONCE_STEPS; ++i) {
+        progress(r);
+        nbi_atomic_store_relaxed_u32(run_count, 0);
+        nb_result result = nb_token_callback_register(race->token, callback, once_race_called, run_count);
+        if (result == NB_CANCELLED) expect(r, nbi_atomic_load_relaxed_u32(run_count) == 1);
+        if (result != NB_OK || nb_token_is_cancelled(race->token)) break;
+        // Left registered at the end of the way, for a cancel that comes later.
+        if (i + 1 < ONCE_STEPS) nb_token_callback_unregister(callback);
+    }
+}
+
+static void once_race_inspect(rounds *r) {
+    once_race *race = r->user;
+    for (uint32_t index = 1; index < r->thread_count; ++index) {
+        expect(r, race->run_counts[index].value == 1);
+        nb_token_callback_unregister(&race->callbacks[index]);
+    }
+    nb_token_release(race->token);
+}
+
+static void callback_registered_during_cancel_runs_once(void **state) {
+    (void)state;
+    static once_race race;
+    rounds r = {.thread_count = 3,
+                .round_count = test_size(200, 2000, 20000),
+                .prepare = once_race_prepare,
+                .run = once_race_run,
+                .inspect = once_race_inspect,
+                .user = &race};
+    rounds_run(&r, "callback_registered_during_cancel_runs_once");
+}
+
+// --- waiting ---
+
+typedef struct wait_race {
+    nb_token *root, *token;
+} wait_race;
+
+static void wait_race_prepare(rounds *r) {
+    wait_race *race = r->user;
+    race->root = root_create(r);
+    race->token = child_create(r, race->root);
+}
+
+static void wait_race_run(rounds *r, uint32_t index) {
+    wait_race *race = r->user;
+    if (index == 0) {
+        // Every other round late enough that the waiters are parked.
+        stagger(r, index, 128);
+        if (r->round % 2 == 0) nbi_thread_yield();
+        nb_token_cancel(race->root, NB_CANCEL_STALE, 0, NULL);
+        return;
+    }
+    uint64_t start_ns = nbi_clock_now_ns();
+    expect(r, nb_token_wait(race->token, start_ns + 10000000000u) == NB_OK);
+    expect(r, nbi_clock_now_ns() - start_ns < 1000000000u);
+}
+
+static void wait_race_inspect(rounds *r) {
+    wait_race *race = r->user;
+    nb_token_release(race->token);
+    nb_token_release(race->root);
+}
+
+static void waiters_are_always_woken(void **state) {
+    (void)state;
+    static wait_race race;
+    rounds r = {.thread_count = 3,
+                .round_count = test_size(5000, 50000, 500000),
+                .prepare = wait_race_prepare,
+                .run = wait_race_run,
+                .inspect = wait_race_inspect,
+                .user = &race};
+    rounds_run(&r, "waiters_are_always_woken");
+}
+
+// --- linked tokens ---
+
+#define LINK_GROUPS 200
+typedef struct link_group {
+    nb_token *sources[2], *any, *below, *second;
+} link_group;
+
+typedef struct link_race {
+    link_group groups[LINK_GROUPS];
+    nb_atomic_u64 token_count;
+} link_race;
+
+// In every other round the linked tokens end while their sources are cancelled.
+static bool linked_tokens_end(const rounds *r) { return r->round % 2 == 1; }
+
+static void link_race_prepare(rounds *r) {
+    link_race *race = r->user;
+    memset(race, 0, sizeof *race);
+    for (int i = 0; i < LINK_GROUPS; ++i) {
+        link_group *group = &race->groups[i];
+        for (int source = 0; source < 2; ++source) group->sources[source] = root_create(r);
+        group->any = any_create(r, group->sources, 2);
+        group->below = child_create(r, group->any);
+        nb_token *both[2] = {group->sources[1], group->below};
+        group->second = any_create(r, both, 2);
+    }
+}
+
+static void link_group_release(link_group *group) {
+    nb_token_release(group->any);
+    nb_token_release(group->second);
+    nb_token_release(group->below);
+}
+
+// Threads 0 and 2 cancel the same source: the one that comes second must not return before the linked tokens are
+// marked.
+static void link_race_run(rounds *r, uint32_t index) {
+    link_race *race = r->user;
+    for (int i = 0; i < LINK_GROUPS; ++i) {
+        link_group *group = &race->groups[i];
+        if (index == 3) {
+            if (linked_tokens_end(r)) link_group_release(group);
+            continue;
+        }
+        nb_cancel_counts counts = {0};
+        nb_token_cancel(group->sources[index % 2], NB_CANCEL_STALE, 0, &counts);
+        nbi_atomic_fetch_add_relaxed_u64(&race->token_count, counts.token_count);
+        if (!linked_tokens_end(r)) expect(r, nb_token_is_cancelled(group->second));
+    }
+}
+
+static void link_race_inspect(rounds *r) {
+    link_race *race = r->user;
+    if (!linked_tokens_end(r)) expect(r, race->token_count.value == 5 * LINK_GROUPS);
+    for (int i = 0; i < LINK_GROUPS; ++i) {
+        for (int source = 0; source < 2; ++source) nb_token_release(race->groups[i].sources[source]);
+        if (!linked_tokens_end(r)) link_group_release(&race->groups[i]);
+    }
+}
+
+static void linked_tokens_end_or_are_cancelled_once(void **state) {
+    (void)state;
+    static link_race race;
+    rounds r = {.thread_count = 4,
+                .round_count = test_size(80, 800, 20000),
+                .prepare = link_race_prepare,
+                .run = link_race_run,
+                .inspect = link_race_inspect,
+                .user = &race};
+    rounds_run(&r, "linked_tokens_end_or_are_cancelled_once");
+}
+
+// A cancel that comes second returns when the first has marked everything, behind every link.
+#define LINKED_TOKENS 20000
+typedef struct linked_race {
+    nb_token *source, *linked[LINKED_TOKENS];
+} linked_race;
+
+static void linked_race_prepare(rounds *r) {
+    linked_race *race = r->user;
+    race->source = root_create(r);
+    for (int i = 0; i < LINKED_TOKENS; ++i) race->linked[i] = any_create(r, &race->source, 1);
+}
+
+static void linked_race_run(rounds *r, uint32_t index) {
+    linked_race *race = r->user;
+    while (index != 0 && !nb_token_is_cancelled(race->source)) nbi_thread_yield();
+    nb_token_cancel(race->source, NB_CANCEL_STALE, 0, NULL);
+    for (int i = 0; i < LINKED_TOKENS; ++i) expect(r, nb_token_is_cancelled(race->linked[i]));
+}
+
+static void linked_race_inspect(rounds *r) {
+    linked_race *race = r->user;
+    for (int i = 0; i < LINKED_TOKENS; ++i) nb_token_release(race->linked[i]);
+    nb_token_release(race->source);
+}
+
+static void losing_cancel_waits_for_linked_tokens(void **state) {
+    (void)state;
+    static linked_race race;
+    rounds r = {.thread_count = 2,
+                .round_count = test_size(5, 50, 500),
+                .prepare = linked_race_prepare,
+                .run = linked_race_run,
+                .inspect = linked_race_inspect,
+                .user = &race};
+    rounds_run(&r, "losing_cancel_waits_for_linked_tokens");
+}
+
+// --- deadlines and shields ---
+
+// Some deadlines are there from the start; two threads add the others, so that the heaps grow meanwhile.
+#define DEADLINE_TOKENS 2000
+#define DEADLINE_TOKENS_FIRST 8
+typedef struct deadline_race {
+    nb_token *root, *tokens[DEADLINE_TOKENS];
+    nb_atomic_u64 token_count;
+} deadline_race;
+
+static void deadline_race_set(rounds *r, uint32_t i) {
+    deadline_race *race = r->user;
+    // Every fourth is not due in this test.
+    uint64_t at = i % 4 == 0 ? DEADLINE_TOKENS + 1 : 1 + i;
+    nb_result result = nb_token_set_deadline(race->tokens[i], at, at);
+    expect(r, result == NB_OK);
+}
+
+static void deadline_race_prepare(rounds *r) {
+    deadline_race *race = r->user;
+    memset(race, 0, sizeof *race);
+    race->root = root_create(r);
+    for (uint32_t i = 0; i < DEADLINE_TOKENS; ++i) race->tokens[i] = child_create(r, race->root);
+    for (uint32_t i = 0; i < DEADLINE_TOKENS_FIRST; ++i) deadline_race_set(r, i);
+}
+
+static void deadline_race_expire(rounds *r) {
+    deadline_race *race = r->user;
+    nb_cancel_counts counts = {0};
+    expect(r, nb_token_expire(race->root, DEADLINE_TOKENS, DEADLINE_TOKENS, &counts) == NB_OK);
+    nbi_atomic_fetch_add_relaxed_u64(&race->token_count, counts.token_count);
+}
+
+static void deadline_race_run(rounds *r, uint32_t index) {
+    if (index < 2) {
+        do deadline_race_expire(r);
+        while (nbi_atomic_load_relaxed_u32(&r->progress) < DEADLINE_TOKENS - DEADLINE_TOKENS_FIRST);
+        return;
+    }
+    for (uint32_t i = DEADLINE_TOKENS_FIRST + index - 2; i < DEADLINE_TOKENS; i += 2) {
+        deadline_race_set(r, i);
+        progress(r);
+    }
+}
+
+static void deadline_race_inspect(rounds *r) {
+    deadline_race *race = r->user;
+    deadline_race_expire(r);
+    for (uint32_t i = 0; i < DEADLINE_TOKENS; ++i) {
+        expect(r, nb_token_is_cancelled(race->tokens[i]) == (i % 4 != 0));
+        nb_token_release(race->tokens[i]);
+    }
+    expect(r, race->token_count.value == DEADLINE_TOKENS - DEADLINE_TOKENS / 4);
+    nb_token_release(race->root);
+}
+
+static void expiring_from_several_threads_counts_once(void **state) {
+    (void)state;
+    static deadline_race race;
+    rounds r = {.thread_count = 4,
+                .round_count = test_size(30, 300, 5000),
+                .prepare = deadline_race_prepare,
+                .run = deadline_race_run,
+                .inspect = deadline_race_inspect,
+                .user = &race};
+    rounds_run(&r, "expiring_from_several_threads_counts_once");
+}
+
+typedef struct shield_race {
+    nb_token *root, *any, *section, *below;
+} shield_race;
+
+static void shield_race_prepare(rounds *r) {
+    shield_race *race = r->user;
+    race->root = root_create(r);
+    race->any = any_create(r, &race->root, 1);
+    race->section = child_create(r, race->any);
+    race->below = child_create(r, race->section);
+}
+
+static void shield_race_run(rounds *r, uint32_t index) {
+    shield_race *race = r->user;
+    if (index == 0) {
+        await_progress(r, 200);
+        nb_token_cancel(race->root, NB_CANCEL_STALE, 0, NULL);
+        return;
+    }
+    nb_token *token = index == 1 ? race->any : race->section;
+    while (nb_token_shield_begin(token) == NB_OK) {
+        progress(r);
+        expect(r, nb_token_shield_end(token, NULL) == NB_OK);
+        if (nb_token_is_cancelled(race->root)) break;
+    }
+}
+
+static void shield_race_inspect(rounds *r) {
+    shield_race *race = r->user;
+    expect(r, nb_token_is_cancelled(race->any));
+    expect(r, nb_token_is_cancelled(race->section));
+    expect(r, nb_token_is_cancelled(race->below));
+    nb_token_release(race->section);
+    nb_token_release(race->below);
+    nb_token_release(race->any);
+    nb_token_release(race->root);
+}
+
+static void cancel_is_not_lost_at_the_end_of_a_shield(void **state) {
+    (void)state;
+    static shield_race race;
+    rounds r = {.thread_count = 3,
+                .round_count = test_size(150, 1000, 50000),
+                .prepare = shield_race_prepare,
+                .run = shield_race_run,
+                .inspect = shield_race_inspect,
+                .user = &race};
+    rounds_run(&r, "cancel_is_not_lost_at_the_end_of_a_shield");
+}
+
+TEST_MAIN(cmocka_unit_test(child_race_lets_no_child_escape), cmocka_unit_test(release_during_cancel_is_safe),
+          cmocka_unit_test(child_dropped_while_parent_cancels),
+          cmocka_unit_test(eight_cancels_count_each_token_and_task_once),
+          cmocka_unit_test(reason_and_data_are_visible_to_who_sees_the_flag),
+          cmocka_unit_test(tasks_are_counted_or_refused_never_both),
+          cmocka_unit_test(callback_never_runs_after_its_unregister),
+          cmocka_unit_test(callback_registered_during_cancel_runs_once), cmocka_unit_test(waiters_are_always_woken),
+          cmocka_unit_test(linked_tokens_end_or_are_cancelled_once),
+          cmocka_unit_test(losing_cancel_waits_for_linked_tokens),
+          cmocka_unit_test(expiring_from_several_threads_counts_once),
+          cmocka_unit_test(cancel_is_not_lost_at_the_end_of_a_shield))
