@@ -68,6 +68,10 @@
 // A cache line on every CPU Nebula targets; what is written by different threads is kept this far apart.
 #define NB_CACHE_LINE 64
 
+// A deadline that never comes. The largest time there is, so a plain "now < deadline" is true for it without a special
+// case.
+#define NB_NEVER_NS UINT64_MAX
+
 // Negative: failure. Zero: done. Positive: a normal outcome that produced no value.
 typedef enum nb_result {
     NB_OK = 0,
