@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+# How a layer, a library and a program of this project are made.
+
+# PROJECT_IS_TOP_LEVEL exists only from CMake 3.21 on.
+if(CMAKE_SOURCE_DIR STREQUAL PROJECT_SOURCE_DIR)
+    set(nebula_is_top ON)
+else()
+    set(nebula_is_top OFF)
+endif()
+
+find_package(Threads REQUIRED)
+include(GNUInstallDirs)
+
+# A macro: it sets variables and directory options of the caller.
+macro(nebula_defaults)
+    if(nebula_is_top AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+        set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
+    endif()
+    if(nebula_is_top)
+        set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+    endif()
+    if(NEBULA_SANITIZE)
+        # An unrecovered report ends the test with a failure; frame pointers make its stack readable.
+        add_compile_options(-fsanitize=${NEBULA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+        add_link_options(-fsanitize=${NEBULA_SANITIZE})
+    endif()
+endmacro()
+
+# Flags of our own targets; none of them reaches a user of the library.
+function(nebula_private_flags target)
+    set_target_properties(${target} PROPERTIES
+        C_STANDARD 17 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
+        CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
+    # Contraction to fused multiply-add would make a state hash depend on the CPU.
+    target_compile_options(${target} PRIVATE
+        -Wall -Wextra -Wpedantic -Wconversion -Wshadow -ffp-contract=off
+        $<$<BOOL:${NEBULA_WERROR}>:-Werror>)
+endfunction()
+
+# One object library per layer, shared by libnebula.a and libnebula.so.
+function(nebula_layer layer)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*.c)
+    add_library(nebula_${layer} OBJECT ${sources})
+    nebula_private_flags(nebula_${layer})
+    target_include_directories(nebula_${layer} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+    set_target_properties(nebula_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+    # Assertion hooks stay on in RelWithDebInfo, where CMake defines NDEBUG.
+    target_compile_definitions(nebula_${layer} PRIVATE
+        $<$<CONFIG:RelWithDebInfo>:NB_ASSERTIONS=1>
+        $<$<NOT:$<BOOL:${NEBULA_TRACE}>>:NB_TRACE=0>)
+    set_property(GLOBAL APPEND PROPERTY nebula_layers nebula_${layer})
+endfunction()
+
+function(nebula_library target kind)
+    get_property(layers GLOBAL PROPERTY nebula_layers)
+    add_library(${target} ${kind})
+    foreach(layer IN LISTS layers)
+        target_sources(${target} PRIVATE $<TARGET_OBJECTS:${layer}>)
+    endforeach()
+    target_include_directories(${target} PUBLIC
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_link_libraries(${target} PRIVATE Threads::Threads)
+    # Only a build without the trace differs from what the headers say by themselves.
+    if(NOT NEBULA_TRACE)
+        target_compile_definitions(${target} PUBLIC NB_TRACE=0)
+    endif()
+    set_target_properties(${target} PROPERTIES
+        LINKER_LANGUAGE C
+        VERSION ${PROJECT_VERSION}
+        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    # Sanitizer runtimes are resolved at load time.
+    if(kind STREQUAL "SHARED" AND NOT NEBULA_SANITIZE AND NOT APPLE AND NOT WIN32)
+        target_link_options(${target} PRIVATE -Wl,--no-undefined)
+    endif()
+endfunction()
+
+# A program against the public headers and the static library.
+function(nebula_program target)
+    add_executable(${target} ${ARGN})
+    nebula_private_flags(${target})
+    target_link_libraries(${target} PRIVATE nebula)
+endfunction()
+
+# C++ is for one example, a consumer test and the benchmark's peers; without a compiler those are left out.
+macro(nebula_enable_cxx)
+    include(CheckLanguage)
+    check_language(CXX)
+    if(CMAKE_CXX_COMPILER)
+        enable_language(CXX)
+    else()
+        message(STATUS "nebula: no C++ compiler: C++ examples and peers are left out")
+    endif()
+endmacro()

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Every public header at once. A program that uses one piece includes that piece's header alone.
+//
+//     printf("nebula %s\n", nb_version());
+
+#include "nebula/arena.h"
+#include "nebula/atomic.h"
+#include "nebula/channel.h"
+#include "nebula/clock.h"
+#include "nebula/frame_stats.h"
+#include "nebula/handle.h"
+#include "nebula/hash.h"
+#include "nebula/hooks.h"
+#include "nebula/input.h"
+#include "nebula/interpolate.h"
+#include "nebula/label.h"
+#include "nebula/log_items.h"
+#include "nebula/loop.h"
+#include "nebula/thread_arena.h"
+#include "nebula/token.h"
+#include "nebula/trace.h"
+#include "nebula/types.h"

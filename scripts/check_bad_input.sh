@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_bad_input.sh [ROOT]: every public function is given a bad argument in tests/test_bad_input*.c, or is exempt below, with a
+# reason: so none is added without saying what it does with one.
+set -eu
+root=${1:-$(dirname "$0")/..}
+cd "$root"
+
+# "name: reason". Functions without an argument that can be bad, and nothing else.
+exempt='
+nb_version: has no argument
+nb_hooks_default: has no argument
+nb_arena_desc_default: has no argument
+nb_channel_desc_default: has no argument
+nb_handle_pool_desc_default: has no argument
+nb_input_desc_default: has no argument
+nb_labels_desc_default: has no argument
+nb_loop_desc_default: has no argument
+nb_poses_desc_default: has no argument
+nb_thread_arenas_desc_default: has no argument
+nb_token_desc_default: has no argument
+nb_trace_desc_default: has no argument
+'
+
+headers=
+for header in include/nebula/*.h modules/*/include/*/*.h; do [ -f "$header" ] && headers="$headers $header"; done
+tests=
+for test in tests/test_bad_input*.c; do [ -f "$test" ] && tests="$tests $test"; done
+[ -n "$tests" ] || { echo "check_bad_input: no tests/test_bad_input*.c below $root" >&2; exit 1; }
+
+# shellcheck disable=SC2086
+EXEMPT=$exempt awk '
+BEGIN {
+    count = split(ENVIRON["EXEMPT"], lines, "\n")
+    for (i = 1; i <= count; ++i) {
+        if (lines[i] == "") continue
+        name = lines[i]; sub(/:.*/, "", name)
+        if (lines[i] !~ /^nb_[a-z0-9_]+: [^ ]/) problem("exempt without a reason: " lines[i])
+        reason[name] = 1
+    }
+}
+
+function problem(message) { print "check_bad_input: " message; bad = 1 }
+
+FNR == 1 { is_test = FILENAME ~ /(^|\/)test_bad_input[^\/]*\.c$/; continued = 0; waiting = 0 }
+
+# A comment or a string calls nothing.
+{ line = $0; gsub(/"([^"\\]|\\.)*"/, "\"\"", line); sub(/\/\/.*/, "", line) }
+
+is_test {
+    while (match(line, /[A-Za-z_][A-Za-z0-9_]*/)) {
+        used[substr(line, RSTART, RLENGTH)] = 1
+        line = substr(line, RSTART + RLENGTH)
+    }
+    next
+}
+
+# Macro bodies declare nothing by themselves.
+continued { continued = /\\$/; next }
+/^[ \t]*#/ { continued = /\\$/; next }
+
+# The name stands on a later line where the return type is long.
+/^(NB_API|NB_EXPERIMENTAL|NB_INLINE)[ \t]/ { waiting = 1 }
+waiting && match(line, /nbi?_[a-z0-9_]+\(/) {
+    name = substr(line, RSTART, RLENGTH - 1)
+    if (name !~ /^nbi_/) where[name] = FILENAME ":" FNR
+    waiting = 0
+}
+
+END {
+    for (name in where) {
+        ++functions
+        if (name in used) { if (name in reason) problem(name " is exempt, but tested"); continue }
+        if (name in reason) { ++exempted; continue }
+        problem(where[name] ": " name " is not in tests/test_bad_input*.c")
+    }
+    for (name in reason) if (!(name in where)) problem("exempt, but no public function: " name)
+    if (functions == 0) problem("no public function found")
+    if (bad) exit 1
+    print "check_bad_input: " functions " functions, " exempted + 0 " exempt"
+}
+' $headers $tests

@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_layers.sh [ROOT]: includes point down only, OS headers stay in src/platform/platform_*.c, and public headers are
+# free of _Atomic. The layers, lowest first:
+#   types.h, atomic.h < platform < base < tasks < frame < modules < programs (public headers only)
+set -eu
+root=${1:-$(dirname "$0")/..}
+cd "$root"
+
+list=$(find src include modules demo tools examples bench -type f \( -name '*.c' -o -name '*.h' -o -name '*.cpp' \) 2>/dev/null | sort)
+[ -n "$list" ] || { echo "check_layers: no sources below $root" >&2; exit 1; }
+
+# shellcheck disable=SC2086
+awk '
+BEGIN {
+    split("platform base tasks frame", names, " ")
+    for (i in names) rank[names[i]] = i
+    MODULE = 5; PROGRAM = 6
+    # Public headers without a source file of the same name.
+    public["types"] = public["atomic"] = 0
+    public["hooks"] = public["log_items"] = rank["base"]
+    public["nebula"] = PROGRAM
+    # ISO C without what the platform layer replaces (stdatomic.h, threads.h, time.h, signal.h), and headers of the compiler.
+    n = split("assert ctype errno float inttypes iso646 limits math setjmp stdalign stdarg stdbool stddef stdint stdio stdlib stdnoreturn string " \
+              "cpuid arm_neon arm_acle intrin sanitizer/asan_interface sanitizer/msan_interface sanitizer/tsan_interface", iso, " ")
+    for (i = 1; i <= n; ++i) allowed[iso[i] ".h"] = 1
+    for (i = 1; i < ARGC; ++i) {
+        parts = split(ARGV[i], part, "/")
+        if (part[1] == "src" && parts == 3) {
+            stem = part[3]; sub(/\.[ch]$/, "", stem)
+            if (!(stem in public)) public[stem] = rank[part[2]]
+        }
+    }
+}
+
+function report(message) { printf "%s:%d: %s\n", FILENAME, FNR, message; bad = 1 }
+
+# "a/b/../c" -> "a/c"
+function normalize(path,    count, part, i, depth, stack, out) {
+    count = split(path, part, "/"); depth = 0
+    for (i = 1; i <= count; ++i) {
+        if (part[i] == "." || part[i] == "") continue
+        if (part[i] == "..") { if (depth > 0) --depth; continue }
+        stack[++depth] = part[i]
+    }
+    out = ""
+    for (i = 1; i <= depth; ++i) out = out (i > 1 ? "/" : "") stack[i]
+    return out
+}
+
+# The layer of a path: its rank, and in `home` the folder that siblings may not share.
+function classify(path,    part, count, stem) {
+    count = split(path, part, "/")
+    home = part[1] "/" part[2]
+    if (part[1] == "src") return (part[2] in rank) ? rank[part[2]] : -1
+    if (part[1] == "modules") return MODULE
+    if (part[1] == "include") {
+        home = "include"
+        stem = part[count]; sub(/\.h$/, "", stem)
+        return (stem in public) ? public[stem] : -1
+    }
+    if (part[1] == "demo" || part[1] == "bench") home = part[1]
+    return PROGRAM
+}
+
+FNR == 1 {
+    own = classify(FILENAME); own_home = home
+    if (own < 0) report("no layer is known for this file; name it in scripts/check_layers.sh")
+    folder = FILENAME; sub(/\/[^\/]*$/, "", folder)
+    is_core = FILENAME ~ /^(src|include)\//
+    is_os = FILENAME ~ /^src\/platform\/platform_[a-z0-9]+\.c$/
+    is_public = FILENAME ~ /^include\//
+    is_program = own == PROGRAM && !is_public
+}
+
+is_public && /_Atomic/ { code = $0; sub(/\/\/.*/, "", code); if (code ~ /_Atomic/) report("_Atomic in a public header") }
+
+own < 0 { next }
+
+/^[ \t]*#[ \t]*include[ \t]*</ {
+    name = $0; sub(/^[^<]*</, "", name); sub(/>.*/, "", name)
+    if (name ~ /^nebula\//) {
+        if (is_core) { report("include Nebula headers with quotes"); next }
+        if (classify("include/" name) > own) report("<" name "> is of a higher layer")
+        next
+    }
+    if (is_core && !is_os && !(name in allowed) && name !~ /^[a-z0-9]+intrin\.h$/) report("<" name "> belongs into src/platform/platform_<os>.c alone")
+}
+
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+    name = $0; sub(/^[^"]*"/, "", name); sub(/".*/, "", name)
+    if (name ~ /^nebula\//) path = "include/" name
+    else path = normalize(folder "/" name)
+    target = classify(path); target_home = home
+    if (is_public && path !~ /^include\//) report("a public header includes the private \"" name "\"")
+    else if (is_program && path !~ /^include\// && target_home != own_home) report("a program includes \"" name "\": public headers only")
+    else if (target < 0) report("\"" name "\" is of no known layer")
+    else if (target > own) report("\"" name "\" is of a higher layer")
+    else if (target == MODULE && own == MODULE && target_home != own_home) report("\"" name "\" is of a sibling module")
+}
+
+END { if (bad) exit 1; print "check_layers: " ARGC - 1 " files" }
+' $list

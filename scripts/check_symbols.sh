@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_symbols.sh ROOT STATIC_LIBRARY SHARED_LIBRARY: the shared library exports nb_ names only, the static one defines nb_ and
+# nbi_ names only, no object has mutable static state, and no object uses a symbol of a higher layer.
+set -eu
+root=$1 static=$2 shared=$3
+nm=${NM:-nm}
+status=0
+
+fail() {
+    echo "check_symbols: $1" >&2
+    echo "$2" | sed 's/^/    /' >&2
+    status=1
+}
+
+foreign=$("$nm" -D --defined-only "$shared" | awk '$NF !~ /^nb_/ { print $NF }')
+[ -z "$foreign" ] || fail "exported by $shared:" "$foreign"
+exported=$("$nm" -D --defined-only "$shared" | wc -l)
+[ "$exported" -gt 0 ] || fail "$shared exports nothing" ""
+
+foreign=$("$nm" -g --defined-only "$static" | awk 'NF == 3 && $3 !~ /^nbi?_/ { print $3 }')
+[ -z "$foreign" ] || fail "defined by $static:" "$foreign"
+
+# Constant tables of pointers are in .data.rel.ro and fine; anything in .data or .bss is a global.
+mutable=$("$nm" --format=sysv --defined-only "$static" |
+    awk -F'|' 'NF >= 7 { gsub(/ /, "", $7); if ($4 ~ /OBJECT/ && $7 ~ /^(\.data|\.bss|\*COM\*)/ && $7 !~ /^\.data\.rel\.ro/) print $1, $7 }')
+[ -z "$mutable" ] || fail "mutable static state in $static:" "$mutable"
+
+layers=$(cd "$root/src" && find . -name '*.c' | sed 's|^\./||')
+upward=$("$nm" -A -g "$static" | awk -v layers="$layers" '
+BEGIN {
+    split("platform base tasks frame", names, " ")
+    for (i in names) rank[names[i]] = i
+    count = split(layers, files, "\n")
+    for (i = 1; i <= count; ++i) {
+        split(files[i], part, "/"); stem = part[2]; sub(/\.c$/, "", stem)
+        if (stem in layer_of) print stem ".c exists in two layers"
+        layer_of[stem] = part[1]
+    }
+}
+{
+    split($1, place, ":"); member = place[2]; sub(/\.(c\.)?o(bj)?$/, "", member)
+    symbol = $NF; kind = $(NF - 1)
+    sub(/.*:/, "", kind)
+    if (symbol !~ /^nbi?_/) next
+    if (kind == "U") { ++uses; user[uses] = member; used[uses] = symbol } else definer[symbol] = member
+}
+END {
+    for (i = 1; i <= uses; ++i) {
+        if (!(used[i] in definer)) { print user[i] ".c uses " used[i] ", which is not in the library"; continue }
+        to = layer_of[definer[used[i]]]; from = layer_of[user[i]]
+        if (rank[to] > rank[from]) print from "/" user[i] ".c uses " used[i] " of the higher layer " to
+    }
+}')
+[ -z "$upward" ] || fail "calls that do not point down:" "$upward"
+
+[ $status -eq 0 ] && echo "check_symbols: $exported exported"
+exit $status

@@ -1,0 +1,239 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# selftest.sh ROOT: every check passes on a small good tree and fails, for the reason given, on bad ones. A check that cannot
+# fail is worse than none.
+set -eu
+root=$(CDPATH='' cd -- "$1" && pwd)
+scripts=$root/scripts
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+tree=$work/tree
+cc=${CC:-gcc}
+cases=0
+status=0
+
+# A fresh good tree: one platform file, one piece of the base layer, one program, a README.
+good_tree() {
+    rm -rf "$tree"
+    mkdir -p "$tree/include/nebula" "$tree/src/platform" "$tree/src/base" "$tree/src/tasks" "$tree/demo" "$tree/tests/mutants" "$tree/tests/headers"
+    licence='// SPDX-License-Identifier: MIT'
+    cat >"$tree/include/nebula/types.h" <<TEXT
+$licence
+#pragma once
+
+// Types.
+//
+//     int x = NB_ONE;
+//     if (x) { ... }
+
+#define NB_ONE 1
+#define NB_API extern __attribute__((visibility("default")))
+#define NB_INLINE static inline
+TEXT
+    cat >"$tree/include/nebula/piece.h" <<TEXT
+$licence
+#pragma once
+
+// A piece.
+//
+//     int total = nb_piece_add(1, 2);
+
+#include "nebula/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Adds.
+// Thread: any. Owner: nothing. Fails: never.
+NB_API int nb_piece_add(int a, int b);
+
+// Twice the number.
+// Thread: any. Owner: nothing. Fails: never.
+NB_INLINE int nb_piece_twice(int a) { return nb_piece_add(a, a); }
+
+#ifdef __cplusplus
+}
+#endif
+TEXT
+    printf '%s\n#pragma once\n// All.\n//     int one = NB_ONE;\n#include "nebula/piece.h"\n#include "nebula/types.h"\n' "$licence" >"$tree/include/nebula/nebula.h"
+    printf '%s\n#pragma once\nint nbi_clock(void);\n' "$licence" >"$tree/src/platform/platform.h"
+    printf '%s\n#include "platform.h"\n\n#include <unistd.h>\n\nint nbi_clock(void) { return (int)getpid(); }\n' "$licence" >"$tree/src/platform/platform_linux.c"
+    printf '%s\n#include "nebula/piece.h"\n\n#include "../platform/platform.h"\n\nint nb_piece_add(int a, int b) { return a + b + 0 * nbi_clock(); }\n' "$licence" >"$tree/src/base/piece.c"
+    printf '%s\n#include "nebula/piece.h"\n\nint main(void) { return nb_piece_add(1, -1); }\n' "$licence" >"$tree/demo/main.c"
+    printf '%s\n#include "nebula/piece.h"\n\nint main(void) { return nb_piece_add(1, 2) == 3 ? 0 : 1; }\n' "$licence" >"$tree/tests/test_piece.c"
+    cp "$root/.clang-format" "$tree/"
+    printf '# Piece\n\n```c\n#include "nebula/nebula.h"\nint main(void) { return nb_piece_add(0, 0); }\n```\n\nStart at `src/base/piece.c`.\n' >"$tree/README.md"
+    printf 'file: src/base/piece.c\ntest: test_piece\nwhy: a sum with the wrong sign\n<<<<\nreturn a + b\n====\nreturn a - b\n>>>>\n' >"$tree/tests/mutants/piece_minus.mutant"
+}
+
+build_libraries() {
+    (
+        cd "$tree"
+        rm -f ./*.o ./*.a ./*.so
+        $cc -c -fPIC -fvisibility=hidden -Iinclude src/*/*.c
+        ar rc libpiece.a ./*.o
+        $cc -shared ./*.o -o libpiece.so
+    )
+}
+
+run_check() {
+    case $1 in
+    symbols) build_libraries && sh "$scripts/check_symbols.sh" "$tree" "$tree/libpiece.a" "$tree/libpiece.so" ;;
+    readme) build_libraries && sh "$scripts/check_readme.sh" "$tree" "$tree/libpiece.a" ;;
+    mutants) NEBULA_ROOT=$tree NEBULA_MUTANTS_WORK=$work/mutants sh "$scripts/mutants.sh" ;;
+    models) NEBULA_MODELS=$tree/tests/models NEBULA_MODELS_WORK=$work/models sh "$scripts/models.sh" ;;
+    *) sh "$scripts/check_$1.sh" "$tree" ;;
+    esac
+}
+
+passes() { # check
+    cases=$((cases + 1))
+    if ! run_check "$1" >"$work/out" 2>&1; then
+        echo "selftest: $1 fails on a good tree:"
+        cat "$work/out"
+        status=1
+    fi
+}
+
+fails() { # check expected-text
+    cases=$((cases + 1))
+    if run_check "$1" >"$work/out" 2>&1; then
+        echo "selftest: $1 passes, but should say: $2"
+        status=1
+    elif ! grep -q -e "$2" "$work/out"; then
+        echo "selftest: $1 fails, but does not say: $2"
+        cat "$work/out"
+        status=1
+    fi
+    good_tree
+}
+
+insert() { # file line text: puts the text after that line
+    awk -v at="$2" -v text="$3" '{ print } NR == at { print text }' "$tree/$1" >"$work/edited"
+    cp "$work/edited" "$tree/$1"
+}
+
+replace() { # file pattern text
+    sed "s|$2|$3|" "$tree/$1" >"$work/edited"
+    cp "$work/edited" "$tree/$1"
+}
+
+good_tree
+passes layers
+passes docs
+passes style
+passes headers
+passes sketches
+passes symbols
+passes readme
+
+insert src/platform/platform_linux.c 1 '#include "../base/piece.h"'
+fails layers 'of a higher layer'
+insert src/platform/platform_linux.c 1 '#include "nebula/piece.h"'
+fails layers 'of a higher layer'
+insert src/base/piece.c 1 '#include <pthread.h>'
+fails layers 'pthread.h> belongs into'
+insert include/nebula/piece.h 1 '#include "../../src/platform/platform.h"'
+fails layers 'private'
+insert include/nebula/piece.h 9 'extern _Atomic int nb_state;'
+fails layers '_Atomic'
+insert demo/main.c 1 '#include "../src/platform/platform.h"'
+fails layers 'public headers only'
+cp "$tree/include/nebula/piece.h" "$tree/include/nebula/stray.h"
+fails layers 'no layer is known'
+
+replace include/nebula/piece.h 'Owner: nothing. ' ''
+fails docs 'nb_piece_add lacks Owner:'
+insert include/nebula/piece.h 15 ''
+fails docs 'nb_piece_add lacks Thread: Owner: Fails:'
+replace include/nebula/piece.h 'NB_INLINE' 'static inline'
+fails docs 'NB_INLINE'
+
+insert src/base/piece.c 3 '// TODO'
+fails style 'unfinished'
+replace src/base/piece.c 'SPDX-License' 'Licence'
+fails style 'licence line'
+awk 'BEGIN { print "// SPDX-License-Identifier: MIT"; print "int nbi_long(int a) {"; for (i = 0; i < 69; ++i) print "    a += 1;"; print "    return a;"; print "}" }' >"$tree/src/base/long.c"
+fails style 'function of 72 lines'
+awk 'BEGIN { print "// SPDX-License-Identifier: MIT"; for (i = 0; i < 1000; ++i) print "// line" }' >"$tree/src/base/long.c"
+fails style 'file of 1001 lines'
+
+replace include/nebula/piece.h 'int a, int b' 'size_t a, int b'
+fails headers 'does not compile alone'
+replace include/nebula/piece.h '#pragma once' ''
+fails headers 'pragma once'
+replace include/nebula/piece.h '//     int' '// int'
+fails headers 'no usage sketch'
+replace include/nebula/nebula.h '#include "nebula/piece.h"' ''
+fails headers 'does not include it'
+if command -v "${CXX:-g++}" >/dev/null 2>&1; then
+    insert include/nebula/piece.h 9 'static inline int *nb_new(void *p) { return p; }'
+    fails headers 'std=c++17'
+fi
+
+replace include/nebula/piece.h 'nb_piece_add(1, 2);' 'nb_piece_add(1);'
+fails sketches 'does not compile'
+replace include/nebula/piece.h 'int total = nb_piece_add' 'int total = nb_piece_sum'
+fails sketches 'does not compile'
+
+insert src/base/piece.c 4 'int helper(void); int helper(void) { return 0; }'
+fails symbols 'helper'
+insert src/base/piece.c 4 'extern __attribute__((visibility("default"))) int nbi_leak(void); int nbi_leak(void) { return 0; }'
+fails symbols 'nbi_leak'
+insert src/base/piece.c 4 'static int calls; int nbi_count(void); int nbi_count(void) { return ++calls; }'
+fails symbols 'mutable static state'
+printf 'int nbi_submit(void) { return 0; }\n' >"$tree/src/tasks/submit.c"
+insert src/base/piece.c 4 'int nbi_submit(void); int nbi_up(void); int nbi_up(void) { return nbi_submit(); }'
+fails symbols 'of the higher layer tasks'
+
+replace README.md 'nb_piece_add(0, 0)' 'nb_piece_add(0, 1)'
+fails readme 'ended with 1'
+replace README.md 'nb_piece_add(0, 0)' 'nb_piece_sum(0, 0)'
+fails readme 'does not compile'
+replace README.md 'src/base/piece.c' 'src/base/gone.c'
+fails readme 'does not exist'
+awk 'BEGIN { for (i = 0; i < 151; ++i) print "line" }' >"$tree/README.md"
+fails readme '150 at most'
+
+# The runners of mutants and models need cmocka's library and spin; where these are missing they do not run at all.
+if echo 'int main(void) { return 0; }' | $cc -x c - -lcmocka -o "$work/probe" 2>/dev/null; then
+    passes mutants
+    replace tests/mutants/piece_minus.mutant 'return a - b' 'return b + a'
+    fails mutants 'SURVIVED'
+    replace tests/mutants/piece_minus.mutant 'return a + b' 'return a * b'
+    fails mutants 'rotten .*not in'
+    replace tests/mutants/piece_minus.mutant 'return a + b' 'a'
+    fails mutants 'rotten .*more than once'
+    replace tests/mutants/piece_minus.mutant 'return a - b' 'return a - c'
+    fails mutants 'rotten .*does not compile'
+    replace tests/mutants/piece_minus.mutant 'test: test_piece' 'test: test_gone'
+    fails mutants 'no tests/test_gone.c'
+    replace tests/test_piece.c '== 3' '== 4'
+    fails mutants 'without any mutant'
+fi
+if command -v spin >/dev/null 2>&1; then
+    mkdir -p "$tree/tests/models"
+    model=tests/models/one.pml
+    write_model() { # run-line body
+        good_tree
+        mkdir -p "$tree/tests/models"
+        printf '// run: %s\nbyte x;\nactive [2] proctype add() { %s }\n' "$1" "$2" >"$tree/$model"
+    }
+    write_model 'base expect pass' 'x++; assert(x > 0)'
+    passes models
+    write_model 'base expect pass' 'x++; assert(x < 2)'
+    fails models 'violated, but it must hold'
+    write_model 'base expect fail' 'x++; assert(x > 0)'
+    fails models 'not refuted'
+    write_model 'base expect pass pan: -m2' 'x++; x++; x++; x++'
+    fails models 'cut short'
+    write_model 'base' 'x++'
+    fails models 'no valid run line'
+    write_model 'base expect pass' 'x = = 1'
+    fails models 'spin refuses'
+fi
+
+[ $status -eq 0 ] && echo "selftest: $cases cases"
+exit $status

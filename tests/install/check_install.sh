@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check_install.sh WAY SOURCE BUILD WORK: uses the library the way a stranger's project would.
+# Environment: CC, CMAKE, GENERATOR. stage must have run before find_package and pkg_config.
+set -eu
+
+way=$1 source=$2 build=$3 work=$4
+: "${CC:=cc}" "${CMAKE:=cmake}" "${GENERATOR:=Ninja}"
+consumer=$source/tests/install
+prefix=$work/moved
+
+fail() {
+    echo "install.$way: $*" >&2
+    exit 1
+}
+
+fresh() {
+    rm -rf "${work:?}/$1"
+    mkdir -p "$work/$1"
+    cd "$work/$1"
+}
+
+# The directory of the libraries differs between systems (lib, lib64, lib/<triplet>).
+libdir() { dirname "$(find "$prefix" -name libnebula.a)"; }
+
+stage() {
+    rm -rf "$work/stage" "$prefix"
+    "$CMAKE" --install "$build" --prefix "$work/stage" >/dev/null
+    mv "$work/stage" "$prefix"
+    for file in $(cd "$source/include" && echo nebula/*.h); do
+        [ -f "$prefix/include/$file" ] || fail "$file is not installed"
+    done
+    if grep -rlF -e "$source" -e "$work/stage" "$prefix" --include='*.cmake' --include='*.pc'; then
+        fail "an installed file names a directory of the build"
+    fi
+}
+
+find_package() {
+    fresh find_package
+    "$CMAKE" -G "$GENERATOR" -S "$consumer/find_package" -B . -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" >/dev/null
+    "$CMAKE" --build . >/dev/null
+    ./use_default
+    ./use_shared
+}
+
+pkg_config() {
+    fresh pkg_config
+    PKG_CONFIG_PATH=$(libdir)/pkgconfig
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046
+    $CC "$consumer/main.c" -o use $(pkg-config --cflags --libs nebula)
+    LD_LIBRARY_PATH=$(libdir) ./use
+    # shellcheck disable=SC2046
+    $CC "$consumer/main.c" -o use_static $(pkg-config --cflags nebula) "$(libdir)/libnebula.a" -pthread
+    ./use_static
+    case $(pkg-config --cflags nebula) in
+    *-W* | *-f* | *-std*) fail "the .pc file pushes flags: $(pkg-config --cflags nebula)" ;;
+    esac
+}
+
+add_subdirectory() {
+    fresh add_subdirectory
+    "$CMAKE" -G "$GENERATOR" -S "$consumer/add_subdirectory" -B . -DNEBULA_SOURCE="$source" -DCMAKE_C_COMPILER="$CC" >/dev/null
+    "$CMAKE" --build . >/dev/null
+    ./use
+    # The consumer's own file must be compiled with nothing but an include directory from us.
+    command=$(grep '"command"' compile_commands.json | grep 'install/main\.c')
+    case $command in
+    *" -W"* | *" -f"* | *" -std"* | *" -D"*) fail "add_subdirectory pushes flags: $command" ;;
+    esac
+    built=$(find . -type f \( -name 'test_*' -o -name 'example_*' -o -name 'nebula-*' -o -name '*.so*' \) | grep -v '\.cmake$' || true)
+    [ -z "$built" ] || fail "add_subdirectory built more than the library: $built"
+}
+
+plain_cc() {
+    fresh plain_cc
+    # No build system and no flags, as the README has it.
+    $CC -I"$source/include" "$source"/src/*/*.c "$consumer/main.c" -o use
+    ./use
+    # The other side of the two compile-time switches must build too.
+    $CC -std=c17 -O2 -Wall -Wextra -Werror -DNDEBUG -DNB_TRACE=0 -pthread -I"$source/include" "$source"/src/*/*.c "$consumer/main.c" -o use_bare
+    ./use_bare
+}
+
+case $way in
+stage | find_package | pkg_config | add_subdirectory | plain_cc) "$way" ;;
+*) fail "unknown way" ;;
+esac

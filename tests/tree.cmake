@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# Checks of the sources themselves; each is a script that also runs by hand.
+set(scripts ${PROJECT_SOURCE_DIR}/scripts)
+
+function(nebula_tree_test name)
+    add_test(NAME tree.${name} COMMAND ${CMAKE_COMMAND} -E env
+        CC=${CMAKE_C_COMPILER} CXX=${CMAKE_CXX_COMPILER} NM=${CMAKE_NM} ${ARGN})
+    set_tests_properties(tree.${name} PROPERTIES TIMEOUT 120 LABELS tree)
+endfunction()
+
+nebula_tree_test(layers sh ${scripts}/check_layers.sh ${PROJECT_SOURCE_DIR})
+nebula_tree_test(docs sh ${scripts}/check_docs.sh ${PROJECT_SOURCE_DIR})
+nebula_tree_test(style sh ${scripts}/check_style.sh ${PROJECT_SOURCE_DIR})
+nebula_tree_test(headers sh ${scripts}/check_headers.sh ${PROJECT_SOURCE_DIR})
+nebula_tree_test(sketches sh ${scripts}/check_sketches.sh ${PROJECT_SOURCE_DIR})
+nebula_tree_test(symbols sh ${scripts}/check_symbols.sh
+    ${PROJECT_SOURCE_DIR} $<TARGET_FILE:nebula> $<TARGET_FILE:nebula_shared>)
+nebula_tree_test(readme sh ${scripts}/check_readme.sh ${PROJECT_SOURCE_DIR} $<TARGET_FILE:nebula>)
+nebula_tree_test(dev sh ${scripts}/check_dev.sh ${PROJECT_SOURCE_DIR})
+nebula_tree_test(selftest sh ${scripts}/selftest.sh ${PROJECT_SOURCE_DIR})
