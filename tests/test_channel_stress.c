@@ -218,13 +218,14 @@ static void stream_over_the_wrap_of_positions_arrives_once(void **state) {
     }
 }
 
-// H2: capacity 1, eight senders, eight receivers, closed in the middle.
+// H2: eight senders, eight receivers, closed in the middle; capacity 1, and every second round a little more, so that
+// items are inside at the close whatever the schedule.
 static void send_racing_close_is_delivered_or_refused(void **state) {
     (void)state;
     uint64_t seed = test_seed(__func__), total = test_size(40000, 1000000, 10000000), received = 0;
-    const uint32_t per_sender = 1000;
-    nb_channel_desc desc = {.kind = NB_CHANNEL_KIND_MPMC, .capacity = 1};
-    while (received < total) {
+    const uint32_t per_sender = 200;
+    for (uint64_t round = 0; received < total; ++round) {
+        nb_channel_desc desc = {.kind = NB_CHANNEL_KIND_MPMC, .capacity = round % 2 == 0 ? 1 : 8};
         traffic t;
         traffic_init(&t, &desc, 8, per_sender);
         t.close_after = 1 + (uint32_t)(test_random(&seed) % (8 * per_sender));

@@ -26,8 +26,8 @@
 // Items a channel holds where the desc gives no number: enough for the results of one frame's tasks.
 #define NB_CHANNEL_CAPACITY_DEFAULT ((size_t)256)
 
-// Most items a channel may hold; beyond it the depth no longer fits the 32 bits that reports show it in.
-#define NB_CHANNEL_CAPACITY_MAX ((size_t)1 << 31)
+// Most items a channel may hold: a count of them fits 32 bits, signed or not, and memory runs out long before.
+#define NB_CHANNEL_CAPACITY_MAX ((size_t)1 << 30)
 
 // Longest name in bytes, without the final zero; longer ones are cut. Names are shown to people.
 #define NB_CHANNEL_NAME_SIZE_MAX 47

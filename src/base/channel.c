@@ -45,20 +45,23 @@ static nbi_channel_cell *cell_at(const nb_channel *ring, uint64_t position) {
 
 nb_channel_desc nb_channel_desc_default(void) { return (nb_channel_desc){0}; }
 
+// The record names the public function, whichever helper finds the mistake.
+#define REFUSE_DESC(hooks, result, ...) \
+    nbi_fail((hooks), NB_ITEM_CHANNEL_ARGUMENT, (result), "nb_channel_create", __VA_ARGS__)
+
 static nb_result check_desc(const nb_channel_desc *desc, const nb_hooks *hooks) {
     if (desc->item_size_bytes == 0) {
-        return NBI_FAIL(hooks, NB_ITEM_CHANNEL_ARGUMENT, NB_ERR_MISUSE, "item_size_bytes is 0");
+        return REFUSE_DESC(hooks, NB_ERR_MISUSE, "item_size_bytes is 0");
     }
     if (desc->item_alignment != 0 && !nbi_is_power_of_two(desc->item_alignment)) {
-        return NBI_FAIL(hooks, NB_ITEM_CHANNEL_ARGUMENT, NB_ERR_MISUSE, "item_alignment %zu is no power of two",
-                        desc->item_alignment);
+        return REFUSE_DESC(hooks, NB_ERR_MISUSE, "item_alignment %zu is no power of two", desc->item_alignment);
     }
     if ((int)desc->kind < 0 || desc->kind >= NB_CHANNEL_KIND_COUNT) {
-        return NBI_FAIL(hooks, NB_ITEM_CHANNEL_ARGUMENT, NB_ERR_MISUSE, "kind %d does not exist", (int)desc->kind);
+        return REFUSE_DESC(hooks, NB_ERR_MISUSE, "kind %d does not exist", (int)desc->kind);
     }
     if (desc->capacity > NB_CHANNEL_CAPACITY_MAX) {
-        return NBI_FAIL(hooks, NB_ITEM_CHANNEL_ARGUMENT, NB_ERR_RANGE, "capacity %zu is more than %zu", desc->capacity,
-                        NB_CHANNEL_CAPACITY_MAX);
+        return REFUSE_DESC(hooks, NB_ERR_RANGE, "capacity %zu is more than %zu", desc->capacity,
+                           NB_CHANNEL_CAPACITY_MAX);
     }
     return NB_OK;
 }
@@ -115,10 +118,10 @@ nb_result nbi_channel_create_at(const nb_channel_desc *desc, uint64_t first_posi
     size_t capacity = resolve_capacity(desc->capacity);
     size_t size_bytes = 0;
     if (!total_size(desc->item_size_bytes, capacity, &size_bytes)) {
-        return NBI_FAIL(&hooks, NB_ITEM_CHANNEL_ARGUMENT, NB_ERR_RANGE, "%zu items of %zu bytes are too much", capacity,
-                        desc->item_size_bytes);
+        return REFUSE_DESC(&hooks, NB_ERR_RANGE, "%zu items of %zu bytes are too much", capacity,
+                           desc->item_size_bytes);
     }
-    nbi_channel *created = (nbi_channel *)nbi_alloc(&hooks, size_bytes, NBI_CHANNEL_LINE, __func__);
+    nbi_channel *created = (nbi_channel *)nbi_alloc(&hooks, size_bytes, NBI_CHANNEL_LINE, "nb_channel_create");
     if (created == NULL) return NB_ERR_MEMORY;
     memset(created, 0, sizeof *created);
     created->ring.item_size_bytes = desc->item_size_bytes;
@@ -423,12 +426,17 @@ nb_result nb_channel_disown(nb_channel *channel) {
 // --- questions ---
 
 bool nb_channel_is_closed(const nb_channel *channel) {
-    return channel == NULL || (nbi_atomic_load_acquire_u64(&channel->tail) & NBI_CHANNEL_CLOSED) != 0;
+    if (channel == NULL) return NBI_FAIL_NULL("channel") != NB_OK;
+    return (nbi_atomic_load_acquire_u64(&channel->tail) & NBI_CHANNEL_CLOSED) != 0;
 }
 
-const char *nb_channel_name(const nb_channel *channel) { return channel != NULL ? whole_const(channel)->name : ""; }
+const char *nb_channel_name(const nb_channel *channel) {
+    if (channel == NULL) NBI_FAIL_NULL("channel");
+    return channel != NULL ? whole_const(channel)->name : "";
+}
 
 size_t nb_channel_capacity(const nb_channel *channel) {
+    if (channel == NULL) NBI_FAIL_NULL("channel");
     return channel != NULL ? (size_t)(channel->index_mask + 1) : 0;
 }
 
