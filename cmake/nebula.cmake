@@ -35,6 +35,8 @@ function(nebula_private_flags target)
     target_compile_options(${target} PRIVATE
         -Wall -Wextra -Wpedantic -Wconversion -Wshadow -ffp-contract=off
         $<$<BOOL:${NEBULA_WERROR}>:-Werror>)
+    # Assertion hooks stay on in RelWithDebInfo, where CMake defines NDEBUG; the tests are told, too.
+    target_compile_definitions(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:NB_ASSERTIONS=1>)
 endfunction()
 
 # One object library per layer, shared by libnebula.a and libnebula.so.
@@ -44,10 +46,7 @@ function(nebula_layer layer)
     nebula_private_flags(nebula_${layer})
     target_include_directories(nebula_${layer} PRIVATE ${PROJECT_SOURCE_DIR}/include)
     set_target_properties(nebula_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
-    # Assertion hooks stay on in RelWithDebInfo, where CMake defines NDEBUG.
-    target_compile_definitions(nebula_${layer} PRIVATE
-        $<$<CONFIG:RelWithDebInfo>:NB_ASSERTIONS=1>
-        $<$<NOT:$<BOOL:${NEBULA_TRACE}>>:NB_TRACE=0>)
+    target_compile_definitions(nebula_${layer} PRIVATE $<$<NOT:$<BOOL:${NEBULA_TRACE}>>:NB_TRACE=0>)
     set_property(GLOBAL APPEND PROPERTY nebula_layers nebula_${layer})
 endfunction()
 

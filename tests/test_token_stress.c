@@ -147,7 +147,7 @@ static void child_race_lets_no_child_escape(void **state) {
     (void)state;
     static child_race race;
     rounds r = {.thread_count = 3,
-                .round_count = test_size(100, 800, 50000),
+                .round_count = test_size(80, 500, 50000),
                 .prepare = child_race_prepare,
                 .run = child_race_run,
                 .inspect = child_race_inspect,
@@ -202,7 +202,7 @@ static void release_during_cancel_is_safe(void **state) {
     (void)state;
     static release_race race;
     rounds r = {.thread_count = 8,
-                .round_count = test_size(50, 400, 10000),
+                .round_count = test_size(30, 200, 10000),
                 .prepare = release_race_prepare,
                 .run = release_race_run,
                 .inspect = release_race_inspect,
@@ -229,7 +229,7 @@ static void child_dropped_while_parent_cancels(void **state) {
     (void)state;
     static release_race race;
     rounds r = {.thread_count = 8,
-                .round_count = test_size(3000, 30000, 1000000),
+                .round_count = test_size(2000, 15000, 1000000),
                 .prepare = drop_race_prepare,
                 .run = drop_race_run,
                 .inspect = drop_race_inspect,
@@ -284,7 +284,7 @@ static void eight_cancels_count_each_token_and_task_once(void **state) {
     (void)state;
     static count_race race;
     rounds r = {.thread_count = 8,
-                .round_count = test_size(30, 300, 5000),
+                .round_count = test_size(20, 200, 5000),
                 .prepare = count_race_prepare,
                 .run = count_race_run,
                 .inspect = count_race_inspect,
@@ -388,7 +388,7 @@ static void tasks_are_counted_or_refused_never_both(void **state) {
     (void)state;
     static task_race race;
     rounds r = {.thread_count = 4,
-                .round_count = test_size(300, 2000, 50000),
+                .round_count = test_size(200, 1000, 50000),
                 .prepare = task_race_prepare,
                 .run = task_race_run,
                 .inspect = task_race_inspect,
@@ -457,7 +457,7 @@ static void callback_never_runs_after_its_unregister(void **state) {
     (void)state;
     static callback_race race;
     rounds r = {.thread_count = 4,
-                .round_count = test_size(5000, 50000, 500000),
+                .round_count = test_size(3000, 20000, 500000),
                 .prepare = callback_race_prepare,
                 .run = callback_race_run,
                 .inspect = callback_race_inspect,
@@ -518,7 +518,7 @@ static void callback_registered_during_cancel_runs_once(void **state) {
     (void)state;
     static once_race race;
     rounds r = {.thread_count = 3,
-                .round_count = test_size(200, 2000, 20000),
+                .round_count = test_size(100, 1000, 20000),
                 .prepare = once_race_prepare,
                 .run = once_race_run,
                 .inspect = once_race_inspect,
@@ -562,7 +562,7 @@ static void waiters_are_always_woken(void **state) {
     (void)state;
     static wait_race race;
     rounds r = {.thread_count = 3,
-                .round_count = test_size(5000, 50000, 500000),
+                .round_count = test_size(3000, 20000, 500000),
                 .prepare = wait_race_prepare,
                 .run = wait_race_run,
                 .inspect = wait_race_inspect,
@@ -634,7 +634,7 @@ static void linked_tokens_end_or_are_cancelled_once(void **state) {
     (void)state;
     static link_race race;
     rounds r = {.thread_count = 4,
-                .round_count = test_size(80, 800, 20000),
+                .round_count = test_size(60, 400, 20000),
                 .prepare = link_race_prepare,
                 .run = link_race_run,
                 .inspect = link_race_inspect,
@@ -643,7 +643,7 @@ static void linked_tokens_end_or_are_cancelled_once(void **state) {
 }
 
 // A cancel that comes second returns when the first has marked everything, behind every link.
-#define LINKED_TOKENS 20000
+#define LINKED_TOKENS 10000
 typedef struct linked_race {
     nb_token *source, *linked[LINKED_TOKENS];
 } linked_race;
@@ -739,7 +739,7 @@ static void expiring_from_several_threads_counts_once(void **state) {
     (void)state;
     static deadline_race race;
     rounds r = {.thread_count = 4,
-                .round_count = test_size(30, 300, 5000),
+                .round_count = test_size(20, 200, 5000),
                 .prepare = deadline_race_prepare,
                 .run = deadline_race_run,
                 .inspect = deadline_race_inspect,
@@ -789,7 +789,7 @@ static void cancel_is_not_lost_at_the_end_of_a_shield(void **state) {
     (void)state;
     static shield_race race;
     rounds r = {.thread_count = 3,
-                .round_count = test_size(150, 1000, 50000),
+                .round_count = test_size(100, 500, 50000),
                 .prepare = shield_race_prepare,
                 .run = shield_race_run,
                 .inspect = shield_race_inspect,

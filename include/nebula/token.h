@@ -87,11 +87,12 @@ NB_API nb_token_desc nb_token_desc_default(void);
 // Creates a token: the root of a new tree, or a child of desc->parent, which is born cancelled under a cancelled
 // parent. desc may be NULL. A tree has one lock: trees that share nothing do not contend.
 // Thread: any. Owner: the caller, one handle, until nb_token_release. Fails: NB_ERR_MEMORY, NB_ERR_RANGE (label),
-// NB_ERR_MISUSE.
+// NB_ERR_MISUSE, NB_ERR_STALE (parent).
 NB_API nb_result nb_token_create(const nb_token_desc *desc, nb_token **out);
 
 // The same, already cancelled.
-// Thread: any. Owner: the caller, one handle, until nb_token_release. Fails: as nb_token_create.
+// Thread: any. Owner: the caller, one handle, until nb_token_release. Fails: as nb_token_create; NB_ERR_MISUSE also for
+// a cause outside the enum.
 NB_API nb_result nb_token_create_cancelled(const nb_token_desc *desc, nb_cancel_cause cause, uint32_t code,
                                            nb_token **out);
 
@@ -130,7 +131,7 @@ NB_INLINE bool nb_token_is_cancelled(const nb_token *token) {
 
 // Why the token was cancelled; the cause is NB_CANCEL_NONE while it is not. Whatever the winning canceller wrote before
 // its call is visible after this.
-// Thread: any. Owner: the caller gets a value. Fails: NB_CANCEL_NONE for NULL.
+// Thread: any. Owner: the caller gets a value. Fails: never; NULL is not cancelled.
 NB_API nb_cancel_reason nb_token_reason(const nb_token *token);
 
 // The name of a cause, such as "stale"; "unknown" for a value outside the enum.
@@ -138,30 +139,30 @@ NB_API nb_cancel_reason nb_token_reason(const nb_token *token);
 NB_API const char *nb_cancel_cause_name(nb_cancel_cause cause);
 
 // The token's label.
-// Thread: any. Owner: the token, while a handle is held. Fails: "" for NULL.
+// Thread: any. Owner: the token, while a handle is held. Fails: "" for NULL or a stale token.
 NB_API const char *nb_token_label(const nb_token *token);
 
 // The key the token was created with.
-// Thread: any. Owner: the caller gets a value. Fails: 0 for NULL.
+// Thread: any. Owner: the caller gets a value. Fails: 0 for NULL or a stale token.
 NB_API uint64_t nb_token_key(const nb_token *token);
 
 // Writes the labels from the root down, such as "root/planet/face3/chunkA", cut to size_bytes with the final zero, and
 // returns the whole length. A buffer of 0 bytes may be NULL.
-// Thread: any. Owner: the buffer stays the caller's. Fails: 0 and "" for NULL.
+// Thread: any. Owner: the buffer stays the caller's. Fails: 0 and "" for NULL or a stale token.
 NB_API size_t nb_token_path(const nb_token *token, char *buffer, size_t size_bytes);
 
 // How many direct children are alive, cancelled or not. A linked token is no child of its sources.
-// Thread: any. Owner: the caller gets a value. Fails: 0 for NULL.
+// Thread: any. Owner: the caller gets a value. Fails: 0 for NULL or a stale token.
 NB_API uint32_t nb_token_child_count(const nb_token *token);
 
 // Gives the tree's recycled memory back to the heap and returns nb_token_child_count. Released children are gone
 // without it.
-// Thread: any. Owner: unchanged. Fails: 0 for NULL.
+// Thread: any. Owner: unchanged. Fails: 0 for NULL or a stale token.
 NB_API uint32_t nb_token_prune(nb_token *token);
 
 // Cancels the token and everything below it, linked tokens too. Only the first call has an effect. When any call
-// returns, every descendant reads cancelled, whoever won: later callers wait for the walk. A child created meanwhile
-// is born cancelled. A raised shield is the one exception. Callbacks run in the winner's call, after the walk, and
+// returns, every descendant reads cancelled, whoever won: cancels of one tree take turns. A child created meanwhile is
+// born cancelled. A raised shield is the one exception. Callbacks run in the winner's call, after the walk, and
 // outside all locks; a losing call does not wait for them. The tree's lock is held for at most 2048 tokens at a time.
 // counts may be NULL; all zero means that it was cancelled before.
 // Thread: any. Owner: unchanged. Fails: NB_ERR_MISUSE, NB_ERR_STALE.
@@ -180,7 +181,8 @@ NB_API nb_result nb_token_cancel_key(nb_token *parent, uint64_t key, nb_cancel_c
 
 // Sets the moments at which nb_token_expire cancels the token: a time of the caller's clock, a frame number, or both;
 // 0 = none. A second call replaces the first.
-// Thread: any. Owner: unchanged. Fails: NB_CANCELLED (it is already), NB_ERR_MEMORY, NB_ERR_MISUSE.
+// Thread: any. Owner: unchanged. Fails: NB_CANCELLED (it is already), NB_ERR_MEMORY, NB_ERR_MISUSE,
+// NB_ERR_STALE.
 NB_API nb_result nb_token_set_deadline(nb_token *token, uint64_t deadline_ns, uint64_t deadline_frame);
 
 // Cancels every token of the whole tree whose deadline is at or before now_ns or frame; `token` may be any token of
@@ -191,7 +193,7 @@ NB_API nb_result nb_token_expire(nb_token *token, uint64_t now_ns, uint64_t fram
 // Has `run` called once when the token is cancelled, on the canceller's thread. On a cancelled token it is called at
 // once, before this returns, and the callback is not registered. run may use any token, and may unregister itself.
 // Thread: any. Owner: *callback is the library's until it is unregistered; it keeps the token alive. Fails:
-// NB_CANCELLED (run was called), NB_ERR_MISUSE (NULL, or registered already).
+// NB_CANCELLED (run was called), NB_ERR_MISUSE (NULL, or registered already), NB_ERR_STALE.
 NB_API nb_result nb_token_callback_register(nb_token *token, nb_token_callback *callback,
                                             void (*run)(void *user, nb_token *token), void *user);
 
@@ -203,34 +205,36 @@ NB_API nb_result nb_token_callback_unregister(nb_token_callback *callback);
 
 // Sleeps until the token is cancelled or the absolute time of the OS's monotonic clock (Linux: CLOCK_MONOTONIC) has
 // passed. 0 only looks. NB_OK means cancelled.
-// Thread: any that may block. Owner: unchanged. Fails: NB_TIMEOUT, NB_ERR_MISUSE.
+// Thread: any that may block. Owner: unchanged. Fails: NB_TIMEOUT, NB_ERR_MISUSE, NB_ERR_STALE.
 NB_API nb_result nb_token_wait(nb_token *token, uint64_t deadline_ns);
 
 // Opens an uncancellable section: until its end, cancelling the token's parents or sources does not reach it or its
 // children. Cancelling the token itself still does, so work shields a child of its own token. Sections nest.
-// Thread: any. Owner: unchanged. Fails: NB_CANCELLED (too late, no section was opened), NB_ERR_MISUSE.
+// Thread: any. Owner: unchanged. Fails: NB_CANCELLED (too late, no section was opened), NB_ERR_MISUSE,
+// NB_ERR_STALE.
 NB_API nb_result nb_token_shield_begin(nb_token *token);
 
 // Closes a section. The last one to close passes on what was held back; counts may be NULL.
-// Thread: any. Owner: unchanged. Fails: NB_ERR_MISUSE (no section is open).
+// Thread: any. Owner: unchanged. Fails: NB_ERR_MISUSE (also when no section is open), NB_ERR_STALE.
 NB_API nb_result nb_token_shield_end(nb_token *token, nb_cancel_counts *counts);
 
 // Counts one queued task under the token, so that a cancel can say what it stopped. For schedulers and job systems.
 // NULL tokens count nothing, here and below.
-// Thread: any. Owner: unchanged. Fails: NB_CANCELLED (do not queue it; not counted), NB_ERR_RANGE (2^31 tasks).
+// Thread: any. Owner: unchanged. Fails: NB_CANCELLED (do not queue it; not counted), NB_ERR_RANGE (2^30 tasks),
+// NB_ERR_STALE.
 NB_API nb_result nb_token_task_enter(nb_token *token);
 
 // Turns a queued task into a running one. On NB_CANCELLED the cancel counted it as queued: it must not run, and it is
 // no longer counted here.
-// Thread: any. Owner: unchanged. Fails: NB_CANCELLED, NB_ERR_MISUSE (no task is queued).
+// Thread: any. Owner: unchanged. Fails: NB_CANCELLED, NB_ERR_MISUSE (no task is queued), NB_ERR_STALE.
 NB_API nb_result nb_token_task_start(nb_token *token);
 
 // Ends a running task.
-// Thread: any. Owner: unchanged. Fails: NB_ERR_MISUSE (no task is running).
+// Thread: any. Owner: unchanged. Fails: NB_ERR_MISUSE (no task is running), NB_ERR_STALE.
 NB_API nb_result nb_token_task_leave(nb_token *token);
 
 // Takes a queued task back, unstarted.
-// Thread: any. Owner: unchanged. Fails: NB_ERR_MISUSE (no task is queued).
+// Thread: any. Owner: unchanged. Fails: NB_ERR_MISUSE (no task is queued), NB_ERR_STALE.
 NB_API nb_result nb_token_task_withdraw(nb_token *token);
 
 NB_EXTERN_C_END

@@ -133,9 +133,11 @@ nb_result nb_token_create_any(const nb_token_desc *desc, nb_token *const *source
 nb_token *nb_token_retain(nb_token *token) {
     if (NBI_TOKEN_CHECK(token) != NB_OK) return NULL;
     nbi_token *node = nbi_token_of(token);
-    uint32_t count = nbi_atomic_fetch_add_relaxed_u32(&node->ref_count, 1);
-    if (count > 0 && count < REF_COUNT_MAX) return token;
-    nbi_atomic_fetch_sub_relaxed_u32(&node->ref_count, 1);
+    // Never from 0: a token that only its children keep has no handle to be copied from.
+    uint32_t count = nbi_atomic_load_relaxed_u32(&node->ref_count);
+    while (count > 0 && count < REF_COUNT_MAX) {
+        if (nbi_atomic_compare_exchange_relaxed_u32(&node->ref_count, &count, count + 1)) return token;
+    }
     NBI_FAIL(&node->tree->hooks, NB_ITEM_TOKEN_STALE, NB_ERR_STALE, "token has %u handles", (unsigned)count);
     return NULL;
 }

@@ -25,11 +25,7 @@
 #if defined(NB_EXPLORE)
 #define NBI_TOKEN_BATCH 1u // so that small explored trees are let go in the middle, too
 #else
-#if defined(NB_EXPLORE)
-#define NBI_TOKEN_BATCH 2u // the explorer's trees are small
-#else
 #define NBI_TOKEN_BATCH 2048u
-#endif
 #endif
 
 #define NBI_TOKEN_CANCELLED 1u // in nb_token.state; nb_token_is_cancelled tests the same bit

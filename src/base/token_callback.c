@@ -64,8 +64,8 @@ static bool run_first(nbi_token *token) {
     nbi_lock_release(&token->tree->lock);
     callback->run(callback->user, &token->head);
     if (is_gone) return true;
-    // Publishes the end of the run; read by the acquire loads in nb_token_callback_unregister
-    // and await_run. The last touch: the memory may be freed now.
+    // Publishes the end of the run; read by the acquire loads in nb_token_callback_unregister and await_run. The last
+    // touch: the memory may be freed now.
     uint32_t state = nbi_atomic_exchange_seq_cst_u32(&callback->state, CALLBACK_IDLE);
     if (state == CALLBACK_AWAITED) nbi_unpark(&callback->state, 1);
     return true;

@@ -9,8 +9,8 @@
 // First room of a heap; it doubles from there. Most trees have a handful of deadlines.
 #define HEAP_COUNT_FIRST 16u
 
-// Most deadlines of one kind in a tree: far over any number of live tokens, and small enough to double safely.
-#define HEAP_COUNT_MAX (1u << 30)
+// Most deadlines of one kind in a tree: that many tokens are 10 GiB, and the array's size fits 32 bits.
+#define HEAP_COUNT_MAX (1u << 26)
 
 static void heap_put(nbi_token_heap *heap, nbi_token_deadline_kind kind, uint32_t place, nbi_token_deadline item) {
     heap->items[place] = item;
