@@ -60,8 +60,7 @@ static void on_frame(void *user, const nb_loop_frame *frame) {
 }
 
 static void print_end(const demo *d) {
-    nb_loop_report report = {0};
-    nb_loop_report_get(&d->loop, &report);
+    nb_loop_report report = nb_loop_report_get(&d->loop);
     if (d->is_terminal) putchar('\n');
     printf("%llu frames, %llu ticks, %.1f ms dropped, %llu hitches\n", (unsigned long long)report.frame_count,
            (unsigned long long)report.tick_count, (double)report.dropped_ns / 1e6,

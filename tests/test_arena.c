@@ -560,7 +560,6 @@ static void null_and_dead_arenas_are_refused(void **state) {
     nb_arena *cases[] = {NULL, &dead};
     for (int i = 0; i < 2; ++i) {
         nb_arena *arena = cases[i];
-        nb_arena_stats stats;
         assert_null(nb_arena_alloc(arena, 8, 8));
         assert_null(nb_arena_alloc(arena, 0, 1));
         assert_null(nb_arena_array(arena, int, 4));
@@ -580,10 +579,28 @@ static void null_and_dead_arenas_are_refused(void **state) {
         assert_int_equal(nb_arena_generation(arena), 0);
         assert_int_equal(nb_arena_ref_make(arena, &dead).generation, 0);
         assert_null(nb_arena_ref_get(arena, (nb_arena_ref){&dead, 1}));
-        assert_int_equal(nb_arena_stats_get(arena, &stats), NB_ERR_MISUSE);
+        assert_int_equal(nb_arena_stats_get(arena).capacity_bytes, 0);
         assert_false(nb_arena_is_valid(arena));
     }
-    assert_int_equal(nb_arena_deinit(NULL), NB_ERR_MISUSE);
+    assert_int_equal(nb_arena_deinit(NULL), NB_OK);
+}
+
+static void default_desc_is_what_zeros_mean(void **state) {
+    (void)state;
+    nb_arena_desc desc = nb_arena_desc_default();
+    assert_string_equal(desc.label, "arena");
+    assert_int_equal(desc.policy, NB_ARENA_POLICY_FAIL);
+    assert_non_null(desc.hooks.logger.log);
+    nb_arena arena, zero;
+    assert_int_equal(nb_arena_init(&arena, &desc), NB_OK);
+    assert_int_equal(nb_arena_init(&zero, NULL), NB_OK);
+    assert_int_equal(nb_arena_capacity(&arena), NB_ARENA_CAPACITY_DEFAULT);
+    assert_int_equal(nb_arena_capacity(&zero), NB_ARENA_CAPACITY_DEFAULT);
+    arena_close(&arena);
+    arena_close(&zero);
+    // A buffer whose size was forgotten is no buffer of 16 MiB.
+    desc.buffer = buffer;
+    assert_int_equal(nb_arena_init(&arena, &desc), NB_ERR_MISUSE);
 }
 
 static void bad_descs_are_refused(void **state) {
@@ -729,4 +746,5 @@ TEST_MAIN(
     cmocka_unit_test(stale_reference_is_caught_after_reset), cmocka_unit_test(cleanups_run_newest_first),
     cmocka_unit_test(cleanup_that_calls_its_arena_is_refused),
     cmocka_unit_test(foreign_thread_is_refused_until_it_adopts), cmocka_unit_test(null_and_dead_arenas_are_refused),
-    cmocka_unit_test(bad_descs_are_refused), cmocka_unit_test(random_use_never_overlaps_or_loses_bytes))
+    cmocka_unit_test(default_desc_is_what_zeros_mean), cmocka_unit_test(bad_descs_are_refused),
+    cmocka_unit_test(random_use_never_overlaps_or_loses_bytes))

@@ -146,8 +146,7 @@ static void traffic_run(traffic *t, uint32_t receiver_count) {
             if (seen != wanted) fail_msg("sender %u, packet %u: received %u times", sender, number, seen);
         }
     }
-    nb_channel_stats stats;
-    assert_int_equal(nb_channel_stats_get(t->channel.base, &stats), NB_OK);
+    nb_channel_stats stats = nb_channel_stats_get(t->channel.base);
     assert_int_equal(stats.sent_count, t->received_count.value);
     assert_int_equal(stats.received_count, t->received_count.value);
     assert_int_equal(stats.depth, 0);
@@ -255,8 +254,7 @@ static void block(void *user, uint32_t index) {
 }
 
 static uint64_t parked_now(const blocked *b) {
-    nb_channel_stats stats;
-    nb_channel_stats_get(b->channel.base, &stats);
+    nb_channel_stats stats = nb_channel_stats_get(b->channel.base);
     return b->is_sender ? stats.send_park_count : stats.recv_park_count;
 }
 

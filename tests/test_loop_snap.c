@@ -48,8 +48,8 @@ static uint32_t frame(nb_loop *loop, uint64_t delta_ns) {
 }
 
 static nb_loop_report report_of(const nb_loop *loop) {
-    nb_loop_report report;
-    assert_int_equal(nb_loop_report_get(loop, &report), NB_OK);
+    nb_loop_report report = nb_loop_report_get(loop);
+    assert_int_equal(report.frame_count, nb_loop_frame_count(loop));
     return report;
 }
 

@@ -558,7 +558,7 @@ static void trace_bad_arguments_are_refused(void **unused) {
         {{.record_count_max = 8}, NB_ERR_RANGE},
         {{.record_count_max = 2 * NB_TRACE_RECORD_COUNT_MAX}, NB_ERR_RANGE},
         {{.thread_count_max = NB_TRACE_THREAD_COUNT_MAX + 1}, NB_ERR_RANGE},
-        {{.clock = NB_TRACE_CLOCK_COUNT}, NB_ERR_RANGE},
+        {{.clock = NB_TRACE_CLOCK_COUNT}, NB_ERR_MISUSE},
         {{.clock = NB_TRACE_CLOCK_CUSTOM}, NB_ERR_MISUSE},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {

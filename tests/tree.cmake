@@ -10,6 +10,7 @@ endfunction()
 
 nebula_tree_test(layers sh ${scripts}/check_layers.sh ${PROJECT_SOURCE_DIR})
 nebula_tree_test(docs sh ${scripts}/check_docs.sh ${PROJECT_SOURCE_DIR})
+nebula_tree_test(bad_input sh ${scripts}/check_bad_input.sh ${PROJECT_SOURCE_DIR})
 nebula_tree_test(style sh ${scripts}/check_style.sh ${PROJECT_SOURCE_DIR})
 nebula_tree_test(headers sh ${scripts}/check_headers.sh ${PROJECT_SOURCE_DIR})
 nebula_tree_test(sketches sh ${scripts}/check_sketches.sh ${PROJECT_SOURCE_DIR})

@@ -30,8 +30,7 @@ static int cull_for_a_second(void) {
         }
         nb_arena_reset(&arena);
     }
-    nb_arena_stats stats;
-    nb_arena_stats_get(&arena, &stats);
+    nb_arena_stats stats = nb_arena_stats_get(&arena);
     printf("pages: %llu frames, peak %zu bytes, %zu KiB committed of %zu reserved\n",
            (unsigned long long)stats.reset_count, stats.high_watermark_bytes, stats.committed_bytes / 1024,
            stats.capacity_bytes / 1024);

@@ -54,8 +54,7 @@ static int play_paced(void) {
         while (nb_loop_next_tick(&loop, &tick)) continue;
         nb_loop_end(&loop);
     }
-    nb_loop_report report;
-    nb_loop_report_get(&loop, &report);
+    nb_loop_report report = nb_loop_report_get(&loop);
     printf("paced: %llu ticks in %.0f ms, %.1f ms of it asleep\n", (unsigned long long)report.tick_count,
            (double)report.elapsed_ns / 1e6, (double)report.pace_sleep_ns / 1e6);
     return 0;

@@ -148,7 +148,8 @@ typedef void (*nb_arena_cleanup_fn)(void *user);
 
 NB_EXTERN_C_BEGIN
 
-// A desc with every default spelled out as zero.
+// A desc with every default spelled out. What follows from other things stays 0: the capacity, which a buffer requires
+// to be given, the sizes of chained blocks, which follow from it, and checks, which follow from the build.
 // Thread: any. Owner: the caller gets a value. Fails: never.
 NB_API nb_arena_desc nb_arena_desc_default(void);
 
@@ -162,13 +163,15 @@ NB_API nb_result nb_arena_init(nb_arena *arena, const nb_arena_desc *desc);
 // NB_ERR_MISUSE.
 NB_API nb_result nb_arena_init_buffer(nb_arena *arena, void *buffer, size_t size_bytes);
 
-// Runs the cleanups and gives everything back; the storage is zeroed. A zeroed arena is fine.
-// Thread: the owner. Owner: every block ends. Fails: NB_ERR_MISUSE, NB_ERR_THREAD; nothing is released then.
+// Runs the cleanups and gives everything back; the storage is zeroed. NULL and a zeroed arena are fine.
+// Thread: the owner. Owner: every block ends. Fails: NB_ERR_MISUSE (also for a thread's frame arena), NB_ERR_THREAD;
+// nothing is released then.
 NB_API nb_result nb_arena_deinit(nb_arena *arena);
 
 // Makes the calling thread the owner, for an arena that is handed over. The hand-over itself must be ordered by the
 // caller (a join, a channel, a lock).
-// Thread: any, while no other uses the arena. Owner: the calling thread. Fails: NB_ERR_MISUSE.
+// Thread: any, while no other uses the arena. Owner: the calling thread. Fails: NB_ERR_MISUSE (also for a thread's
+// frame arena).
 NB_API nb_result nb_arena_adopt(nb_arena *arena);
 
 // The part of nb_arena_alloc that is too long to be inline: mistakes, size 0, committing pages, chaining, checks.
@@ -245,9 +248,10 @@ NB_API nb_result nb_arena_defer(nb_arena *arena, nb_arena_cleanup_fn cleanup, vo
 // Thread: the owner. Owner: the caller gets a value. Fails: a zero mark, which rewind refuses.
 NB_API nb_arena_mark nb_arena_save(const nb_arena *arena);
 
-// Releases what was allocated since the mark; cleanups registered since run newest first. Marks nest.
-// Thread: the owner. Owner: later blocks end. Fails: NB_ERR_STALE after a reset or a rewind to an older mark,
-// NB_ERR_MISUSE, NB_ERR_THREAD.
+// Releases what was allocated since the mark; cleanups registered since run newest first. Marks nest. After a rewind to
+// an older mark a stale one is certain to be found only until new blocks cover its place.
+// Thread: the owner. Owner: later blocks end. Fails: NB_ERR_STALE after a reset or a rewind to an older mark, for a
+// zero mark and for one of another arena, NB_ERR_MISUSE, NB_ERR_THREAD.
 NB_API nb_result nb_arena_rewind(nb_arena *arena, nb_arena_mark mark);
 
 // Releases everything and returns to the first block, in constant time but for cleanups and, with checks, poisoning.
@@ -261,19 +265,19 @@ NB_API nb_result nb_arena_reset(nb_arena *arena);
 NB_API nb_result nb_arena_trim(nb_arena *arena, size_t keep_bytes);
 
 // Bytes in use, padding included.
-// Thread: the owner. Owner: nothing. Fails: 0 for NULL.
+// Thread: the owner. Owner: nothing. Fails: 0 for NULL or a zeroed arena.
 NB_API size_t nb_arena_bytes_used(const nb_arena *arena);
 
 // Bytes of all blocks; used and remaining add up to it.
-// Thread: the owner. Owner: nothing. Fails: 0 for NULL.
+// Thread: the owner. Owner: nothing. Fails: 0 for NULL or a zeroed arena.
 NB_API size_t nb_arena_capacity(const nb_arena *arena);
 
 // Bytes not in use, in the block being filled and in those after it; alignment may take some of them.
-// Thread: the owner. Owner: nothing. Fails: 0 for NULL.
+// Thread: the owner. Owner: nothing. Fails: 0 for NULL or a zeroed arena.
 NB_API size_t nb_arena_bytes_remaining(const nb_arena *arena);
 
 // The most bytes ever in use at once; survives reset.
-// Thread: the owner. Owner: nothing. Fails: 0 for NULL.
+// Thread: the owner. Owner: nothing. Fails: 0 for NULL or a zeroed arena.
 NB_API size_t nb_arena_high_watermark(const nb_arena *arena);
 
 // Starts the watermark again from what is in use now.
@@ -281,8 +285,8 @@ NB_API size_t nb_arena_high_watermark(const nb_arena *arena);
 NB_API nb_result nb_arena_high_watermark_reset(nb_arena *arena);
 
 // All numbers at once.
-// Thread: the owner. Owner: the caller's struct is filled. Fails: NB_ERR_MISUSE.
-NB_API nb_result nb_arena_stats_get(const nb_arena *arena, nb_arena_stats *stats);
+// Thread: the owner. Owner: the caller gets a value. Fails: zeros for NULL or a zeroed arena.
+NB_API nb_arena_stats nb_arena_stats_get(const nb_arena *arena);
 
 // A number that changes with every reset; 0 for something that is not an arena.
 // Thread: the owner. Owner: nothing. Fails: 0.

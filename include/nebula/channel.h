@@ -48,7 +48,8 @@ typedef struct nb_channel_desc {
     nb_channel_kind kind;   // default MPMC
     size_t capacity;        // items, rounded up to a power of two; default 256
     size_t item_size_bytes; // required; larger things travel as a pointer or a handle
-    size_t item_alignment;  // of drained items, a power of two; default the largest that divides the size, at most 16
+    size_t item_alignment;  // of drained items, a power of two up to NB_ARENA_ALIGNMENT_MAX; default the largest that
+                            // divides the size, at most 16
     nb_hooks hooks;         // one allocation at creation, none later
 } nb_channel_desc;
 
@@ -104,18 +105,21 @@ typedef struct nbi_channel_cell {
 
 NB_EXTERN_C_BEGIN
 
-// A desc with every default spelled out as zero; item_size_bytes is left for the caller.
+// A desc with every default spelled out. item_size_bytes is left for the caller, and item_alignment stays 0, for it
+// follows from the size.
 // Thread: any. Owner: the caller gets a value. Fails: never.
 NB_API nb_channel_desc nb_channel_desc_default(void);
 
 // Makes an open, empty channel.
-// Thread: any. Owner: the caller, until nb_channel_destroy. Fails: NB_ERR_MEMORY, NB_ERR_MISUSE, NB_ERR_RANGE.
+// Thread: any. Owner: the caller, until nb_channel_destroy. Fails: NB_ERR_MEMORY, NB_ERR_MISUSE (NULL, no item size, an
+// alignment that is no power of two, an unknown kind), NB_ERR_RANGE.
 NB_API nb_result nb_channel_create(const nb_channel_desc *desc, nb_channel **channel);
 
-// Closes the channel, waits until calls that are blocked in it, and calls that woke another, have left, and frees it.
-// Items still inside are lost and reported (NB_ITEM_CHANNEL_UNDRAINED). A receiver may destroy a channel as soon as it
-// has received what it waited for, or NB_CLOSED. NULL is fine.
-// Thread: any, while no other begins a call. Owner: the channel ends. Fails: never.
+// Closes the channel and frees it. Items still inside are lost and reported (NB_ITEM_CHANNEL_UNDRAINED). A receiver may
+// destroy the channel as soon as it has received what it waited for, or NB_CLOSED: the call that handed the item over
+// or closed the channel may still be on its way out, and is waited for. NULL is fine.
+// Thread: any, while no other is inside a call or begins one, but for those on their way out. Owner: the channel ends.
+// Fails: never.
 NB_API void nb_channel_destroy(nb_channel *channel);
 
 // Copies an item in, if there is room now. NB_FULL may also mean that the oldest item is still being copied out.
@@ -183,8 +187,8 @@ NB_API const char *nb_channel_name(const nb_channel *channel);
 NB_API size_t nb_channel_capacity(const nb_channel *channel);
 
 // Reads the counters.
-// Thread: any. Owner: the caller's *stats is filled on NB_OK. Fails: NB_ERR_MISUSE.
-NB_API nb_result nb_channel_stats_get(const nb_channel *channel, nb_channel_stats *stats);
+// Thread: any. Owner: the caller gets a value. Fails: zeros for NULL.
+NB_API nb_channel_stats nb_channel_stats_get(const nb_channel *channel);
 
 // Cells keep their sequence numbers aligned; the item inside is only ever copied, so it needs no alignment of its own.
 NB_INLINE size_t nbi_channel_cell_size(size_t item_size_bytes) {

@@ -35,7 +35,7 @@ NB_EXTERN_C_BEGIN
 // Thread: any. Owner: nothing. Fails: never.
 NB_API uint64_t nb_clock_now_ns(const nb_clock *clock);
 
-// Sleeps until the clock shows deadline_ns or later; returns at once when it has passed.
+// Sleeps until the clock shows deadline_ns or later; returns at once when it has passed. NULL is the machine's clock.
 // Thread: any. Owner: nothing. Fails: NB_ERR_UNSUPPORTED for a clock with now_ns but without sleep_until_ns.
 NB_API nb_result nb_clock_sleep_until_ns(const nb_clock *clock, uint64_t deadline_ns);
 

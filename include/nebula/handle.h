@@ -105,7 +105,7 @@ NB_API nb_handle nb_handle_pool_next(const nb_handle_pool *pool, nb_handle after
 
 // Gives the slot back; the handle and its copies are stale from here on.
 // Thread: one at a time for each pool. Owner: the slot is the pool's again. Fails: NB_ERR_STALE (null, released before
-// or foreign; counted and reported), NB_ERR_MISUSE (NULL).
+// or foreign; counted and reported), NB_ERR_MISUSE (NULL), NB_ERR_RANGE (as nb_handle_pool_acquire).
 NB_API nb_result nb_handle_pool_release(nb_handle_pool *pool, nb_handle handle);
 
 // What decides every later result of the pool, as plain bytes: copying them out saves it, copying them back into a pool

@@ -12,7 +12,7 @@
 #include "nebula/types.h"
 
 // alloc returns memory of at least size bytes aligned to alignment (a power of two), or NULL. free gets the same size
-// back. Both may be called from any thread that calls the owning object.
+// back. Both may be called from any thread that calls the owning object. One without the other counts as none.
 typedef struct nb_allocator {
     void *(*alloc)(void *user, size_t size_bytes, size_t alignment);
     void (*free)(void *user, void *memory, size_t size_bytes);

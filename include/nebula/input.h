@@ -60,7 +60,7 @@ typedef struct nb_input_view {
 typedef struct nb_input nb_input;
 
 typedef struct nb_input_desc {
-    uint32_t event_count_max; // events on their way and, again, waiting; a power of two up to NB_INPUT_COUNT_LIMIT;
+    uint32_t event_count_max; // events on their way and, again, waiting; a power of two, 2..NB_INPUT_COUNT_LIMIT;
                               // 0 = 1024, a mouse at 4000 Hz over a 250 ms frame
     void *memory;             // caller storage aligned to NB_CACHE_LINE; NULL = from the hooks' allocator
     size_t memory_bytes;      // of it, at least nb_input_memory_size
@@ -68,7 +68,7 @@ typedef struct nb_input_desc {
 } nb_input_desc;
 
 // sent = delivered + discarded + waiting, whenever no thread is sending.
-typedef struct nb_input_report {
+typedef struct nb_input_stats {
     uint64_t sent_count;         // accepted by nb_input_send
     uint64_t full_count;         // refused with NB_FULL
     uint64_t delivered_count;    // handed to a tick
@@ -77,7 +77,7 @@ typedef struct nb_input_report {
     uint64_t late_count;         // delivered to a later tick than their time asks for: sent after that tick
     uint64_t early_count;        // delivered to an earlier tick, because events from the future filled the queue
     uint64_t frame_missed_count; // left out of a frame's view because it was full
-} nb_input_report;
+} nb_input_stats;
 
 // Button states as of a tick (or of a frame, where fed from frame views). Zero is the state with nothing down.
 typedef struct nb_buttons {
@@ -94,13 +94,14 @@ NB_EXTERN_C_BEGIN
 // Thread: any. Owner: the caller gets a value. Fails: never.
 NB_API nb_input_desc nb_input_desc_default(void);
 
-// Bytes of caller storage a queue needs; 0 for an event_count_max that is not allowed.
-// Thread: any. Owner: nothing. Fails: 0.
+// Bytes of caller storage a queue needs; as in the desc, 0 means the default count.
+// Thread: any. Owner: nothing. Fails: 0 for an event_count_max that is not allowed.
 NB_API size_t nb_input_memory_size(uint32_t event_count_max);
 
 // Creates a queue; desc NULL means all defaults.
 // Thread: any. Owner: the caller, until nb_input_destroy; caller storage stays the caller's. Fails: NB_ERR_MEMORY,
-// NB_ERR_RANGE for a size, NB_ERR_MISUSE.
+// NB_ERR_MISUSE (out is NULL, a count that is no power of two, memory not aligned), NB_ERR_RANGE (a count out of
+// bounds, memory too small).
 NB_API nb_result nb_input_create(const nb_input_desc *desc, nb_input **out);
 
 // Ends a queue with whatever it holds; NULL is fine.
@@ -119,7 +120,7 @@ NB_API nb_result nb_input_begin_frame(nb_input *input, nb_input_view *view);
 // The events of one tick, ordered by time and, at the same time, by arrival: all that happened before until_ns and that
 // no earlier tick got. So what happened in dropped time or came late is in the next tick, and what has a time in the
 // future waits for its tick, unless such events fill the queue. What is sent beyond event_count_max waits for the
-// next tick.
+// next tick, and so does an event behind one whose sender has not finished its call.
 // Thread: the loop's own. Owner: *view is valid until the next nb_input_take_tick or nb_input_discard. Fails:
 // NB_ERR_MISUSE.
 NB_API nb_result nb_input_take_tick(nb_input *input, uint64_t until_ns, nb_input_view *view);
@@ -129,8 +130,8 @@ NB_API nb_result nb_input_take_tick(nb_input *input, uint64_t until_ns, nb_input
 NB_API nb_result nb_input_discard(nb_input *input);
 
 // Counters since creation.
-// Thread: the loop's own. Owner: *out is a value. Fails: NB_ERR_MISUSE.
-NB_API nb_result nb_input_report_get(const nb_input *input, nb_input_report *out);
+// Thread: the loop's own. Owner: the caller gets a value. Fails: zeros for NULL.
+NB_API nb_input_stats nb_input_stats_get(const nb_input *input);
 
 // Starts a new tick's edges and applies its events: a press of a button that is up, a release of one that is down.
 // Thread: the buttons' own. Owner: the caller's storage. Fails: NB_ERR_MISUSE.
@@ -145,21 +146,21 @@ NB_INLINE bool nbi_buttons_bit(const uint64_t *bits, uint32_t code) {
 }
 
 // Whether the button is held after the newest tick's events.
-// Thread: the buttons' own. Owner: nothing. Fails: false for a code too large.
+// Thread: the buttons' own. Owner: nothing. Fails: false for NULL and for a code too large.
 NB_INLINE bool nb_buttons_is_down(const nb_buttons *buttons, uint32_t code) {
-    return nbi_buttons_bit(buttons->down, code);
+    return buttons != NULL && nbi_buttons_bit(buttons->down, code);
 }
 
 // Whether it went down in the newest tick, and in no other.
-// Thread: the buttons' own. Owner: nothing. Fails: false for a code too large.
+// Thread: the buttons' own. Owner: nothing. Fails: false for NULL and for a code too large.
 NB_INLINE bool nb_buttons_is_pressed(const nb_buttons *buttons, uint32_t code) {
-    return nbi_buttons_bit(buttons->pressed, code);
+    return buttons != NULL && nbi_buttons_bit(buttons->pressed, code);
 }
 
 // Whether it went up in the newest tick, and in no other.
-// Thread: the buttons' own. Owner: nothing. Fails: false for a code too large.
+// Thread: the buttons' own. Owner: nothing. Fails: false for NULL and for a code too large.
 NB_INLINE bool nb_buttons_is_released(const nb_buttons *buttons, uint32_t code) {
-    return nbi_buttons_bit(buttons->released, code);
+    return buttons != NULL && nbi_buttons_bit(buttons->released, code);
 }
 
 NB_EXTERN_C_END

@@ -59,7 +59,7 @@ typedef struct nb_loop_desc {
     uint32_t tick_count_max;   // clamp 2: ticks a frame may run; default what frame_ns_max holds (15 at 60 Hz)
     uint64_t tick_budget_ns;   // clamp 3: clock time the ticks of a frame may take; default 25 ms, or NB_LOOP_UNLIMITED
     uint64_t gap_ns;           // a frame longer than this is reported as a discontinuity; default 1 s
-    nb_rate refresh_rate;      // of the display that paces the frames: their times snap to it; default no snapping
+    nb_rate refresh_rate;      // of the display that paces the frames, at least 1: their times snap to it; default none
     bool is_refresh_estimated; // measure the refresh rate and snap to it once it is steady; needs `stats`
     nb_rate pace_rate;         // frames a second of nb_loop_pace; default tick_rate
     bool is_unpaced;           // nb_loop_run does not pace: the host's present call blocks
@@ -267,11 +267,12 @@ NB_API bool nb_loop_next_tick(nb_loop *loop, nb_tick *tick);
 
 // Hands out the next due tick of a group, or returns false. Due ticks follow from the primary ticks run, exactly:
 // after n of them, floor(n * dt * rate).
-// Thread: the loop's own. Owner: *tick is a value, written on true. Fails: false for a group that is not there.
+// Thread: the loop's own. Owner: *tick is a value, written on true. Fails: false for a group that is not
+// there, with a log item.
 NB_API bool nb_loop_next_group_tick(nb_loop *loop, uint32_t group, nb_tick *tick);
 
-// What a frame handler may know about the frame now; all zero for a bad loop.
-// Thread: the loop's own. Owner: a value. Fails: never.
+// What a frame handler may know about the frame now.
+// Thread: the loop's own. Owner: a value. Fails: zeros for a bad loop.
 NB_API nb_loop_frame nb_loop_frame_get(const nb_loop *loop);
 
 // Ends the frame. Two or more ticks still owed are dropped and reported; a single one is carried over, so that a slow
@@ -287,7 +288,7 @@ NB_API nb_result nb_loop_run(nb_loop *loop, const nb_loop_callbacks *callbacks);
 
 // Stops the loop after the current tick: nb_loop_next_tick gives no more, nb_loop_run returns without further
 // callbacks. Once before nb_loop_run makes that return at once.
-// Thread: any, also a signal handler. Owner: nothing. Fails: NB_ERR_MISUSE.
+// Thread: any, also a signal handler. Owner: nothing. Fails: NB_ERR_MISUSE, not logged: a signal handler must not.
 NB_API nb_result nb_loop_quit(nb_loop *loop);
 
 // Whether nb_loop_quit was called; cleared when nb_loop_run returns and by nb_loop_init.
@@ -347,7 +348,7 @@ NB_API nb_result nb_loop_resync(nb_loop *loop);
 NB_API nb_result nb_loop_exclude(nb_loop *loop, uint64_t time_ns);
 
 // Changes the refresh rate frames snap to, when the window moves to another display; num 0 ends snapping.
-// Thread: the loop's own. Owner: nothing. Fails: NB_ERR_MISUSE, NB_ERR_RANGE.
+// Thread: the loop's own. Owner: nothing. Fails: NB_ERR_MISUSE, NB_ERR_RANGE (also for a rate below 1 a second).
 NB_API nb_result nb_loop_set_refresh(nb_loop *loop, nb_rate rate);
 
 // Changes the frame rate of pacing, for example while the window is hidden; the grid starts anew.
@@ -360,8 +361,8 @@ NB_API nb_result nb_loop_set_pace(nb_loop *loop, nb_rate rate);
 NB_API nb_result nb_loop_group_add(nb_loop *loop, nb_rate rate, uint32_t *group);
 
 // Counters since nb_loop_init.
-// Thread: the loop's own. Owner: *out is a value. Fails: NB_ERR_MISUSE.
-NB_API nb_result nb_loop_report_get(const nb_loop *loop, nb_loop_report *out);
+// Thread: the loop's own. Owner: the caller gets a value. Fails: zeros for a bad loop.
+NB_API nb_loop_report nb_loop_report_get(const nb_loop *loop);
 
 // Whether the account of time at the top of this header adds up and every field is in bounds.
 // Thread: the loop's own. Owner: nothing. Fails: false for a bad loop.

@@ -77,7 +77,7 @@ typedef struct nb_thread_arenas_stats {
 
 NB_EXTERN_C_BEGIN
 
-// A desc with every default spelled out as zero.
+// A desc with every default spelled out; checks stays 0, for it follows from the build.
 // Thread: any. Owner: the caller gets a value. Fails: never.
 NB_API nb_thread_arenas_desc nb_thread_arenas_desc_default(void);
 
@@ -85,9 +85,9 @@ NB_API nb_thread_arenas_desc nb_thread_arenas_desc_default(void);
 // Thread: any. Owner: the caller, until nb_thread_arenas_destroy. Fails: NB_ERR_MEMORY, NB_ERR_MISUSE, NB_ERR_RANGE.
 NB_API nb_result nb_thread_arenas_create(const nb_thread_arenas_desc *desc, nb_thread_arenas **arenas);
 
-// Frees everything, blocks of threads that have left included.
+// Frees everything, blocks of threads that have left included. NULL is fine.
 // Thread: any, when no other uses the context. Owner: all blocks end. Fails: NB_BUSY while threads are attached or pins
-// are out, logged as NB_ITEM_ARENA_PINNED; nothing is freed then. NB_ERR_MISUSE.
+// are out, logged as NB_ITEM_ARENA_PINNED; nothing is freed then.
 NB_API nb_result nb_thread_arenas_destroy(nb_thread_arenas *arenas);
 
 // Ends the current frame and opens the next; *frame (may be NULL) says which. Memory of threads that have left is
@@ -102,18 +102,18 @@ NB_API nb_result nb_thread_arenas_advance(nb_thread_arenas *arenas, nb_arena_fra
 NB_API nb_arena_frame nb_thread_arenas_frame(const nb_thread_arenas *arenas);
 
 // Keeps every block of a frame alive, of all threads, until the pin is given back.
-// Thread: any. Owner: the caller owes one nb_thread_arenas_unpin. Fails: NB_ERR_STALE when the frame has ended, NB_FULL
-// at NB_THREAD_ARENA_PIN_COUNT_MAX, NB_ERR_MISUSE.
+// Thread: any. Owner: the caller owes one nb_thread_arenas_unpin. Fails: NB_ERR_STALE when the frame has ended or
+// never was, NB_FULL at NB_THREAD_ARENA_PIN_COUNT_MAX, NB_ERR_MISUSE.
 NB_API nb_result nb_thread_arenas_pin(nb_thread_arenas *arenas, nb_arena_frame frame);
 
 // Gives one pin back; reads of the frame's blocks must lie before it.
-// Thread: any. Owner: the pin ends. Fails: NB_ERR_STALE when the frame has ended, NB_ERR_MISUSE when it has no pins;
-// nothing is changed then.
+// Thread: any. Owner: the pin ends. Fails: NB_ERR_STALE when the frame has ended or never was, NB_ERR_MISUSE when it
+// has no pins; nothing is changed then.
 NB_API nb_result nb_thread_arenas_unpin(nb_thread_arenas *arenas, nb_arena_frame frame);
 
 // The context's numbers; those that other threads change meanwhile are a moment old.
-// Thread: any. Owner: the caller's struct is filled. Fails: NB_ERR_MISUSE.
-NB_API nb_result nb_thread_arenas_stats_get(nb_thread_arenas *arenas, nb_thread_arenas_stats *stats);
+// Thread: any. Owner: the caller gets a value. Fails: zeros for NULL.
+NB_API nb_thread_arenas_stats nb_thread_arenas_stats_get(const nb_thread_arenas *arenas);
 
 // The number of a frame, as counted by advance.
 // Thread: any. Owner: nothing. Fails: never; 0 for the zero frame.
@@ -121,7 +121,7 @@ NB_INLINE uint64_t nb_arena_frame_number(nb_arena_frame frame) { return frame.va
 
 // Gives the calling thread its arenas in this context; memory left by a thread that has detached is used again.
 // Thread: any, once per thread as a rule. Owner: the calling thread, until nb_thread_arena_detach. Fails:
-// NB_ERR_MEMORY, NB_FULL at thread_count_max, NB_ERR_MISUSE.
+// NB_ERR_MEMORY, NB_FULL at thread_count_max (logged the first time in a row), NB_ERR_MISUSE.
 NB_API nb_result nb_thread_arena_attach(nb_thread_arenas *arenas, nb_thread_arena **thread);
 
 // Ends the thread's use. Its blocks stay as long as their frames do; the context sees to them.
@@ -153,8 +153,8 @@ NB_INLINE void *nb_thread_arena_alloc(nb_thread_arena *thread, size_t size_bytes
 }
 
 // The calling thread's arena in a given frame, for work that has pinned it and may run past the next advance.
-// Thread: the attached one. Owner: the context, while the frame lives. Fails: NULL when the frame has ended, logged as
-// NB_ITEM_ARENA_STALE, and as nb_thread_arena_get.
+// Thread: the attached one. Owner: the context, while the frame lives. Fails: NULL when the frame has ended or never
+// was, logged as NB_ITEM_ARENA_STALE, and as nb_thread_arena_get.
 NB_API nb_arena *nb_thread_arena_at(nb_thread_arena *thread, nb_arena_frame frame);
 
 NB_EXTERN_C_END

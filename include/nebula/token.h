@@ -26,9 +26,6 @@
 // Most tokens one linked token can watch: beyond it a common parent is the better tree.
 #define NB_TOKEN_SOURCE_COUNT_MAX 1024
 
-// nb_token_wait without a deadline.
-#define NB_TOKEN_WAIT_FOREVER UINT64_MAX
-
 // One cancellation flag. Only the word that nb_token_is_cancelled reads is visible; the rest of the object follows it.
 typedef struct nb_token {
     nb_atomic_u32 state; // private: bit 0 is the flag
@@ -180,9 +177,10 @@ NB_API nb_result nb_token_cancel_key(nb_token *parent, uint64_t key, nb_cancel_c
                                      nb_cancel_counts *counts);
 
 // Sets the moments at which nb_token_expire cancels the token: a time of the caller's clock, a frame number, or both;
-// 0 = none. A second call replaces the first.
-// Thread: any. Owner: unchanged. Fails: NB_CANCELLED (it is already), NB_ERR_MEMORY, NB_ERR_MISUSE,
-// NB_ERR_STALE.
+// 0 = none. A second call replaces the first. When a tree's list of deadlines is full it is copied into one twice as
+// long, 16 bytes a deadline, under the tree's lock.
+// Thread: any. Owner: unchanged. Fails: NB_CANCELLED (it is, or its old deadline has just been found due),
+// NB_ERR_MEMORY, NB_ERR_MISUSE, NB_ERR_STALE.
 NB_API nb_result nb_token_set_deadline(nb_token *token, uint64_t deadline_ns, uint64_t deadline_frame);
 
 // Cancels every token of the whole tree whose deadline is at or before now_ns or frame; `token` may be any token of
@@ -204,7 +202,7 @@ NB_API nb_result nb_token_callback_register(nb_token *token, nb_token_callback *
 NB_API nb_result nb_token_callback_unregister(nb_token_callback *callback);
 
 // Sleeps until the token is cancelled or the absolute time of the OS's monotonic clock (Linux: CLOCK_MONOTONIC) has
-// passed. 0 only looks. NB_OK means cancelled.
+// passed. 0 only looks, NB_NEVER_NS waits for ever. NB_OK means cancelled.
 // Thread: any that may block. Owner: unchanged. Fails: NB_TIMEOUT, NB_ERR_MISUSE, NB_ERR_STALE.
 NB_API nb_result nb_token_wait(nb_token *token, uint64_t deadline_ns);
 

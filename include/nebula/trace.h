@@ -129,7 +129,8 @@ NB_API nb_trace_desc nb_trace_desc_default(void);
 // Creates a trace with all its rings, in one allocation (16.5 MiB by default, which the system provides page by page as
 // rings are written). desc may be NULL.
 // Thread: any. Owner: the caller, until nb_trace_destroy. Fails: NB_ERR_MEMORY, NB_ERR_MISUSE (out is NULL, a record
-// count that is no power of two), NB_ERR_RANGE, NB_ERR_UNSUPPORTED (NB_TRACE_CLOCK_TSC without an invariant one).
+// count that is no power of two, an unknown clock, NB_TRACE_CLOCK_CUSTOM without now), NB_ERR_RANGE, NB_ERR_UNSUPPORTED
+// (NB_TRACE_CLOCK_TSC with a sink or without an invariant counter).
 NB_API nb_result nb_trace_create(const nb_trace_desc *desc, nb_trace **out);
 
 // The labels of the trace: its own or the borrowed ones.
@@ -137,7 +138,8 @@ NB_API nb_result nb_trace_create(const nb_trace_desc *desc, nb_trace **out);
 NB_API nb_labels *nb_trace_labels(nb_trace *trace);
 
 // Gives the calling thread a ring: a fresh one, or, when all have been used, the one detached longest ago, whose
-// records are lost. A name that the label table has no room for becomes "".
+// records are lost. A thread detaches before it ends: the OS may give its id to the next thread, which would then count
+// as attached. A name that the label table refuses (no room, too long) becomes "".
 // Thread: any, acts on the caller. Owner: the calling thread, until nb_trace_detach. Fails: NB_FULL (counted; logged
 // the first time), NB_ERR_MISUSE (NULL, attached already).
 NB_API nb_result nb_trace_attach(nb_trace *trace, const char *thread_name, nb_trace_thread **out);
@@ -282,7 +284,7 @@ NB_API nb_result nb_trace_write_json_file(nb_trace *trace, const char *path);
 
 // How much was recorded, lost and refused, and what the trace was created with.
 // Thread: any. Owner: the caller gets a value. Fails: zeros for NULL.
-NB_API nb_trace_stats nb_trace_stats_get(nb_trace *trace);
+NB_API nb_trace_stats nb_trace_stats_get(const nb_trace *trace);
 
 // Ends the calling thread's use of its ring. The records stay readable until another thread needs the ring; a span left
 // open is closed by the reader.

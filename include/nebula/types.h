@@ -83,8 +83,8 @@ typedef enum nb_result {
     NB_BUSY = 6,      // in use; ask again later
 
     NB_ERR_MEMORY = -1,      // an allocation failed; nothing was changed
-    NB_ERR_MISUSE = -2,      // an argument breaks the function's contract; nothing was changed
-    NB_ERR_RANGE = -3,       // a number is outside what the object can hold
+    NB_ERR_MISUSE = -2,      // wrong form (NULL, no power of two, not of its enum) or wrong moment; nothing was changed
+    NB_ERR_RANGE = -3,       // a number is too large or too small
     NB_ERR_STALE = -4,       // a handle of an object that has ended
     NB_ERR_THREAD = -5,      // called from a thread that may not
     NB_ERR_OS = -6,          // the operating system refused; the log item carries its code

@@ -24,6 +24,8 @@
 // A runaway frame is refused at this many times the planned size.
 #define CHAIN_CAPACITY_FACTOR 64
 
+#define LABEL_DEFAULT "arena"
+
 // How far `limit` may be ahead of the cursor, so that neither half of the 32 + 32 bit tally can run over.
 #define TALLY_WINDOW_BYTES ((size_t)1 << 30)
 
@@ -96,7 +98,10 @@ static nb_result check_unmanaged(const nb_arena *arena, const char *function) {
 
 // --- life ---
 
-nb_arena_desc nb_arena_desc_default(void) { return (nb_arena_desc){0}; }
+nb_arena_desc nb_arena_desc_default(void) {
+    // No capacity: whoever adds a buffer and forgets its size must be refused, not believed.
+    return (nb_arena_desc){.label = LABEL_DEFAULT, .policy = NB_ARENA_POLICY_FAIL, .hooks = nb_hooks_default()};
+}
 
 static nb_result check_desc(const nb_arena_desc *desc, const nb_hooks *hooks, const char *function) {
     const char *problem = NULL;
@@ -139,7 +144,7 @@ static nb_result init_first_block(nb_arena *arena, const nb_arena_desc *desc, si
 }
 
 static void init_settings(nb_arena *arena, const nb_arena_desc *desc, size_t capacity) {
-    arena->label = desc->label != NULL ? desc->label : "arena";
+    arena->label = desc->label != NULL ? desc->label : LABEL_DEFAULT;
     arena->policy = desc->policy != NB_ARENA_POLICY_DEFAULT ? desc->policy : NB_ARENA_POLICY_FAIL;
     arena->keeps_committed = desc->keep_committed;
     bool is_checked_by_default = NB_ASSERTIONS || NBI_WITH_ASAN || NBI_WITH_MSAN;
@@ -318,11 +323,14 @@ void *nb_arena_alloc_slow(nb_arena *arena, size_t size_bytes, size_t alignment) 
     return alloc_checked(arena, size_bytes, alignment, "nb_arena_alloc");
 }
 
+static void *fail_null(const nb_arena *arena, const char *what, const char *function) {
+    if (nbi_arena_check_object(arena, function) != NB_OK) return NULL;
+    nbi_fail(&arena->hooks, NB_ITEM_ARENA_ARGUMENT, NB_ERR_MISUSE, function, "%s: %s is NULL", arena->label, what);
+    return NULL;
+}
+
 void *nb_arena_fill(nb_arena *arena, size_t count, size_t element_bytes, size_t alignment, const void *value) {
-    if (value == NULL) {
-        NBI_FAIL_NULL("value");
-        return NULL;
-    }
+    if (value == NULL) return fail_null(arena, "value", __func__);
     size_t size_bytes = 0;
     if (!nbi_size_mul(count, element_bytes, &size_bytes)) size_bytes = SIZE_MAX;
     unsigned char *memory = (unsigned char *)alloc_checked(arena, size_bytes, alignment, __func__);
@@ -332,20 +340,14 @@ void *nb_arena_fill(nb_arena *arena, size_t count, size_t element_bytes, size_t 
 }
 
 void *nb_arena_memdup(nb_arena *arena, const void *source, size_t size_bytes, size_t alignment) {
-    if (source == NULL) {
-        NBI_FAIL_NULL("source");
-        return NULL;
-    }
+    if (source == NULL) return fail_null(arena, "source", __func__);
     void *memory = alloc_checked(arena, size_bytes, alignment, __func__);
     if (memory != NULL && size_bytes != 0) memcpy(memory, source, size_bytes);
     return memory;
 }
 
 char *nb_arena_strdup(nb_arena *arena, const char *text) {
-    if (text == NULL) {
-        NBI_FAIL_NULL("text");
-        return NULL;
-    }
+    if (text == NULL) return fail_null(arena, "text", __func__);
     return (char *)nb_arena_memdup(arena, text, strlen(text) + 1, 1);
 }
 
@@ -399,7 +401,7 @@ void *nb_arena_grow(nb_arena *arena, void *memory, size_t old_size_bytes, size_t
 nb_result nb_arena_defer(nb_arena *arena, nb_arena_cleanup_fn cleanup, void *user) {
     nb_result result = nbi_arena_check_caller(arena, __func__);
     if (result != NB_OK) return result;
-    if (cleanup == NULL) return NBI_FAIL_NULL("cleanup");
+    if (cleanup == NULL) return NBI_FAIL(&arena->hooks, NB_ITEM_ARENA_ARGUMENT, NB_ERR_MISUSE, "cleanup is NULL");
     nb_arena_cleanup *node =
         (nb_arena_cleanup *)take(arena, sizeof(nb_arena_cleanup), _Alignof(nb_arena_cleanup), __func__);
     if (node == NULL) return NB_ERR_MEMORY;
@@ -457,9 +459,16 @@ nb_arena_mark nb_arena_save(const nb_arena *arena) {
     };
 }
 
+// After a rewind to an older mark the note may have run and be gone, though new blocks have covered the mark's place.
+static bool is_cleanup_pending(const nb_arena *arena, const nb_arena_cleanup *wanted) {
+    const nb_arena_cleanup *node = arena->cleanups;
+    while (node != NULL && node != wanted) node = node->next;
+    return node == wanted;
+}
+
 // The mark's block is compared, not followed: it may have been freed by a trim after a rewind to an older mark.
 static bool is_mark_reachable(const nb_arena *arena, const nb_arena_mark *mark) {
-    if (mark->generation != arena->generation) return false;
+    if (mark->generation != arena->generation || !is_cleanup_pending(arena, mark->cleanups)) return false;
     for (const nb_arena_block *block = &arena->first;; block = block->next) {
         if (block == mark->block)
             return mark->cursor >= block->base && mark->cursor <= nbi_block_used_end(arena, block);
@@ -560,8 +569,7 @@ static void deinit(nb_arena *arena) {
 }
 
 nb_result nb_arena_deinit(nb_arena *arena) {
-    if (arena == NULL) return NBI_FAIL_NULL("arena");
-    if (arena->generation == 0) return NB_OK;
+    if (arena == NULL || arena->generation == 0) return NB_OK;
     nb_result result = nbi_arena_check_caller(arena, __func__);
     if (result == NB_OK) result = check_unmanaged(arena, __func__);
     if (result == NB_OK) deinit(arena);

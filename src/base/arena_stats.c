@@ -65,11 +65,9 @@ static size_t peak_p99(const nb_arena *arena) {
     return arena->reset_count > 100 ? second : largest;
 }
 
-nb_result nb_arena_stats_get(const nb_arena *arena, nb_arena_stats *stats) {
-    nb_result result = nbi_arena_check_object(arena, __func__);
-    if (result != NB_OK) return result;
-    if (stats == NULL) return NBI_FAIL_NULL("stats");
-    *stats = (nb_arena_stats){
+nb_arena_stats nb_arena_stats_get(const nb_arena *arena) {
+    if (nbi_arena_check_object(arena, __func__) != NB_OK) return (nb_arena_stats){0};
+    nb_arena_stats stats = {
         .capacity_bytes = nbi_arena_capacity(arena),
         .committed_bytes = nbi_arena_committed(arena),
         .used_bytes = nbi_arena_used(arena),
@@ -82,9 +80,9 @@ nb_result nb_arena_stats_get(const nb_arena *arena, nb_arena_stats *stats) {
         .reset_count = arena->reset_count,
     };
     for (const nb_arena_block *block = arena->first.next; block != NULL; block = block->next) {
-        ++stats->chained_block_count;
+        ++stats.chained_block_count;
     }
-    return NB_OK;
+    return stats;
 }
 
 uint64_t nb_arena_generation(const nb_arena *arena) {
@@ -117,7 +115,7 @@ static bool is_block_valid(const nb_arena *arena, const nb_arena_block *block) {
 }
 
 bool nb_arena_is_valid(const nb_arena *arena) {
-    if (arena == NULL || arena->generation == 0) return false;
+    if (nbi_arena_check_object(arena, __func__) != NB_OK) return false;
     size_t before = 0;
     size_t chained = 0;
     bool has_current = false;

@@ -27,7 +27,7 @@ static void apply(nb_buttons *buttons, const nb_input_event *event) {
 
 nb_result nb_buttons_apply(nb_buttons *buttons, const nb_input_view *view) {
     if (buttons == NULL) return NBI_FAIL_NULL("buttons");
-    if (view == NULL) return NBI_FAIL_NULL("view");
+    if (view == NULL || (view->events == NULL && view->count != 0)) return NBI_FAIL_NULL("view or its events");
     memset(buttons->pressed, 0, sizeof buttons->pressed);
     memset(buttons->released, 0, sizeof buttons->released);
     for (uint32_t i = 0; i < view->count; ++i) apply(buttons, &view->events[i]);

@@ -30,6 +30,8 @@ NB_STATIC_ASSERT(NBI_CHANNEL_FLAGS < NBI_CHANNEL_STEP, "flags fit below a step")
 // Drained arrays of items without a stated alignment: what malloc gives.
 #define DRAIN_ALIGNMENT_MAX ((size_t)16)
 
+#define NAME_DEFAULT "channel"
+
 static nbi_channel *whole(nb_channel *channel) { return (nbi_channel *)(void *)channel; }
 static const nbi_channel *whole_const(const nb_channel *channel) { return (const nbi_channel *)(const void *)channel; }
 
@@ -43,7 +45,14 @@ static nbi_channel_cell *cell_at(const nb_channel *ring, uint64_t position) {
 
 // --- life ---
 
-nb_channel_desc nb_channel_desc_default(void) { return (nb_channel_desc){0}; }
+nb_channel_desc nb_channel_desc_default(void) {
+    return (nb_channel_desc){
+        .name = NAME_DEFAULT,
+        .kind = NB_CHANNEL_KIND_MPMC,
+        .capacity = NB_CHANNEL_CAPACITY_DEFAULT,
+        .hooks = nb_hooks_default(),
+    };
+}
 
 // The record names the public function, whichever helper finds the mistake.
 #define REFUSE_DESC(hooks, result, ...) \
@@ -58,6 +67,10 @@ static nb_result check_desc(const nb_channel_desc *desc, const nb_hooks *hooks) 
     }
     if ((int)desc->kind < 0 || desc->kind >= NB_CHANNEL_KIND_COUNT) {
         return REFUSE_DESC(hooks, NB_ERR_MISUSE, "kind %d does not exist", (int)desc->kind);
+    }
+    if (desc->item_alignment > NB_ARENA_ALIGNMENT_MAX) { // no arena could take a drained array
+        return REFUSE_DESC(hooks, NB_ERR_RANGE, "item_alignment %zu is more than %zu", desc->item_alignment,
+                           NB_ARENA_ALIGNMENT_MAX);
     }
     if (desc->capacity > NB_CHANNEL_CAPACITY_MAX) {
         return REFUSE_DESC(hooks, NB_ERR_RANGE, "capacity %zu is more than %zu", desc->capacity,
@@ -88,7 +101,7 @@ static bool total_size(size_t item_size_bytes, size_t capacity, size_t *size_byt
 }
 
 static void copy_name(char *target, const char *name) {
-    if (name == NULL) name = "channel";
+    if (name == NULL) name = NAME_DEFAULT;
     size_t length = 0;
     while (length < NB_CHANNEL_NAME_SIZE_MAX && name[length] != '\0') ++length;
     memcpy(target, name, length);
@@ -113,6 +126,7 @@ static void init_ring(nbi_channel *channel, size_t capacity, uint64_t first_posi
 
 nb_result nbi_channel_create_at(const nb_channel_desc *desc, uint64_t first_position, nb_channel **channel) {
     nb_hooks hooks = nbi_hooks_resolve(&desc->hooks);
+    if (channel == NULL) return REFUSE_DESC(&hooks, NB_ERR_MISUSE, "channel is NULL");
     nb_result result = check_desc(desc, &hooks);
     if (result != NB_OK) return result;
     size_t capacity = resolve_capacity(desc->capacity);
@@ -138,7 +152,6 @@ nb_result nbi_channel_create_at(const nb_channel_desc *desc, uint64_t first_posi
 
 nb_result nb_channel_create(const nb_channel_desc *desc, nb_channel **channel) {
     if (desc == NULL) return NBI_FAIL_NULL("desc");
-    if (channel == NULL) return NBI_FAIL_NULL("channel");
     return nbi_channel_create_at(desc, 0, channel);
 }
 
@@ -236,14 +249,17 @@ static void empty_cells(nb_channel *ring, const claim *claimed, unsigned char *i
     }
 }
 
-// Once the cells are handed over the other end may destroy the channel, unless it finds a guest.
+// The other end may destroy the channel as soon as the first cell is handed over, unless it finds a guest: a call that
+// has more cells to hand over, or somebody to wake.
+static bool is_guest(const claim *claimed) { return claimed->must_wake || claimed->count > 1; }
+
 static void guest_enter(nbi_channel *channel, const claim *claimed) {
-    if (claimed->must_wake) nbi_atomic_fetch_add_relaxed_u32(&channel->guest_count, 1);
+    if (is_guest(claimed)) nbi_atomic_fetch_add_relaxed_u32(&channel->guest_count, 1);
 }
 
 static void guest_wake_and_leave(nbi_channel *channel, const claim *claimed, nbi_channel_end end) {
-    if (!claimed->must_wake) return;
-    nbi_channel_wake(channel, end, 1);
+    if (!is_guest(claimed)) return;
+    if (claimed->must_wake) nbi_channel_wake(channel, end, 1);
     nbi_atomic_fetch_sub_release_u32(&channel->guest_count, 1); // read by nb_channel_destroy
 }
 
@@ -440,14 +456,16 @@ size_t nb_channel_capacity(const nb_channel *channel) {
     return channel != NULL ? (size_t)(channel->index_mask + 1) : 0;
 }
 
-nb_result nb_channel_stats_get(const nb_channel *channel, nb_channel_stats *stats) {
-    if (channel == NULL) return NBI_FAIL_NULL("channel");
+nb_channel_stats nb_channel_stats_get(const nb_channel *channel) {
+    if (channel == NULL) {
+        NBI_FAIL_NULL("channel");
+        return (nb_channel_stats){0};
+    }
     const nbi_channel *self = whole_const(channel);
-    if (stats == NULL) return NBI_FAIL(&self->hooks, NB_ITEM_CHANNEL_ARGUMENT, NB_ERR_MISUSE, "stats is NULL");
     uint64_t head = position_of(nbi_atomic_load_acquire_u64(&channel->head));
     uint64_t tail = position_of(nbi_atomic_load_acquire_u64(&channel->tail));
     uint64_t depth = depth_now(channel);
-    *stats = (nb_channel_stats){
+    return (nb_channel_stats){
         .sent_count = (tail - self->first_position) / NBI_CHANNEL_STEP,
         .received_count = (head - self->first_position) / NBI_CHANNEL_STEP,
         .drained_count = nbi_atomic_load_relaxed_u64(&self->drained_count),
@@ -457,5 +475,4 @@ nb_result nb_channel_stats_get(const nb_channel *channel, nb_channel_stats *stat
         .send_park_count = nbi_atomic_load_relaxed_u64(&self->gates[NBI_CHANNEL_SEND].park_count),
         .recv_park_count = nbi_atomic_load_relaxed_u64(&self->gates[NBI_CHANNEL_RECV].park_count),
     };
-    return NB_OK;
 }

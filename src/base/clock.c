@@ -17,7 +17,9 @@ nb_result nb_clock_sleep_until_ns(const nb_clock *clock, uint64_t deadline_ns) {
         return NB_OK;
     }
     // The machine's sleep knows nothing of a foreign clock's time.
-    if (clock != NULL && clock->now_ns != NULL) return NB_ERR_UNSUPPORTED;
+    if (clock != NULL && clock->now_ns != NULL) {
+        return NBI_FAIL(NULL, NB_ITEM_BASE_ARGUMENT, NB_ERR_UNSUPPORTED, "the clock cannot sleep");
+    }
     nbi_sleep_until_ns(deadline_ns);
     return NB_OK;
 }

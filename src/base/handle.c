@@ -229,8 +229,8 @@ static bool has_valid_counts(const pool *self) {
     bool is_valid = state->live_count == live && state->retired_count == retired && state->used_count == used &&
                     (uint64_t)live + retired + state->waiting_count == used;
     if (!is_valid) {
-        NBI_FAIL(&self->hooks, NB_ITEM_BASE_CORRUPT, NB_ERR_RANGE, "counts do not agree with the %u slots",
-                 self->visible.capacity);
+        nbi_fail(&self->hooks, NB_ITEM_BASE_CORRUPT, NB_ERR_RANGE, "nb_handle_pool_is_valid",
+                 "counts do not agree with the %u slots", self->visible.capacity);
     }
     return is_valid;
 }

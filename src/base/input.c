@@ -50,13 +50,17 @@ struct nb_input {
 
 NB_STATIC_ASSERT(offsetof(nb_input, head) == NB_CACHE_LINE, "senders and the loop do not share a line");
 
-static bool is_count_allowed(uint32_t count) { return nbi_is_power_of_two(count) && count <= NB_INPUT_COUNT_LIMIT; }
+// Not 1: a ring of one cell could not tell "full" from "free for the next lap", both being turn + 1.
+static bool is_count_allowed(uint32_t count) {
+    return nbi_is_power_of_two(count) && count >= 2 && count <= NB_INPUT_COUNT_LIMIT;
+}
 
 nb_input_desc nb_input_desc_default(void) {
     return (nb_input_desc){.event_count_max = COUNT_DEFAULT, .hooks = nb_hooks_default()};
 }
 
 size_t nb_input_memory_size(uint32_t event_count_max) {
+    if (event_count_max == 0) event_count_max = COUNT_DEFAULT;
     if (!is_count_allowed(event_count_max)) return 0;
     size_t event_bytes = sizeof(cell) + sizeof(waiting) + 2 * sizeof(nb_input_event);
     return sizeof(nb_input) + event_count_max * event_bytes;
@@ -64,16 +68,19 @@ size_t nb_input_memory_size(uint32_t event_count_max) {
 
 static nb_result check_desc(const nb_input_desc *desc, const nb_hooks *hooks) {
     if (!is_count_allowed(desc->event_count_max)) {
-        return NBI_FAIL(hooks, NB_ITEM_INPUT_ARGUMENT, NB_ERR_RANGE, "event_count_max %u is no power of two up to %u",
-                        desc->event_count_max, NB_INPUT_COUNT_LIMIT);
+        nb_result result = nbi_is_power_of_two(desc->event_count_max) ? NB_ERR_RANGE : NB_ERR_MISUSE;
+        return nbi_fail(hooks, NB_ITEM_INPUT_ARGUMENT, result, "nb_input_create",
+                        "event_count_max %u is no power of two from 2 to %u", desc->event_count_max,
+                        NB_INPUT_COUNT_LIMIT);
     }
     if (desc->memory == NULL) return NB_OK;
     if ((uintptr_t)desc->memory % NB_CACHE_LINE != 0) {
-        return NBI_FAIL(hooks, NB_ITEM_INPUT_ARGUMENT, NB_ERR_MISUSE, "memory is not aligned to a cache line");
+        return nbi_fail(hooks, NB_ITEM_INPUT_ARGUMENT, NB_ERR_MISUSE, "nb_input_create",
+                        "memory is not aligned to a cache line");
     }
     if (desc->memory_bytes < nb_input_memory_size(desc->event_count_max)) {
-        return NBI_FAIL(hooks, NB_ITEM_INPUT_ARGUMENT, NB_ERR_RANGE, "memory of %zu bytes is too small",
-                        desc->memory_bytes);
+        return nbi_fail(hooks, NB_ITEM_INPUT_ARGUMENT, NB_ERR_RANGE, "nb_input_create",
+                        "memory of %zu bytes is too small", desc->memory_bytes);
     }
     return NB_OK;
 }
@@ -87,9 +94,9 @@ static void lay_out(nb_input *input, uint32_t count) {
 }
 
 nb_result nb_input_create(const nb_input_desc *given, nb_input **out) {
-    if (out == NULL) return NBI_FAIL_NULL("out");
     nb_input_desc desc = given == NULL ? (nb_input_desc){0} : *given;
     nb_hooks hooks = nbi_hooks_resolve(&desc.hooks);
+    if (out == NULL) return NBI_FAIL(&hooks, NB_ITEM_INPUT_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
     if (desc.event_count_max == 0) desc.event_count_max = COUNT_DEFAULT;
     nb_result result = check_desc(&desc, &hooks);
     if (result != NB_OK) return result;
@@ -258,11 +265,13 @@ nb_result nb_input_discard(nb_input *input) {
     return NB_OK;
 }
 
-nb_result nb_input_report_get(const nb_input *input, nb_input_report *out) {
-    if (input == NULL) return NBI_FAIL_NULL("input");
-    if (out == NULL) return NBI_FAIL(&input->hooks, NB_ITEM_INPUT_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
+nb_input_stats nb_input_stats_get(const nb_input *input) {
+    if (input == NULL) {
+        NBI_FAIL_NULL("input");
+        return (nb_input_stats){0};
+    }
     uint64_t sent_count = nbi_atomic_load_acquire_u64(&input->tail);
-    *out = (nb_input_report){
+    return (nb_input_stats){
         .sent_count = sent_count,
         .full_count = nbi_atomic_load_acquire_u64(&input->full_count),
         .delivered_count = input->delivered_count,
@@ -272,5 +281,4 @@ nb_result nb_input_report_get(const nb_input *input, nb_input_report *out) {
         .early_count = input->early_count,
         .frame_missed_count = input->frame_missed_count,
     };
-    return NB_OK;
 }

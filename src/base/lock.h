@@ -7,7 +7,11 @@
 #include "../platform/platform.h"
 
 // Spins before parking: a holder's section is a few list operations (tens of ns), a system call costs thousands.
+#if defined(NB_EXPLORE)
+#define NBI_LOCK_SPIN_COUNT 1 // so that short explored sections are parked for, too
+#else
 #define NBI_LOCK_SPIN_COUNT 64
+#endif
 
 typedef struct nbi_lock {
     nb_atomic_u32 word;

@@ -35,8 +35,8 @@ static nb_result resolve_rates(nb_loop_desc *desc, const nb_hooks *hooks) {
     if (desc->refresh_rate.num != 0) {
         is_fine = is_fine && nbi_rate_resolve(&desc->refresh_rate) && desc->refresh_rate.num >= desc->refresh_rate.den;
     }
-    if (!is_fine) return NBI_FAIL(hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "a rate is out of bounds");
-    return NB_OK;
+    if (is_fine) return NB_OK;
+    return nbi_fail(hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "nb_loop_init", "a rate is out of bounds");
 }
 
 static nb_result resolve(nb_loop_desc *desc, const nb_hooks *hooks) {
@@ -44,8 +44,8 @@ static nb_result resolve(nb_loop_desc *desc, const nb_hooks *hooks) {
     if (result != NB_OK) return result;
     if (desc->frame_ns_max == 0) desc->frame_ns_max = FRAME_NS_MAX_DEFAULT;
     if (desc->frame_ns_max > NB_LOOP_FRAME_NS_LIMIT) {
-        return NBI_FAIL(hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "frame_ns_max %llu is above the limit",
-                        (unsigned long long)desc->frame_ns_max);
+        return nbi_fail(hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "nb_loop_init",
+                        "frame_ns_max %llu is above the limit", (unsigned long long)desc->frame_ns_max);
     }
     if (desc->tick_budget_ns == 0) desc->tick_budget_ns = TICK_BUDGET_NS_DEFAULT;
     if (desc->gap_ns == 0) desc->gap_ns = GAP_NS_DEFAULT;
@@ -55,7 +55,8 @@ static nb_result resolve(nb_loop_desc *desc, const nb_hooks *hooks) {
         desc->tick_count_max = (uint32_t)((frame_units + tick_units - 1) / tick_units);
     }
     if (desc->is_refresh_estimated && desc->stats == NULL) {
-        return NBI_FAIL(hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_MISUSE, "estimating the refresh rate needs stats");
+        return nbi_fail(hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_MISUSE, "nb_loop_init",
+                        "estimating the refresh rate needs stats");
     }
     return NB_OK;
 }

@@ -17,7 +17,7 @@ nb_result nb_loop_quit(nb_loop *loop) {
 }
 
 bool nb_loop_is_quitting(const nb_loop *loop) {
-    if (loop == NULL || loop->magic != NBI_LOOP_MAGIC) return false;
+    if (!is_loop(loop, __func__)) return false;
     return nbi_atomic_load_acquire_u32(&loop->is_quitting) != 0;
 }
 
@@ -201,12 +201,10 @@ static void report_pacing(const nb_loop_pacer *pacer, nb_loop_report *out) {
     out->pace_error_ns_max = pacer->error_ns_max;
 }
 
-nb_result nb_loop_report_get(const nb_loop *loop, nb_loop_report *out) {
-    nb_result result = NBI_LOOP_CHECK(loop);
-    if (result != NB_OK) return result;
-    if (out == NULL) return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
+nb_loop_report nb_loop_report_get(const nb_loop *loop) {
+    if (NBI_LOOP_CHECK(loop) != NB_OK) return (nb_loop_report){0};
     uint64_t dropped_ns = nbi_rate_time_ns(loop->rate, loop->dropped_count);
-    *out = (nb_loop_report){
+    nb_loop_report report = {
         .frame_count = loop->frame_count,
         .tick_count = loop->tick_count,
         .time_ns = nb_loop_time_ns(loop),
@@ -228,6 +226,6 @@ nb_result nb_loop_report_get(const nb_loop *loop, nb_loop_report *out) {
         .is_snapping = loop->snap.is_locked,
         .snap_offset_ns = nbi_snap_carry(&loop->snap, loop->rate.num) / (int64_t)loop->rate.num,
     };
-    report_pacing(&loop->pacer, out);
-    return NB_OK;
+    report_pacing(&loop->pacer, &report);
+    return report;
 }

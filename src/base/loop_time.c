@@ -144,7 +144,7 @@ static bool is_snap_valid(const nb_loop_snap *snap) {
 }
 
 bool nb_loop_is_valid(const nb_loop *loop) {
-    if (loop == NULL || loop->magic != NBI_LOOP_MAGIC) return false;
+    if (nbi_loop_check(loop, __func__) != NB_OK) return false;
     // Outside a frame less than two ticks are owed: what nb_loop_end leaves.
     if (!loop->is_in_frame && loop->accumulator >= 2 * loop->tick_units) return false;
     if (loop->group_count > NB_LOOP_GROUP_COUNT_MAX) return false;

@@ -54,13 +54,14 @@ struct nb_thread_arenas {
     frame_slot slots[SLOT_MAX];
     nb_atomic_u64 stale_count;
 
-    nbi_lock lock;       // protects everything below, and orders advances
-    thread_record *idle; // newest first
-    uint32_t idle_count;
-    uint32_t thread_count;
-    uint32_t slot_count; // opened so far
-    uint64_t full_count;
-    bool is_full_reported;
+    nbi_lock lock;                // protects everything up to the settings, and orders advances
+    thread_record *idle;          // newest first
+    bool is_full_reported;        // by the newest advance
+    bool is_attach_full_reported; // by the newest attach
+    nb_atomic_u32 idle_count;     // this and the next three: statistics read them without the lock
+    nb_atomic_u32 thread_count;
+    nb_atomic_u32 slot_count; // opened so far
+    nb_atomic_u64 full_count;
 
     uint32_t slot_count_min; // settings, constant after creation
     uint32_t slot_count_max;
@@ -99,14 +100,24 @@ static bool is_frame_alive(const nb_thread_arenas *arenas, uint64_t frame) {
 
 // --- context ---
 
-nb_thread_arenas_desc nb_thread_arenas_desc_default(void) { return (nb_thread_arenas_desc){0}; }
+nb_thread_arenas_desc nb_thread_arenas_desc_default(void) {
+    return (nb_thread_arenas_desc){
+        .capacity_bytes = NB_ARENA_CAPACITY_DEFAULT,
+        .policy = NB_ARENA_POLICY_CHAIN,
+        .slot_count = NB_THREAD_ARENA_SLOT_COUNT_DEFAULT,
+        .slot_count_max = NB_THREAD_ARENA_SLOT_COUNT_MAX,
+        .thread_count_max = NB_THREAD_ARENA_THREAD_COUNT_DEFAULT,
+        .hooks = nb_hooks_default(),
+    };
+}
 
 static void resolve_desc(nb_thread_arenas_desc *desc) {
-    if (desc->capacity_bytes == 0) desc->capacity_bytes = NB_ARENA_CAPACITY_DEFAULT;
-    if (desc->policy == NB_ARENA_POLICY_DEFAULT) desc->policy = NB_ARENA_POLICY_CHAIN;
-    if (desc->slot_count == 0) desc->slot_count = NB_THREAD_ARENA_SLOT_COUNT_DEFAULT;
-    if (desc->slot_count_max == 0) desc->slot_count_max = NB_THREAD_ARENA_SLOT_COUNT_MAX;
-    if (desc->thread_count_max == 0) desc->thread_count_max = NB_THREAD_ARENA_THREAD_COUNT_DEFAULT;
+    const nb_thread_arenas_desc defaults = nb_thread_arenas_desc_default();
+    if (desc->capacity_bytes == 0) desc->capacity_bytes = defaults.capacity_bytes;
+    if (desc->policy == NB_ARENA_POLICY_DEFAULT) desc->policy = defaults.policy;
+    if (desc->slot_count == 0) desc->slot_count = defaults.slot_count;
+    if (desc->slot_count_max == 0) desc->slot_count_max = defaults.slot_count_max;
+    if (desc->thread_count_max == 0) desc->thread_count_max = defaults.thread_count_max;
     desc->hooks = nbi_hooks_resolve(&desc->hooks);
 }
 
@@ -129,9 +140,9 @@ static nb_result check_desc(const nb_thread_arenas_desc *desc, const char *funct
 }
 
 nb_result nb_thread_arenas_create(const nb_thread_arenas_desc *desc, nb_thread_arenas **arenas) {
-    if (arenas == NULL) return NBI_FAIL_NULL("arenas");
     nb_thread_arenas_desc resolved = desc != NULL ? *desc : nb_thread_arenas_desc_default();
     resolve_desc(&resolved);
+    if (arenas == NULL) return NBI_FAIL(&resolved.hooks, NB_ITEM_ARENA_ARGUMENT, NB_ERR_MISUSE, "arenas is NULL");
     nb_result result = check_desc(&resolved, __func__);
     if (result != NB_OK) return result;
 
@@ -140,7 +151,7 @@ nb_result nb_thread_arenas_create(const nb_thread_arenas_desc *desc, nb_thread_a
     if (context == NULL) return NB_ERR_MEMORY;
     *context = (nb_thread_arenas){
         .current = {frame_value(resolved.frame_first, 0)},
-        .slot_count = resolved.slot_count,
+        .slot_count = {resolved.slot_count},
         .slot_count_min = resolved.slot_count,
         .slot_count_max = resolved.slot_count_max,
         .thread_count_max = resolved.thread_count_max,
@@ -160,9 +171,10 @@ nb_result nb_thread_arenas_create(const nb_thread_arenas_desc *desc, nb_thread_a
 static void slot_release(thread_record *record, uint32_t slot) {
     nb_arena *arena = record->slots[slot].arena;
     if (arena == NULL) return;
+    // Out of the slot first: a cleanup may come back here through the thread's next allocation.
+    record->slots[slot] = (thread_slot){0};
     nbi_arena_deinit_managed(arena);
     nbi_free(&record->context->hooks, arena, sizeof *arena);
-    record->slots[slot] = (thread_slot){0};
 }
 
 static void record_destroy(thread_record *record) {
@@ -183,9 +195,11 @@ static uint64_t pins_out(const nb_thread_arenas *arenas, uint32_t *live_count) {
 }
 
 nb_result nb_thread_arenas_destroy(nb_thread_arenas *arenas) {
-    if (arenas == NULL) return NBI_FAIL_NULL("arenas");
-    nb_thread_arenas_stats stats = {0};
-    nb_thread_arenas_stats_get(arenas, &stats);
+    if (arenas == NULL) return NB_OK;
+    // With the lock: a thread that is no longer counted must be done with the context.
+    nbi_lock_acquire(&arenas->lock);
+    nb_thread_arenas_stats stats = nb_thread_arenas_stats_get(arenas);
+    nbi_lock_release(&arenas->lock);
     if (stats.thread_count != 0 || stats.pin_count != 0) {
         return NBI_FAIL(&arenas->hooks, NB_ITEM_ARENA_PINNED, NB_BUSY, "%u threads attached, %llu pins out",
                         (unsigned)stats.thread_count, (unsigned long long)stats.pin_count);
@@ -200,20 +214,21 @@ nb_result nb_thread_arenas_destroy(nb_thread_arenas *arenas) {
     return NB_OK;
 }
 
-nb_result nb_thread_arenas_stats_get(nb_thread_arenas *arenas, nb_thread_arenas_stats *stats) {
-    if (arenas == NULL) return NBI_FAIL_NULL("arenas");
-    if (stats == NULL) return NBI_FAIL_NULL("stats");
-    nb_thread_arenas_stats now = {.frame = nb_thread_arenas_frame(arenas)};
-    nbi_lock_acquire(&arenas->lock);
-    now.slot_count = arenas->slot_count;
-    now.thread_count = arenas->thread_count;
-    now.idle_count = arenas->idle_count;
-    now.full_count = arenas->full_count;
-    nbi_lock_release(&arenas->lock);
-    now.pin_count = pins_out(arenas, &now.live_slot_count);
-    now.stale_count = nbi_atomic_load_relaxed_u64(&arenas->stale_count);
-    *stats = now;
-    return NB_OK;
+nb_thread_arenas_stats nb_thread_arenas_stats_get(const nb_thread_arenas *arenas) {
+    if (arenas == NULL) {
+        NBI_FAIL_NULL("arenas");
+        return (nb_thread_arenas_stats){0};
+    }
+    nb_thread_arenas_stats stats = {
+        .frame = nb_thread_arenas_frame(arenas),
+        .slot_count = nbi_atomic_load_relaxed_u32(&arenas->slot_count),
+        .thread_count = nbi_atomic_load_relaxed_u32(&arenas->thread_count),
+        .idle_count = nbi_atomic_load_relaxed_u32(&arenas->idle_count),
+        .full_count = nbi_atomic_load_relaxed_u64(&arenas->full_count),
+        .stale_count = nbi_atomic_load_relaxed_u64(&arenas->stale_count),
+    };
+    stats.pin_count = pins_out(arenas, &stats.live_slot_count);
+    return stats;
 }
 
 // --- frames ---
@@ -245,15 +260,17 @@ static bool take_slot(nb_thread_arenas *arenas, uint32_t slot, uint64_t next_num
 // made necessary fall out of use when the pins are back. Returns SLOT_MAX where there is none.
 static uint32_t open_frame(nb_thread_arenas *arenas, uint64_t number) {
     uint32_t chosen = SLOT_MAX;
-    for (uint32_t i = 0; i < arenas->slot_count; ++i) {
+    uint32_t slot_count = nbi_atomic_load_relaxed_u32(&arenas->slot_count);
+    for (uint32_t i = 0; i < slot_count; ++i) {
         if (chosen != SLOT_MAX) {
             take_slot(arenas, i, number, PINS_NO_FRAME);
         } else if (take_slot(arenas, i, number, slot_word(number, 0))) {
             chosen = i;
         }
     }
-    if (chosen == SLOT_MAX && arenas->slot_count < arenas->slot_count_max) {
-        chosen = arenas->slot_count++;
+    if (chosen == SLOT_MAX && slot_count < arenas->slot_count_max) {
+        chosen = slot_count;
+        nbi_atomic_store_relaxed_u32(&arenas->slot_count, slot_count + 1);
         take_slot(arenas, chosen, number, slot_word(number, 0));
     }
     return chosen;
@@ -264,9 +281,9 @@ static uint32_t open_frame(nb_thread_arenas *arenas, uint64_t number) {
 static void sweep_idle(nb_thread_arenas *arenas) {
     nbi_lock_acquire(&arenas->lock);
     thread_record *list = arenas->idle;
-    uint32_t count = arenas->idle_count;
+    uint32_t count = nbi_atomic_load_relaxed_u32(&arenas->idle_count);
     arenas->idle = NULL;
-    arenas->idle_count = 0;
+    nbi_atomic_store_relaxed_u32(&arenas->idle_count, 0);
     nbi_lock_release(&arenas->lock);
     if (list == NULL) return;
 
@@ -290,7 +307,7 @@ static void sweep_idle(nb_thread_arenas *arenas) {
     nbi_lock_acquire(&arenas->lock);
     *link = arenas->idle;
     arenas->idle = list;
-    arenas->idle_count += count;
+    nbi_atomic_fetch_add_relaxed_u32(&arenas->idle_count, count);
     nbi_lock_release(&arenas->lock);
 }
 
@@ -303,7 +320,7 @@ nb_result nb_thread_arenas_advance(nb_thread_arenas *arenas, nb_arena_frame *fra
     bool is_open = slot != SLOT_MAX;
     bool is_report_due = !is_open && !arenas->is_full_reported;
     arenas->is_full_reported = !is_open;
-    if (!is_open) ++arenas->full_count;
+    if (!is_open) nbi_atomic_fetch_add_relaxed_u64(&arenas->full_count, 1);
     uint64_t opened = frame_value(number, slot);
     // Publishes the new frame; read by the acquire load in nb_thread_arena_get.
     if (is_open) nbi_atomic_store_release_u64(&arenas->current, opened);
@@ -366,36 +383,39 @@ static void record_take(thread_record *record) {
     }
 }
 
-// Counts the thread in, and takes an idle record where there is one. False: too many threads.
+// Counts the thread in, and takes an idle record where there is one. False: too many threads, reported where the attach
+// before was not refused too.
 static bool reserve_thread(nb_thread_arenas *arenas, thread_record **record) {
     nbi_lock_acquire(&arenas->lock);
-    bool has_room = arenas->thread_count < arenas->thread_count_max;
+    bool has_room = nbi_atomic_load_relaxed_u32(&arenas->thread_count) < arenas->thread_count_max;
+    bool is_report_due = !has_room && !arenas->is_attach_full_reported;
+    arenas->is_attach_full_reported = !has_room;
     if (has_room) {
-        ++arenas->thread_count;
+        nbi_atomic_fetch_add_relaxed_u32(&arenas->thread_count, 1);
         *record = arenas->idle;
     }
     if (*record != NULL) {
         arenas->idle = (*record)->next;
-        --arenas->idle_count;
+        nbi_atomic_fetch_sub_relaxed_u32(&arenas->idle_count, 1);
     }
     nbi_lock_release(&arenas->lock);
+    if (is_report_due) {
+        nbi_log(&arenas->hooks, NB_LOG_WARNING, NB_ITEM_ARENA_FULL, "nb_thread_arena_attach",
+                "%u threads are attached already", (unsigned)arenas->thread_count_max);
+    }
     return has_room;
 }
 
 nb_result nb_thread_arena_attach(nb_thread_arenas *arenas, nb_thread_arena **thread) {
     if (arenas == NULL) return NBI_FAIL_NULL("arenas");
-    if (thread == NULL) return NBI_FAIL_NULL("thread");
+    if (thread == NULL) return NBI_FAIL(&arenas->hooks, NB_ITEM_ARENA_ARGUMENT, NB_ERR_MISUSE, "thread is NULL");
     thread_record *record = NULL;
-    if (!reserve_thread(arenas, &record)) {
-        nbi_log(&arenas->hooks, NB_LOG_WARNING, NB_ITEM_ARENA_FULL, __func__, "%u threads are attached already",
-                (unsigned)arenas->thread_count_max);
-        return NB_FULL;
-    }
+    if (!reserve_thread(arenas, &record)) return NB_FULL;
     if (record == NULL) {
         record = (thread_record *)nbi_alloc(&arenas->hooks, sizeof *record, NB_CACHE_LINE, __func__);
         if (record == NULL) {
             nbi_lock_acquire(&arenas->lock);
-            --arenas->thread_count;
+            nbi_atomic_fetch_sub_relaxed_u32(&arenas->thread_count, 1);
             nbi_lock_release(&arenas->lock);
             return NB_ERR_MEMORY;
         }
@@ -423,8 +443,8 @@ nb_result nb_thread_arena_detach(nb_thread_arena *thread) {
     nbi_lock_acquire(&arenas->lock);
     record->next = arenas->idle;
     arenas->idle = record;
-    ++arenas->idle_count;
-    --arenas->thread_count;
+    nbi_atomic_fetch_add_relaxed_u32(&arenas->idle_count, 1);
+    nbi_atomic_fetch_sub_relaxed_u32(&arenas->thread_count, 1);
     nbi_lock_release(&arenas->lock);
     return NB_OK;
 }
@@ -449,10 +469,12 @@ static nb_arena *arena_for(thread_record *record, uint64_t frame, const char *fu
     thread_slot *slot = &record->slots[frame_slot_index(frame)];
     if (slot->arena == NULL) {
         if (slot_create(record, frame_slot_index(frame), function) == NULL) return NULL;
+        slot->frame = frame;
     } else if (slot->frame != frame) {
+        // Before the reset: a cleanup that allocates comes back here, and must not reset a second time.
+        slot->frame = frame;
         nbi_arena_reset_managed(slot->arena);
     }
-    slot->frame = frame;
     return slot->arena;
 }
 

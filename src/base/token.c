@@ -155,7 +155,9 @@ void nb_token_release(nb_token *token) {
         NBI_FAIL(&node->tree->hooks, NB_ITEM_TOKEN_STALE, NB_ERR_STALE, "token was released too often");
         return;
     }
-    nbi_token_drop_handle(node);
+    if (nbi_token_drop_handle(node)) return;
+    // Two threads gave back the same last handle; the token, and its hooks, may be gone.
+    NBI_FAIL(NULL, NB_ITEM_TOKEN_STALE, NB_ERR_STALE, "token %p was released too often", (const void *)token);
 }
 
 // --- questions ---

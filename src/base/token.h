@@ -64,6 +64,7 @@ struct nbi_token {
     uint32_t shield_count;                             // open uncancellable sections (tree->lock)
     uint16_t label_size;
     bool is_link;
+    bool is_expiring;       // its deadline was found due; the cancel is on its way (tree->lock)
     nbi_token *next_marked; // in a list of the cancel that has marked this token; only that thread reads it
 
     nb_atomic_u32 ref_count;                  // handles; reaches 0 only under tree->lock
@@ -148,12 +149,12 @@ void nbi_token_breathe(nbi_token *token);
 // may be let go and taken again. Dead tokens wait in tree->dead for the next nbi_token_drop_*.
 void nbi_token_collect(nbi_token *token);
 
-// Ends one handle or one hold; the last of both frees the token. No lock is held.
-void nbi_token_drop_handle(nbi_token *token);
+// Ends one handle or one hold; the last of both frees the token. No lock is held. False: there was no handle left.
+bool nbi_token_drop_handle(nbi_token *token);
 void nbi_token_drop_hold(nbi_token *token);
 
-// Cancels the token and everything below it and adds to *counts (may be NULL). No lock is held; the caller has a handle
-// or a hold.
+// Cancels the token, whatever shields it, and everything below it, and adds to *counts (may be NULL). No lock is held;
+// the caller has a handle or a hold.
 void nbi_token_cancel_tree(nbi_token *token, nb_cancel_reason reason, nb_cancel_counts *counts);
 
 // Runs the callbacks of a cancelled token that the caller holds. No lock is held.

@@ -146,12 +146,12 @@ static void hold(nbi_token *token) {
     nbi_lock_release(&token->tree->lock);
 }
 
-void nbi_token_cancel_tree(nbi_token *token, nb_cancel_reason reason, nb_cancel_counts *counts) {
+static void cancel_from(nbi_token *token, bool pierces_shield, nb_cancel_reason reason, nb_cancel_counts *counts) {
     cancel_run run = {.reason = reason};
     // A callback may give back the very handle this call came with.
     hold(token);
     nbi_lock_acquire(&token->tree->walk_lock);
-    mark_subtree(&run, token, true);
+    mark_subtree(&run, token, pierces_shield);
     follow_links(&run, token->tree);
     end_run(&run);
     if (run.counts.token_count != 0) {
@@ -162,6 +162,10 @@ void nbi_token_cancel_tree(nbi_token *token, nb_cancel_reason reason, nb_cancel_
     }
     nbi_token_drop_hold(token);
     counts_add(counts, &run.counts);
+}
+
+void nbi_token_cancel_tree(nbi_token *token, nb_cancel_reason reason, nb_cancel_counts *counts) {
+    cancel_from(token, true, reason, counts);
 }
 
 static nb_result arguments_check(const nb_token *token, nb_cancel_cause cause, const char *function) {
@@ -280,7 +284,8 @@ nb_result nb_token_shield_end(nb_token *token, nb_cancel_counts *counts) {
                         node->label);
     }
     nb_cancel_counts sum = {0};
-    if (reason.cause != NB_CANCEL_NONE) nbi_token_cancel_tree(node, reason, &sum);
+    // A section that was opened since then holds it back again, and passes it on at its own end.
+    if (reason.cause != NB_CANCEL_NONE) cancel_from(node, false, reason, &sum);
     if (counts != NULL) *counts = sum;
     return NB_OK;
 }

@@ -94,7 +94,7 @@ nb_result nb_token_set_deadline(nb_token *token, uint64_t deadline_ns, uint64_t 
     // Each round doubles a heap that was full, so this ends.
     for (;;) {
         nbi_lock_acquire(&node->tree->lock);
-        bool is_late = nbi_token_is_marked(node);
+        bool is_late = nbi_token_is_marked(node) || node->is_expiring;
         nbi_token_heap *full = is_late ? NULL : full_heap(node, at);
         uint32_t count_max = full != NULL ? full->count_max : 0;
         if (!is_late && full == NULL) replace_deadlines(node, at);
@@ -117,6 +117,8 @@ static nbi_token *take_due(nbi_token_tree *tree, nbi_token_deadline_kind kind, u
     if (is_due(tree, kind, now)) {
         due = tree->deadlines[kind].items[0].token;
         nbi_token_forget_deadline(due, kind);
+        // The cancel comes when the lock is free: a new deadline set in between would be too late, and is told so.
+        due->is_expiring = true;
         ++due->hold_count;
     }
     nbi_lock_release(&tree->lock);

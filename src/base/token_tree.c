@@ -43,6 +43,7 @@ static void token_fill(nbi_token *token, nbi_token_tree *tree, nbi_token *parent
     token->shield_count = 0;
     token->label_size = plan->label_size;
     token->is_link = plan->target != NULL;
+    token->is_expiring = false;
     if (token->is_link) token->target = plan->target;
     token->next_marked = NULL;
     nbi_atomic_store_relaxed_u32(&token->ref_count, 1);
@@ -233,13 +234,23 @@ static void unlock_and_free(nbi_token_tree *tree, nbi_token **drops) {
     free_dead(dead, &hooks, drops);
 }
 
-static void drop_handle(nbi_token *token, nbi_token **drops) {
+// Takes one handle off and returns how many there were; 0 stays 0. A token borrowed by a match function may be retained
+// at this very moment, and two threads may give the same handle back: neither may be overwritten.
+static uint32_t ref_take(nbi_token *token) {
+    uint32_t count = nbi_atomic_load_acquire_u32(&token->ref_count);
+    // Read by the acquire load in nb_token_release: what this thread did with the token.
+    while (count > 0 && !nbi_atomic_compare_exchange_acq_rel_u32(&token->ref_count, &count, count - 1)) {
+    }
+    return count;
+}
+
+static bool drop_handle(nbi_token *token, nbi_token **drops) {
     nbi_token_tree *tree = token->tree;
     nbi_lock_acquire(&tree->lock);
-    // The caller has the only handle, so nobody counts beside it.
-    nbi_atomic_store_relaxed_u32(&token->ref_count, 0);
-    nbi_token_collect(token);
+    uint32_t count = token->life == NBI_TOKEN_ALIVE ? ref_take(token) : 0;
+    if (count == 1) nbi_token_collect(token);
     unlock_and_free(tree, drops);
+    return count > 0;
 }
 
 // Ending a linked token ends its links, and these may end their sources, linked tokens themselves: a list, not a
@@ -252,10 +263,11 @@ static void drop_all(nbi_token *drops) {
     }
 }
 
-void nbi_token_drop_handle(nbi_token *token) {
+bool nbi_token_drop_handle(nbi_token *token) {
     nbi_token *drops = NULL;
-    drop_handle(token, &drops);
+    bool is_dropped = drop_handle(token, &drops);
     drop_all(drops);
+    return is_dropped;
 }
 
 void nbi_token_drop_hold(nbi_token *token) {

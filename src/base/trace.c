@@ -91,11 +91,15 @@ static nb_result resolve_desc(nb_trace_desc *desc, const nb_hooks *hooks) {
         return nbi_fail(hooks, NB_ITEM_TRACE_ARGUMENT, NB_ERR_MISUSE, "nb_trace_create",
                         "record_count_max %u is no power of two", desc->record_count_max);
     }
+    if ((unsigned)desc->clock >= NB_TRACE_CLOCK_COUNT) {
+        return nbi_fail(hooks, NB_ITEM_TRACE_ARGUMENT, NB_ERR_MISUSE, "nb_trace_create", "clock %d does not exist",
+                        (int)desc->clock);
+    }
     if (desc->thread_count_max > NB_TRACE_THREAD_COUNT_MAX || desc->record_count_max < NB_TRACE_RECORD_COUNT_MIN ||
-        desc->record_count_max > NB_TRACE_RECORD_COUNT_MAX || (unsigned)desc->clock >= NB_TRACE_CLOCK_COUNT) {
+        desc->record_count_max > NB_TRACE_RECORD_COUNT_MAX) {
         return nbi_fail(hooks, NB_ITEM_TRACE_ARGUMENT, NB_ERR_RANGE, "nb_trace_create",
-                        "thread_count_max %u, record_count_max %u or clock %d is out of range", desc->thread_count_max,
-                        desc->record_count_max, (int)desc->clock);
+                        "thread_count_max %u or record_count_max %u is out of range", desc->thread_count_max,
+                        desc->record_count_max);
     }
     return choose_clock(desc, hooks);
 }
@@ -207,7 +211,7 @@ static nb_trace_thread *take_ring(nb_trace *trace, nb_label name) {
             .name = name,
             .is_attached = true,
         };
-        trace->attached_count += 1;
+        nbi_atomic_fetch_add_relaxed_u32(&trace->attached_count, 1);
         bool is_fast = trace->desc.clock == NB_TRACE_CLOCK_TSC && trace->desc.sink == NULL;
         thread->mode = is_fast ? MODE_FAST : MODE_SLOW;
         nbi_atomic_store_relaxed_u64(&trace->owners[thread->index], nbi_thread_id());
@@ -261,7 +265,7 @@ nb_result nb_trace_detach(nb_trace_thread *thread) {
     nbi_trace_ring *own = &trace->rings[thread->index];
     own->is_attached = false;
     own->detached_order = ++trace->detached_order;
-    trace->attached_count -= 1;
+    nbi_atomic_fetch_sub_relaxed_u32(&trace->attached_count, 1);
     thread->mode = MODE_DETACHED;
     nbi_atomic_store_relaxed_u64(&trace->owners[thread->index], 0);
     nbi_lock_release(&trace->lock);
@@ -316,13 +320,14 @@ void nb_trace_write(nb_trace_thread *thread, nb_trace_kind kind, nb_label label,
     if (trace->desc.sink != NULL) call_sink(trace, thread, word, bits, time);
 }
 
-nb_trace_stats nb_trace_stats_get(nb_trace *trace) {
+nb_trace_stats nb_trace_stats_get(const nb_trace *trace) {
     if (trace == NULL) {
         NBI_FAIL_NULL("trace");
         return (nb_trace_stats){0};
     }
     nb_trace_stats stats = {
         .clock = trace->desc.clock,
+        .thread_count = nbi_atomic_load_relaxed_u32(&trace->attached_count),
         .thread_count_max = trace->desc.thread_count_max,
         .record_count_max = trace->desc.record_count_max,
         .dropped_count = nbi_atomic_load_relaxed_u64(&trace->dropped_count),
@@ -333,9 +338,6 @@ nb_trace_stats nb_trace_stats_get(nb_trace *trace) {
         stats.recorded_count += head;
         if (head > stats.record_count_max) stats.overwritten_count += head - stats.record_count_max;
     }
-    nbi_lock_acquire(&trace->lock);
-    stats.thread_count = trace->attached_count;
-    nbi_lock_release(&trace->lock);
     return stats;
 }
 
@@ -343,7 +345,10 @@ nb_result nb_trace_destroy(nb_trace *trace) {
     if (trace == NULL) return NB_OK;
     if (nbi_atomic_load_acquire_u32(&trace->is_reading) != 0) return NB_BUSY;
     nb_trace_thread *own = find_own(trace);
-    uint32_t others = nb_trace_stats_get(trace).thread_count - (own != NULL ? 1 : 0);
+    // With the lock: a thread that is no longer counted must be done with the trace.
+    nbi_lock_acquire(&trace->lock);
+    uint32_t others = nbi_atomic_load_relaxed_u32(&trace->attached_count) - (own != NULL ? 1 : 0);
+    nbi_lock_release(&trace->lock);
     if (others != 0) {
         return NBI_FAIL(&trace->hooks, NB_ITEM_TRACE_ARGUMENT, NB_BUSY, "%u other threads are still attached", others);
     }

@@ -33,10 +33,10 @@ struct nb_trace {
     nb_atomic_u64 *owners; // by ring: the id of the thread attached, or 0
     uint64_t *copy;        // as large as one ring; belongs to the thread that set is_reading
     nbi_trace_ring *rings;
-    nbi_lock lock;           // protects rings and the three numbers below, and keeps a ring's owner while it is copied
-    uint32_t attached_count; // now
-    uint32_t attach_number;  // of the newest owner
-    uint64_t detached_order; // of the newest detach
+    nbi_lock lock; // protects rings and the three numbers below, and keeps a ring's owner while it is copied
+    nb_atomic_u32 attached_count; // now; statistics read it without the lock
+    uint32_t attach_number;       // of the newest owner
+    uint64_t detached_order;      // of the newest detach
     nb_atomic_u32 is_reading;
     nb_atomic_u64 dropped_count;
     nb_atomic_u64 refused_count;

@@ -201,10 +201,22 @@ uint64_t nbi_clock_now_ns(void) { return explorer.now_ns; }
 
 uint64_t nbi_thread_id(void) { return explorer.current + 1u; }
 
+// Deadlines race with threads that can still run.
+static void fire_due(void) {
+    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
+        fiber *f = &explorer.fibers[i];
+        if (f->state != FIBER_PARKED || f->deadline_ns > explorer.now_ns) continue;
+        f->state = FIBER_READY;
+        f->park_result = NB_TIMEOUT;
+    }
+}
+
 static void yield_now(void) {
     if (explorer.current == RUNNER) return;
     count_step();
-    explorer.now_ns += 100; // a spin takes time, so that bounded spins against the clock end
+    // A spin takes time, so that bounded spins against the clock end; now and then much of it, as after a preemption.
+    explorer.now_ns += explore_random() % 8 == 0 ? 60000 : 100;
+    fire_due();
     explorer.fibers[explorer.current].has_yielded = true;
     switch_to(pick_next(), NULL);
 }

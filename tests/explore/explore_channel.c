@@ -99,6 +99,22 @@ static void send_one_or_receive_and_destroy(void *user, uint32_t index) {
     nb_channel_destroy(t->channel);
 }
 
+// The same with a batch: the sender has another cell to hand over when the receiver has its first item.
+static void setup_batch(void *user) { ((traffic *)user)->channel = channel_make(NB_CHANNEL_KIND_SPSC, 2); }
+
+static void send_batch_or_receive_and_destroy(void *user, uint32_t index) {
+    traffic *t = user;
+    const uint32_t items[2] = {1, 2};
+    size_t count = 0;
+    if (index == 0) {
+        EXPLORE_CHECK(nb_channel_try_send_many(t->channel, items, 2, &count) == NB_OK && count == 2);
+        return;
+    }
+    uint32_t item = 0;
+    EXPLORE_CHECK(nb_channel_recv(t->channel, &item, NB_NEVER_NS) == NB_OK && item == 1);
+    nb_channel_destroy(t->channel);
+}
+
 // A deadline ends a wait that nobody answers, and an item that came in time is never lost to it.
 static void send_late_or_time_out(void *user, uint32_t index) {
     traffic *t = user;
@@ -151,6 +167,11 @@ int main(int argc, char **argv) {
          .thread_count = 2,
          .setup = setup_last_item,
          .thread = send_one_or_receive_and_destroy,
+         .user_size_bytes = sizeof(traffic)},
+        {.name = "channel_destroyed_inside_a_batch",
+         .thread_count = 2,
+         .setup = setup_batch,
+         .thread = send_batch_or_receive_and_destroy,
          .user_size_bytes = sizeof(traffic)},
         {.name = "channel_deadline_loses_nothing",
          .thread_count = 2,

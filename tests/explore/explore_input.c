@@ -69,10 +69,9 @@ static void each_once(void *user) {
         EXPLORE_CHECK(r->received_count[s] == r->sent_count[s]);
         for (uint32_t i = 0; i < PER_SENDER; ++i) EXPLORE_CHECK(r->seen[s][i] == r->accepted[s][i]);
     }
-    nb_input_report report;
-    EXPLORE_CHECK(nb_input_report_get(r->input, &report) == NB_OK);
-    EXPLORE_CHECK(report.sent_count == report.delivered_count && report.waiting_count == 0);
-    EXPLORE_CHECK(report.sent_count + report.full_count == SENDERS * PER_SENDER);
+    nb_input_stats stats = nb_input_stats_get(r->input);
+    EXPLORE_CHECK(stats.sent_count == stats.delivered_count && stats.waiting_count == 0);
+    EXPLORE_CHECK(stats.sent_count + stats.full_count == SENDERS * PER_SENDER);
     nb_input_destroy(r->input);
 }
 

@@ -28,8 +28,7 @@ static void room_create(void *user) {
 
 static void room_destroy(void *user) {
     arena_room *room = user;
-    nb_thread_arenas_stats stats = {0};
-    nb_thread_arenas_stats_get(room->arenas, &stats);
+    nb_thread_arenas_stats stats = nb_thread_arenas_stats_get(room->arenas);
     EXPLORE_CHECK(stats.thread_count == 0 && stats.pin_count == 0);
     EXPLORE_CHECK(nb_thread_arenas_destroy(room->arenas) == NB_OK);
 }

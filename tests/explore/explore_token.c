@@ -103,7 +103,7 @@ static void wait_or_cancel(void *user, uint32_t index) {
     if (index == 0)
         cancel_and_count(g, g->root);
     else
-        EXPLORE_CHECK(nb_token_wait(index == 1 ? g->leaf : g->root, NB_TOKEN_WAIT_FOREVER) == NB_OK);
+        EXPLORE_CHECK(nb_token_wait(index == 1 ? g->leaf : g->root, NB_NEVER_NS) == NB_OK);
 }
 
 static void uproot_check(void *user) { uproot(user); }
@@ -277,6 +277,107 @@ static void expired_at_most_once(void *user) {
     nb_token_release(g->root);
 }
 
+// Two sections on one token: the end of one must not let a cancel into the other.
+static void reopen_shield_or_cancel(void *user, uint32_t index) {
+    grove *g = user;
+    if (index == 0) {
+        cancel_and_count(g, g->root);
+        return;
+    }
+    if (nb_token_shield_begin(g->leaf) != NB_OK) return;
+    for (int i = 0; i < 4; ++i) {
+        EXPLORE_CHECK(!nb_token_is_cancelled(g->leaf));
+        nbi_cpu_relax();
+    }
+    EXPLORE_CHECK(nb_token_shield_end(g->leaf, NULL) == NB_OK);
+}
+
+static void all_is_cancelled(void *user) {
+    grove *g = user;
+    EXPLORE_CHECK(nb_token_is_cancelled(g->leaf));
+    uproot(g);
+}
+
+// A match function may keep the child it is offered, while the child's only other handle is given back.
+static bool keep_offered(void *user, nb_token *child) {
+    ((grove *)user)->made[0] = nb_token_retain(child);
+    return false;
+}
+
+static void plant_two(void *user) {
+    grove *g = user;
+    g->root = root_make("root");
+    g->middle = child_make(g->root);
+}
+
+static void keep_or_release(void *user, uint32_t index) {
+    grove *g = user;
+    if (index == 0) {
+        nb_token_release(g->middle);
+        return;
+    }
+    EXPLORE_CHECK(nb_token_cancel_children(g->root, keep_offered, g, NB_CANCEL_STALE, 0, NULL) == NB_OK);
+    if (g->made[0] == NULL) return;
+    EXPLORE_CHECK(!nb_token_is_cancelled(g->made[0]));
+    EXPLORE_CHECK(nb_token_child_count(g->root) == 1);
+    nb_token_release(g->made[0]);
+}
+
+static bool register_offered(void *user, nb_token *child) {
+    grove *g = user;
+    EXPLORE_CHECK(nb_token_callback_register(child, &g->callback, called, g) == NB_OK);
+    return false;
+}
+
+static void register_or_release(void *user, uint32_t index) {
+    grove *g = user;
+    if (index == 0) {
+        nb_token_release(g->middle);
+        return;
+    }
+    EXPLORE_CHECK(nb_token_cancel_children(g->root, register_offered, g, NB_CANCEL_STALE, 0, NULL) == NB_OK);
+    if (g->callback.token == NULL) return; // it was gone before it could be offered
+    EXPLORE_CHECK(nb_token_child_count(g->root) == 1);
+    EXPLORE_CHECK(nb_token_callback_unregister(&g->callback) == NB_OK);
+}
+
+// A deadline that was moved on with NB_OK no longer fires.
+static void extend_or_expire(void *user, uint32_t index) {
+    grove *g = user;
+    if (index == 0) {
+        EXPLORE_CHECK(nb_token_expire(g->root, 100, 0, NULL) == NB_OK);
+        return;
+    }
+    nb_result result = nb_token_set_deadline(g->leaf, 1000, 0);
+    EXPLORE_CHECK(result == NB_OK || result == NB_CANCELLED);
+    nbi_atomic_store_relaxed_u32(&g->calls, result == NB_OK);
+}
+
+static void extended_is_not_cancelled(void *user) {
+    grove *g = user;
+    EXPLORE_CHECK(nb_token_is_cancelled(g->leaf) == (g->calls.value == 0));
+    uproot(g);
+}
+
+// A token linked to its source while that is cancelled is cancelled too.
+static void link_or_cancel(void *user, uint32_t index) {
+    grove *g = user;
+    if (index == 0) {
+        cancel_and_count(g, g->root);
+        return;
+    }
+    nb_token_desc desc = {.label = "any", .hooks = explore_hooks()};
+    EXPLORE_CHECK(nb_token_create_any(&desc, &g->leaf, 1, &g->linked) == NB_OK);
+}
+
+static void linked_is_cancelled(void *user) {
+    grove *g = user;
+    EXPLORE_CHECK(nb_token_is_cancelled(g->linked));
+    EXPLORE_CHECK(nb_token_reason(g->linked).code == 7);
+    nb_token_release(g->linked);
+    uproot(g);
+}
+
 #define CASE(title, threads, before, body, after)                                                \
     {                                                                                            \
         .name = title, .thread_count = threads, .setup = before, .thread = body, .check = after, \
@@ -297,6 +398,12 @@ int main(int argc, char **argv) {
         CASE("token_linked_ended_during_a_cancel", 3, plant_linked, end_linked_or_cancel, sources_are_left),
         CASE("token_tasks_add_up", 3, plant, run_task_or_cancel, tasks_add_up),
         CASE("token_shield_holds_back", 2, plant, shield_or_cancel, shielded_counted_once),
+        CASE("token_shield_opened_again_holds_back", 3, plant, reopen_shield_or_cancel, all_is_cancelled),
+        CASE("token_retained_while_offered", 2, plant_two, keep_or_release, only_the_root_is_left),
+        CASE("token_registered_while_offered", 2, plant_two, register_or_release, only_the_root_is_left),
+        CASE("token_extended_deadline_does_not_fire", 2, plant_with_deadline, extend_or_expire,
+             extended_is_not_cancelled),
+        CASE("token_linked_during_a_cancel", 2, plant, link_or_cancel, linked_is_cancelled),
         CASE("token_deadline_fires_once", 3, plant_with_deadline, expire_or_release, expired_at_most_once),
     };
     return explore_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
