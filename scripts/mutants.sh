@@ -90,8 +90,8 @@ run_program() { # directory program filter size log timeout_s
         cd "$1"
         [ -z "$4" ] || export NB_TEST_SIZE="$4"
         # shellcheck disable=SC2086
-        timeout -k 5 "$6" "$2" ${3:+"$3"} >"$5" 2>&1
-    )
+        timeout -k 5 "$6" "$2" ${3:+"$3"} >"$5" 2>&1 || exit
+    ) 2>/dev/null # where the shell would tell of a crash
 }
 
 read_fields() {

@@ -63,6 +63,7 @@ TEXT
     printf '%s\n#include "nebula/piece.h"\n\n#include "../platform/platform.h"\n\nint nb_piece_add(int a, int b) { return a + b + 0 * nbi_clock(); }\n' "$licence" >"$tree/src/base/piece.c"
     printf '%s\n#include "nebula/piece.h"\n\nint main(void) { return nb_piece_add(1, -1); }\n' "$licence" >"$tree/demo/main.c"
     printf '%s\n#include "nebula/piece.h"\n\nint main(void) { return nb_piece_add(1, 2) == 3 ? 0 : 1; }\n' "$licence" >"$tree/tests/test_piece.c"
+    printf '%s\n#include "nebula/piece.h"\n\nint main(void) { return nb_piece_add(-1, 1) + nb_piece_twice(0); }\n' "$licence" >"$tree/tests/test_bad_input.c"
     cp "$root/.clang-format" "$tree/"
     printf '# Piece\n\n```c\n#include "nebula/nebula.h"\nint main(void) { return nb_piece_add(0, 0); }\n```\n\nStart at `src/base/piece.c`.\n' >"$tree/README.md"
     printf 'file: src/base/piece.c\ntest: test_piece\nwhy: a sum with the wrong sign\n<<<<\nreturn a + b\n====\nreturn a - b\n>>>>\n' >"$tree/tests/mutants/piece_minus.mutant"
@@ -123,6 +124,7 @@ replace() { # file pattern text
 good_tree
 passes layers
 passes docs
+passes bad_input
 passes style
 passes headers
 passes sketches
@@ -150,6 +152,13 @@ insert include/nebula/piece.h 15 ''
 fails docs 'nb_piece_add lacks Thread: Owner: Fails:'
 replace include/nebula/piece.h 'NB_INLINE' 'static inline'
 fails docs 'NB_INLINE'
+
+insert include/nebula/piece.h 9 'NB_API int nb_piece_new(int a);'
+fails bad_input 'nb_piece_new is not in'
+replace tests/test_bad_input.c ' + nb_piece_twice(0); }' '; } // nb_piece_twice(0)'
+fails bad_input 'nb_piece_twice is not in'
+rm "$tree/tests/test_bad_input.c"
+fails bad_input 'no tests/test_bad_input'
 
 insert src/base/piece.c 3 '// TODO'
 fails style 'unfinished'
