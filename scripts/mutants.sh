@@ -132,7 +132,9 @@ one_mutant() { # index count mutant
     base=$work/base/$kind
     rm -rf "$dir"
     mkdir -p "$dir/tree"
-    cp -R "$root/src" "$root/include" "$root/tests" "$dir/tree/"
+    cp -R "$root/src" "$root/include" "$dir/tree/"
+    ln -s "$root/tests" "$dir/tree/tests"
+    case $(sed -n 's/^file: *//p' "$3") in *tests/*) report "$1" "$2" rotten "it changes a test, not the library" && return 1 ;; esac
     if ! problem=$(apply_mutant "$3" "$dir/tree"); then
         report "$1" "$2" rotten "$problem"
         return 1

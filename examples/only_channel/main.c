@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Channels alone: three workers send results, the main thread collects them frame by frame. No engine, no scheduler.
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
-#include <threads.h>
 
 #include "nebula/arena.h"
 #include "nebula/channel.h"
@@ -23,14 +24,14 @@ typedef struct job {
     int worker;
 } job;
 
-static int work(void *user) {
+static void *work(void *user) {
     job *j = user;
     for (int i = 0; i < INPUT_COUNT; ++i) {
         result made = {.worker = j->worker, .input = i, .square = (long)i * i};
         // Waits while the channel is full: a slow frame slows the workers down instead of losing results.
-        if (results_send(j->channel, &made, NB_NEVER_NS) != NB_OK) return 1;
+        if (results_send(j->channel, &made, NB_NEVER_NS) != NB_OK) break;
     }
-    return 0;
+    return NULL;
 }
 
 // One frame: everything that has arrived, in one array that lives until the frame's arena is reset.
@@ -50,19 +51,19 @@ int main(void) {
     nb_arena frame;
     if (results_create(&desc, &channel) != NB_OK || nb_arena_init(&frame, NULL) != NB_OK) return 1;
 
-    thrd_t threads[WORKER_COUNT];
+    pthread_t threads[WORKER_COUNT];
     job jobs[WORKER_COUNT];
     for (int i = 0; i < WORKER_COUNT; ++i) {
         jobs[i] = (job){channel, i};
-        if (thrd_create(&threads[i], work, &jobs[i]) != thrd_success) return 1;
+        if (pthread_create(&threads[i], NULL, work, &jobs[i]) != 0) return 1;
     }
     long received = 0, sum = 0;
     while (received < (long)WORKER_COUNT * INPUT_COUNT) {
         long count = collect(channel, &frame, &sum);
-        if (count == 0) thrd_yield();
+        if (count == 0) sched_yield();
         received += count;
     }
-    for (int i = 0; i < WORKER_COUNT; ++i) thrd_join(threads[i], NULL);
+    for (int i = 0; i < WORKER_COUNT; ++i) pthread_join(threads[i], NULL);
 
     printf("%s: %ld results, sum %ld\n", nb_channel_name(channel.base), received, sum);
     nb_channel_destroy(channel.base);
