@@ -12,6 +12,8 @@
 #include <sys/utsname.h>
 
 #define NO_PEER (-1)
+// Where nothing at all went through; finite, because JSON has no infinity.
+#define COST_OF_NOTHING 1e30
 
 static size_t nebula_index(const bench_case *subject) {
     for (size_t i = 0; i < subject->contender_count; ++i)
@@ -35,18 +37,29 @@ static bench_stat stat_of(const bench_result *result, size_t contender, size_t r
 // What a value costs: rates are turned round, so that less is better everywhere.
 static double cost_of(const bench_row *row, double value) {
     if (!row->is_rate) return value;
-    return value > 0.0 ? 1.0 / value : 0.0;
+    return value > 0.0 ? 1.0 / value : COST_OF_NOTHING;
 }
 
-static double median_cost(const bench_result *result, size_t contender, size_t row) {
-    return cost_of(&result->subject->rows[row], stat_of(result, contender, row).median);
+// How many times the cost of `other` that of `contender` is: the median over the rounds of the ratio within one round.
+// A virtual machine's cores may move apart between two rounds and make everything several times slower; the median of
+// one contender then falls into the fast time, another's into the slow one, and their quotient means nothing.
+static double relative_cost(const bench_result *result, size_t row, size_t contender, size_t other) {
+    const bench_row *what = &result->subject->rows[row];
+    double ratios[BENCH_ROUNDS_MAX];
+    for (unsigned round = 0; round < result->round_count; ++round) {
+        double cost = cost_of(what, result->samples[contender][row][round]);
+        double other_cost = cost_of(what, result->samples[other][row][round]);
+        ratios[round] = other_cost > 0.0 ? cost / other_cost : 0.0;
+    }
+    if (what->is_pooled && result->round_count) return ratios[result->round_count - 1];
+    return bench_stat_of(ratios, result->round_count).median;
 }
 
 static int best_peer(const bench_result *result, size_t row) {
     int best = NO_PEER;
     for (size_t i = 0; i < result->subject->contender_count; ++i) {
         if (result->subject->contenders[i].role != BENCH_PEER || !has_result(result, i)) continue;
-        if (best == NO_PEER || median_cost(result, i, row) < median_cost(result, (size_t)best, row)) best = (int)i;
+        if (best == NO_PEER || relative_cost(result, row, i, (size_t)best) < 1.0) best = (int)i;
     }
     return best;
 }
@@ -58,8 +71,7 @@ static int peer_named(const bench_result *result, const char *name) {
 }
 
 static double ratio_of(const bench_result *result, size_t row, int peer) {
-    double peer_cost = peer == NO_PEER ? 0.0 : median_cost(result, (size_t)peer, row);
-    return peer_cost > 0.0 ? median_cost(result, nebula_index(result->subject), row) / peer_cost : 0.0;
+    return peer == NO_PEER ? 0.0 : relative_cost(result, row, nebula_index(result->subject), (size_t)peer);
 }
 
 static bool has_every_peer(const bench_result *result) {
@@ -74,13 +86,13 @@ typedef enum verdict { VERDICT_MET, VERDICT_NOT_MET, VERDICT_UNKNOWN } verdict;
 static verdict judge(const bench_result *result, size_t row, const bench_goal *goal) {
     size_t ours = nebula_index(result->subject);
     if (!has_result(result, ours)) return VERDICT_UNKNOWN;
-    double cost = median_cost(result, ours, row);
-    if (goal->kind == BENCH_GOAL_LIMIT)
-        return stat_of(result, ours, row).median <= goal->factor ? VERDICT_MET : VERDICT_NOT_MET;
+    double value = stat_of(result, ours, row).median;
+    if (goal->kind == BENCH_GOAL_LIMIT) return value <= goal->factor ? VERDICT_MET : VERDICT_NOT_MET;
     int peer = goal->kind == BENCH_GOAL_BEST ? best_peer(result, row) : peer_named(result, goal->peer);
     if (peer == NO_PEER) return VERDICT_UNKNOWN;
-    double limit = goal->factor * median_cost(result, (size_t)peer, row) + goal->extra;
-    if (cost > limit) return VERDICT_NOT_MET;
+    // What may be added to the peer's cost counts as a part of it.
+    double extra = goal->extra > 0.0 ? goal->extra / stat_of(result, (size_t)peer, row).median : 0.0;
+    if (ratio_of(result, row, peer) > goal->factor + extra) return VERDICT_NOT_MET;
     // Being ahead of those present proves nothing about a peer that is not.
     return goal->kind == BENCH_GOAL_BEST && !has_every_peer(result) ? VERDICT_UNKNOWN : VERDICT_MET;
 }
@@ -113,9 +125,9 @@ static void print_contender(const bench_result *result, size_t contender, size_t
         return;
     }
     bench_stat stat = stat_of(result, contender, row);
-    double ours = median_cost(result, nebula_index(result->subject), row);
+    size_t ours = nebula_index(result->subject);
     printf("    %-22s %10.4g   %6.2f   [%.4g .. %.4g]%s\n", who->name, stat.median,
-           ours > 0.0 ? median_cost(result, contender, row) / ours : 0.0, stat.low, stat.high,
+           has_result(result, ours) ? relative_cost(result, row, contender, ours) : 0.0, stat.low, stat.high,
            who->role == BENCH_SHOWN ? "  not counted" : "");
 }
 
