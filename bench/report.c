@@ -57,9 +57,14 @@ static double relative_cost(const bench_result *result, size_t row, size_t conte
 
 static int best_peer(const bench_result *result, size_t row) {
     int best = NO_PEER;
+    double best_cost = 0.0;
     for (size_t i = 0; i < result->subject->contender_count; ++i) {
         if (result->subject->contenders[i].role != BENCH_PEER || !has_result(result, i)) continue;
-        if (best == NO_PEER || relative_cost(result, row, i, (size_t)best) < 1.0) best = (int)i;
+        double cost = relative_cost(result, row, i, nebula_index(result->subject));
+        if (best == NO_PEER || cost < best_cost) {
+            best = (int)i;
+            best_cost = cost;
+        }
     }
     return best;
 }
@@ -192,9 +197,10 @@ void bench_print_header(unsigned run_count) {
     print_cpu_model();
     printf("%u cpus, %s %s, compiler %s, invariant TSC: %s\n", bench_cpu_count(), has_system ? system.sysname : "?",
            has_system ? system.release : "?", __VERSION__, bench_has_invariant_tsc() ? "yes" : "no");
+    printf("Contenders alternate in %u rounds or more. Columns: median, relative cost, [lowest .. highest].\n",
+           run_count);
     printf(
-        "Contenders alternate in %u rounds or more. Columns: median, cost relative to Nebula's, [lowest .. highest].\n",
-        run_count);
+        "Relative cost: to Nebula's in the same round, the median of that; the machine may change between rounds.\n");
     if (run_count < 7) printf("Fewer than 7 rounds: good for a look, not for a comparison.\n");
     if (!bench_pin(1) || !bench_pin(0)) printf("Threads cannot be bound to cpus here: expect a wide spread.\n");
     if (bench_cpu_count() < 2) printf("One cpu only: the channel cases measure the switch between threads.\n");

@@ -103,7 +103,7 @@ static void wait_or_cancel(void *user, uint32_t index) {
     if (index == 0)
         cancel_and_count(g, g->root);
     else
-        EXPLORE_CHECK(nb_token_wait(index == 1 ? g->leaf : g->root, NB_NEVER_NS) == NB_OK);
+        EXPLORE_CHECK(nb_token_wait(index == 1 ? g->root : g->leaf, NB_NEVER_NS) == NB_OK);
 }
 
 static void uproot_check(void *user) { uproot(user); }
@@ -175,6 +175,24 @@ static void cancel_sources_or_look(void *user, uint32_t index) {
     }
     cancel_and_count(g, index == 0 ? g->root : g->other);
     EXPLORE_CHECK(nb_token_is_cancelled(g->leaf));
+}
+
+// Two calls for the same source: the one that comes second returns no earlier than the links are followed.
+static void cancel_one_source_twice(void *user, uint32_t index) {
+    (void)index;
+    grove *g = user;
+    cancel_and_count(g, g->root);
+    EXPLORE_CHECK(nb_token_is_cancelled(g->leaf));
+}
+
+static void one_source_is_left(void *user) {
+    grove *g = user;
+    EXPLORE_CHECK(g->tokens.value == 3);
+    EXPLORE_CHECK(!nb_token_is_cancelled(g->other));
+    nb_token_release(g->linked);
+    nb_token_release(g->leaf);
+    nb_token_release(g->root);
+    nb_token_release(g->other);
 }
 
 static void linked_tree_counted_once(void *user) {
@@ -389,12 +407,14 @@ int main(int argc, char **argv) {
         CASE("token_child_never_escapes", 3, plant, make_or_cancel, no_child_escaped),
         CASE("token_concurrent_cancels_count_once", 3, plant, cancel_two_levels, three_were_counted),
         CASE("token_released_during_a_cancel", 3, plant, release_or_cancel, only_the_root_is_left),
-        CASE("token_waiters_wake", 3, plant, wait_or_cancel, uproot_check),
+        CASE("token_waiters_wake", 4, plant, wait_or_cancel, uproot_check),
         CASE("token_callback_not_running_after_unregister", 2, plant_with_callback, unregister_or_cancel,
              called_at_most_once),
         CASE("token_callback_called_exactly_once", 2, plant, register_or_cancel, called_exactly_once),
         CASE("token_linked_cancelled_by_either_source", 3, plant_linked, cancel_sources_or_look,
              linked_tree_counted_once),
+        CASE("token_linked_cancelled_when_any_call_returns", 2, plant_linked, cancel_one_source_twice,
+             one_source_is_left),
         CASE("token_linked_ended_during_a_cancel", 3, plant_linked, end_linked_or_cancel, sources_are_left),
         CASE("token_tasks_add_up", 3, plant, run_task_or_cancel, tasks_add_up),
         CASE("token_shield_holds_back", 2, plant, shield_or_cancel, shielded_counted_once),
