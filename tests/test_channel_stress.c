@@ -444,6 +444,39 @@ static void receivers_that_give_up_pass_their_wake_on(void **state) {
     nb_channel_destroy(m.channel.base);
 }
 
+// --- one wake for two receivers ---
+
+static void receive_one(void *user, uint32_t index) {
+    (void)index;
+    blocked *b = user;
+    packet item;
+    if (packets_recv(b->channel, &item, give_up_ns()) == NB_OK) {
+        nbi_atomic_fetch_add_seq_cst_u32(&b->returned_count, 1);
+    }
+}
+
+// The second send finds the flag taken down by the first: the receiver that the first one woke has to wake the other.
+static void items_sent_together_reach_both_receivers(void **state) {
+    (void)state;
+    for (uint64_t round = test_size(20, 200, 2000); round > 0; --round) {
+        nb_channel_desc desc = {.kind = NB_CHANNEL_KIND_MPMC, .capacity = 2};
+        blocked b = {.is_sender = false};
+        assert_int_equal(packets_create(&desc, &b.channel), NB_OK);
+        test_thread threads[2];
+        test_threads_start(threads, 2, receive_one, &b);
+        while (parked_now(&b) < 2) nbi_thread_yield();
+        for (uint32_t i = 0; i < 2; ++i) {
+            packet item = packet_of(0, i);
+            assert_int_equal(packets_try_send(b.channel, &item), NB_OK);
+        }
+        uint64_t sent_ns = nbi_clock_now_ns();
+        test_threads_join(threads, 2);
+        assert_int_equal(b.returned_count.value, 2);
+        assert_true(nbi_clock_now_ns() - sent_ns < GIVE_UP_NS / 2);
+        nb_channel_destroy(b.channel.base);
+    }
+}
+
 // --- the receiver destroys the channel as soon as it can ---
 
 static void send_two(void *user, uint32_t index) {
@@ -478,4 +511,5 @@ TEST_MAIN(cmocka_unit_test(spsc_stream_arrives_in_order), cmocka_unit_test(mpsc_
           cmocka_unit_test(close_wakes_four_blocked_senders), cmocka_unit_test(close_wakes_four_blocked_receivers),
           cmocka_unit_test(four_producers_of_hundred_all_arrive), cmocka_unit_test(no_wake_is_lost_between_two_threads),
           cmocka_unit_test(receivers_that_give_up_pass_their_wake_on),
+          cmocka_unit_test(items_sent_together_reach_both_receivers),
           cmocka_unit_test(receiver_may_destroy_after_the_last_item))

@@ -292,6 +292,47 @@ static void eight_cancels_count_each_token_and_task_once(void **state) {
     rounds_run(&r, "eight_cancels_count_each_token_and_task_once");
 }
 
+// --- a long cancel lets others at the tree ---
+
+#define LONG_TOKENS 200000
+#define LONG_ROUNDS_MAX 60
+typedef struct long_race {
+    nb_token *root, *last, *tokens[LONG_TOKENS];
+    nb_atomic_u32 is_let_in;
+} long_race;
+
+static void long_race_cancel(void *user, uint32_t index) {
+    long_race *race = user;
+    if (index == 0) {
+        nb_token_cancel(race->root, NB_CANCEL_STALE, 0, NULL);
+        return;
+    }
+    while (!nb_token_is_cancelled(race->root)) nbi_thread_yield();
+    // Needs the tree's lock. Whoever gets it only at the end of the walk finds the last token cancelled.
+    nb_token_child_count(race->root);
+    if (!nb_token_is_cancelled(race->last)) nbi_atomic_store_release_u32(&race->is_let_in, 1);
+}
+
+// Whether a thread comes in during one cancel is the machine's choice; that none ever does is a lock held throughout.
+static void long_cancel_lets_others_in(void **state) {
+    (void)state;
+    static long_race race;
+    int round = 0;
+    for (; round < LONG_ROUNDS_MAX && race.is_let_in.value == 0; ++round) {
+        assert_int_equal(nb_token_create(NULL, &race.root), NB_OK);
+        for (uint32_t i = 0; i < LONG_TOKENS; ++i) {
+            assert_int_equal(nb_token_child(race.root, "child", &race.tokens[i]), NB_OK);
+        }
+        race.last = race.tokens[0]; // the walk begins with the newest
+        test_thread threads[2];
+        test_threads_start(threads, 2, long_race_cancel, &race);
+        test_threads_join(threads, 2);
+        for (uint32_t i = 0; i < LONG_TOKENS; ++i) nb_token_release(race.tokens[i]);
+        nb_token_release(race.root);
+    }
+    assert_true(round < LONG_ROUNDS_MAX);
+}
+
 // --- the reason and what was written before the cancel ---
 
 typedef struct reason_race {
@@ -799,7 +840,7 @@ static void cancel_is_not_lost_at_the_end_of_a_shield(void **state) {
 
 TEST_MAIN(cmocka_unit_test(child_race_lets_no_child_escape), cmocka_unit_test(release_during_cancel_is_safe),
           cmocka_unit_test(child_dropped_while_parent_cancels),
-          cmocka_unit_test(eight_cancels_count_each_token_and_task_once),
+          cmocka_unit_test(eight_cancels_count_each_token_and_task_once), cmocka_unit_test(long_cancel_lets_others_in),
           cmocka_unit_test(reason_and_data_are_visible_to_who_sees_the_flag),
           cmocka_unit_test(tasks_are_counted_or_refused_never_both),
           cmocka_unit_test(callback_never_runs_after_its_unregister),
