@@ -12,10 +12,12 @@ nb_version: has no argument
 nb_hooks_default: has no argument
 nb_arena_desc_default: has no argument
 nb_channel_desc_default: has no argument
+nb_fence_desc_default: has no argument
 nb_handle_pool_desc_default: has no argument
 nb_input_desc_default: has no argument
 nb_labels_desc_default: has no argument
 nb_loop_desc_default: has no argument
+nb_scheduler_desc_default: has no argument
 nb_thread_arenas_desc_default: has no argument
 nb_token_desc_default: has no argument
 nb_trace_desc_default: has no argument

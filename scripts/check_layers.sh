@@ -19,6 +19,7 @@ BEGIN {
     # Public headers without a source file of the same name.
     public["types"] = public["atomic"] = 0
     public["hooks"] = public["log_items"] = rank["base"]
+    public["tasks"] = rank["tasks"]
     public["nebula"] = PROGRAM
     # ISO C without what the platform layer replaces (stdatomic.h, threads.h, time.h, signal.h), and headers of the compiler.
     n = split("assert ctype errno float inttypes iso646 limits math setjmp stdalign stdarg stdbool stddef stdint stdio stdlib stdnoreturn string " \

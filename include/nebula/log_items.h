@@ -2,8 +2,8 @@
 #pragma once
 
 // Every report the library can make, by number. Numbers are stable: an item may be added, never renumbered.
-// The hundreds say where it comes from: 1 base, 2 loop and input, 3 arena, 4 token, 5 channel, 6 handle and label, 8
-// trace.
+// The hundreds say where it comes from: 1 base, 2 loop and input, 3 arena, 4 token, 5 channel, 6 handle and label, 7
+// tasks and fence, 8 trace.
 //
 //     static void my_log(void *user, const nb_log_record *record) {
 //         if (record->item == NB_ITEM_ARENA_FULL) ++*(int *)user;
@@ -42,6 +42,18 @@
     X(HANDLE_STALE, handle_stale, 602)                 \
     X(LABEL_ARGUMENT, label_argument, 650)             \
     X(LABEL_FULL, label_full, 651)                     \
+    X(TASK_ARGUMENT, task_argument, 700)               \
+    X(TASK_STALE, task_stale, 701)                     \
+    X(TASK_DEADLOCK, task_deadlock, 702)               \
+    X(TASK_THREAD, task_thread, 703)                   \
+    X(TASK_OS, task_os, 704)                           \
+    X(FENCE_ARGUMENT, fence_argument, 750)             \
+    X(FENCE_TIMEOUT, fence_timeout, 751)               \
+    X(FENCE_FULL, fence_full, 752)                     \
+    X(FENCE_BUSY, fence_busy, 753)                     \
+    X(FENCE_STALE, fence_stale, 754)                   \
+    X(FENCE_THREAD, fence_thread, 755)                 \
+    X(FENCE_QUARANTINED, fence_quarantined, 756)       \
     X(TRACE_ARGUMENT, trace_argument, 800)             \
     X(TRACE_FULL, trace_full, 801)                     \
     X(TRACE_WRITE, trace_write, 802)

@@ -99,6 +99,15 @@ int nbi_cpu_current(void);
 // Thread: any. Owner: nothing. Fails: never.
 uint32_t nbi_cpu_count(void);
 
+// The first 64 CPUs this process may run on, as bits; 0 = unknown.
+// Thread: any. Owner: nothing. Fails: 0.
+uint64_t nbi_cpu_mask(void);
+
+// The calling thread's floating-point control word (rounding, denormals, traps), so that all threads compute alike.
+// Thread: any, acts on the caller. Owner: nothing. Fails: 0, and no effect, on CPUs without one.
+uint32_t nbi_fp_control_get(void);
+void nbi_fp_control_set(uint32_t control);
+
 // --- pages ---
 
 // Thread: any. Owner: nothing. Fails: never.

@@ -259,6 +259,42 @@ uint32_t nbi_cpu_count(void) {
     return count > 0 ? count : 1;
 }
 
+uint64_t nbi_cpu_mask(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
+    uint64_t mask = 0;
+    for (unsigned cpu = 0; cpu < 64; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) mask |= (uint64_t)1 << cpu;
+    }
+    return mask;
+}
+
+// Status flags of past operations are no part of it.
+#define MXCSR_STATUS 0x3Fu
+
+uint32_t nbi_fp_control_get(void) {
+#if defined(__SSE__)
+    return __builtin_ia32_stmxcsr() & ~MXCSR_STATUS;
+#elif defined(__aarch64__)
+    uint64_t control;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    return (uint32_t)control;
+#else
+    return 0;
+#endif
+}
+
+void nbi_fp_control_set(uint32_t control) {
+#if defined(__SSE__)
+    __builtin_ia32_ldmxcsr(control);
+#elif defined(__aarch64__)
+    uint64_t wide = control;
+    __asm__ volatile("msr fpcr, %0" : : "r"(wide));
+#else
+    (void)control;
+#endif
+}
+
 // --- pages ---
 
 size_t nbi_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }

@@ -16,7 +16,10 @@
 
 #define STACK_SIZE (128 * 1024)
 #define HEAP_SIZE (1024 * 1024)
-#define HEAP_GRAIN 16     // shadow resolution; every block starts on it
+#define HEAP_GRAIN 16 // shadow resolution; every block starts on it
+#define PAGE_SIZE 4096
+#define PAGES_SIZE (256 * PAGE_SIZE)     // what the small reservations of one schedule come from
+#define PAGES_SMALL_MAX (16 * PAGE_SIZE) // larger ones are the OS's: too slow for every schedule, too large to clear
 #define STEP_LIMIT 200000 // a schedule of the tests here ends within a few thousand steps: beyond is a livelock
 #define HISTORY_SIZE 48   // switches shown with a failure
 
@@ -62,6 +65,9 @@ static struct explorer {
     char *heap;
     uint8_t heap_shadow[HEAP_SIZE / HEAP_GRAIN];
     size_t heap_used, heap_live_count;
+    char *pages;
+    bool is_page_released[PAGES_SIZE / PAGE_SIZE];
+    size_t pages_used;
 } explorer;
 
 #define RUNNER EXPLORE_THREADS_MAX
@@ -177,8 +183,11 @@ static void maybe_change_priority(void) {
 
 static void check_address(const volatile void *address) {
     uintptr_t offset = (uintptr_t)address - (uintptr_t)explorer.heap;
-    if (offset >= HEAP_SIZE) return;
-    if (explorer.heap_shadow[offset / HEAP_GRAIN] == SHADOW_FREED) FAIL("atomic access to freed memory");
+    if (offset < HEAP_SIZE && explorer.heap_shadow[offset / HEAP_GRAIN] == SHADOW_FREED) {
+        FAIL("atomic access to freed memory");
+    }
+    offset = (uintptr_t)address - (uintptr_t)explorer.pages;
+    if (offset < PAGES_SIZE && explorer.is_page_released[offset / PAGE_SIZE]) FAIL("atomic access to released pages");
 }
 
 void nbi_explore_point(const volatile void *address) {
@@ -263,8 +272,35 @@ void nbi_sleep_until_ns(uint64_t deadline_ns) {
     park_fiber(NULL, deadline_ns);
 }
 
-size_t nbi_page_size(void) { return 4096; }
+// Threads of the library do not exist here: a test gives its fibers their parts.
+bool nbi_platform_has(nbi_ability ability) {
+    (void)ability;
+    return false;
+}
+nb_result nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc) {
+    (void)thread;
+    (void)desc;
+    return NB_ERR_UNSUPPORTED;
+}
+void nbi_thread_join(nbi_thread *thread) { (void)thread; }
+nb_result nbi_thread_set_affinity(const nbi_thread *thread, uint64_t cpu_mask) {
+    (void)thread;
+    (void)cpu_mask;
+    return NB_ERR_UNSUPPORTED;
+}
+int nbi_cpu_current(void) { return -1; }
+uint32_t nbi_cpu_count(void) { return 1; }
+uint64_t nbi_cpu_mask(void) { return 0; }
+uint32_t nbi_fp_control_get(void) { return 0; }
+void nbi_fp_control_set(uint32_t control) { (void)control; }
+
+size_t nbi_page_size(void) { return PAGE_SIZE; }
 void *nbi_pages_reserve(size_t size_bytes) {
+    if (size_bytes <= PAGES_SMALL_MAX && size_bytes <= PAGES_SIZE - explorer.pages_used) {
+        char *small = explorer.pages + explorer.pages_used;
+        explorer.pages_used += (size_bytes + PAGE_SIZE - 1) / PAGE_SIZE * PAGE_SIZE;
+        return small;
+    }
     void *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return pages != MAP_FAILED ? pages : NULL;
 }
@@ -276,7 +312,18 @@ nb_result nbi_pages_commit(void *address, size_t size_bytes) {
 nb_result nbi_pages_decommit(void *address, size_t size_bytes) {
     return madvise(address, size_bytes, MADV_DONTNEED) == 0 ? NB_OK : NB_ERR_OS;
 }
-void nbi_pages_release(void *address, size_t size_bytes) { munmap(address, size_bytes); }
+void nbi_pages_release(void *address, size_t size_bytes) {
+    size_t offset = (size_t)((uintptr_t)address - (uintptr_t)explorer.pages);
+    if (offset >= PAGES_SIZE) {
+        munmap(address, size_bytes);
+        return;
+    }
+    size_t first = offset / PAGE_SIZE, last = (offset + size_bytes + PAGE_SIZE - 1) / PAGE_SIZE;
+    for (size_t i = first; i < last; ++i) {
+        if (explorer.is_page_released[i]) FAIL("pages released twice");
+        explorer.is_page_released[i] = true;
+    }
+}
 
 // --- heap: a bump region whose freed blocks are never handed out again within a schedule ---
 
@@ -370,6 +417,9 @@ static void reset_schedule(uint64_t seed) {
     memset(explorer.heap_shadow, SHADOW_UNUSED, explorer.heap_used / HEAP_GRAIN + 1);
     explorer.heap_used = 0;
     explorer.heap_live_count = 0;
+    memset(explorer.pages, 0, explorer.pages_used);
+    memset(explorer.is_page_released, 0, explorer.pages_used / PAGE_SIZE);
+    explorer.pages_used = 0;
     memset(explorer.user, 0, explorer.test->user_size_bytes);
     seed_strategy(seed);
 }
@@ -450,7 +500,8 @@ int explore_main(int argc, char **argv, const explore_test *tests, size_t test_c
             filter = argv[i];
     }
     explorer.heap = aligned_alloc(4096, HEAP_SIZE);
-    if (explorer.heap == NULL) abort();
+    explorer.pages = mmap(NULL, PAGES_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (explorer.heap == NULL || explorer.pages == MAP_FAILED) abort();
     uint32_t failed = 0, passed = 0;
     for (size_t i = 0; i < test_count; ++i) {
         if (filter != NULL && strstr(tests[i].name, filter) == NULL) continue;
@@ -460,6 +511,7 @@ int explore_main(int argc, char **argv, const explore_test *tests, size_t test_c
             ++failed;
     }
     free(explorer.heap);
+    munmap(explorer.pages, PAGES_SIZE);
     for (uint32_t i = 0; i < EXPLORE_THREADS_MAX; ++i) {
         free(explorer.fibers[i].stack);
         explorer.fibers[i].stack = NULL;

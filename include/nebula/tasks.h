@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// The task scheduler: work for every core that knows about frames. A task is a function with up to 80 bytes of copied
+// argument; it belongs to a frame (the frame's fence waits for it) or floats across frames, has one of four priorities,
+// may belong to a group and a cancellation token. Nothing touches the heap after creation. The one rule: a thread that
+// waits runs only what it waits for, so a wait inside a task is safe and never buries unrelated work under it.
+//
+//     static void square(nb_task_context *context, void *argument) {
+//         int *value = *(int **)argument;
+//         *value *= *value;
+//     }
+//     nb_scheduler *scheduler = NULL;
+//     if (nb_scheduler_create(NULL, &scheduler) != NB_OK) return 1;
+//     int number = 7, *pointer = &number;
+//     nb_group group;
+//     nb_group_begin(scheduler, &group);
+//     nb_task_desc desc = {.run = square, .argument = &pointer, .argument_size_bytes = sizeof pointer, .group = group};
+//     nb_task_submit(scheduler, &desc, NULL);
+//     nb_group_end(scheduler, group, NB_NEVER_NS); // helps, then waits
+//     nb_scheduler_destroy(scheduler);
+
+#include "nebula/fence.h"
+#include "nebula/hooks.h"
+#include "nebula/label.h"
+#include "nebula/thread_arena.h"
+#include "nebula/token.h"
+#include "nebula/types.h"
+
+// Argument bytes that travel inside a task: two cache lines less what the scheduler needs. More goes behind a pointer.
+#define NB_TASK_ARGUMENT_SIZE_MAX 80
+
+// Tasks alive at once where the desc gives none: 24 MiB of address space, committed as it is used.
+#define NB_TASK_COUNT_DEFAULT (1u << 17)
+#define NB_TASK_COUNT_MAX (1u << 22)
+
+// Groups alive at once where the desc gives none; a group lives as long as somebody is going to wait for it.
+#define NB_GROUP_COUNT_DEFAULT (1u << 14)
+
+// Dependencies between tasks alive at once where the desc gives none.
+#define NB_DEPENDENCY_COUNT_DEFAULT (1u << 14)
+
+// Threads of a scheduler: coordinator, workers, attached threads. One bit each in a word.
+#define NB_SCHEDULER_THREAD_COUNT_MAX 62
+
+// Stack of a worker where the desc gives none.
+#define NB_WORKER_STACK_SIZE_DEFAULT ((size_t)2 << 20)
+
+// Longest spin that nb_scheduler_prewake may ask for: beyond it a worker had better sleep.
+#define NB_SCHEDULER_PREWAKE_NS_MAX ((uint64_t)1000000)
+
+// As desc.worker_count: no workers at all; everything runs in threads that wait or help.
+#define NB_WORKER_COUNT_NONE UINT32_MAX
+
+// One task. Zero is null; a task that has ended is never found again under its old value.
+typedef struct nb_task {
+    uint64_t value; // private: generation and slot
+} nb_task;
+
+// Tasks that are waited for together. Zero is null.
+typedef struct nb_group {
+    uint64_t value; // private: generation and slot
+} nb_group;
+
+typedef struct nb_scheduler nb_scheduler;
+
+// Strict: a thread takes a task only when none of a higher priority is queued.
+typedef enum nb_priority {
+    NB_PRIORITY_DEFAULT = 0, // NORMAL
+    NB_PRIORITY_LOW,         // when nothing else is to be done; one that is 500 ms old may go first
+    NB_PRIORITY_NORMAL,
+    NB_PRIORITY_HIGH,     // within two or three frames
+    NB_PRIORITY_CRITICAL, // this frame
+    NB_PRIORITY_COUNT,
+} nb_priority;
+
+typedef enum nb_lifetime {
+    NB_LIFETIME_DEFAULT = 0, // FRAME for a Critical task with a fence whose frame is open, else FLOATING
+    NB_LIFETIME_FLOATING,    // may run across frames
+    NB_LIFETIME_FRAME,       // the fence waits for it; inside a frame-bound task: that task's frame where none is given
+    NB_LIFETIME_COUNT,
+} nb_lifetime;
+
+// What a running task is told; valid until its function returns.
+typedef struct nb_task_context {
+    nb_scheduler *scheduler;
+    nb_task task;          // its handle; null where the submit asked for none
+    nb_token *token;       // of the task; NULL = none
+    nb_fence *fence;       // as submitted, or of the frame-bound task that submitted it; NULL = none
+    nb_frame frame;        // the frame it was submitted in, also of a floating task; null without a fence
+    uint32_t thread_index; // 0 = the coordinator, 1.. the workers, then attached threads
+    nb_priority priority;
+    nb_label label;
+    uint64_t check_count; // private: nb_task_should_stop
+    uint64_t check_ns;    // private
+    void *lane;           // private
+    nb_result result;     // private: nb_task_set_result
+} nb_task_context;
+
+// What became of a task, told by nb_scheduler_drain.
+typedef struct nb_task_result {
+    nb_task task; // its handle, which finds nothing any more
+    nb_label label;
+    nb_result status;    // NB_OK, NB_CANCELLED (it never ran), or what nb_task_set_result was given
+    void *argument;      // the task's copy, with whatever it wrote into it; valid during the call
+    nb_frame dispatched; // the frame it was submitted in; null without a fence
+    nb_frame completed;  // the one it ended in
+    bool is_stale;       // more than desc.stale_frame_count frames lie between the two
+} nb_task_result;
+
+typedef struct nb_task_desc {
+    void (*run)(nb_task_context *context, void *argument); // argument: the copy, 16-byte aligned
+    const void *argument;                                  // copied at submit; NULL = nothing
+    size_t argument_size_bytes;                            // up to NB_TASK_ARGUMENT_SIZE_MAX
+    nb_label label;                                        // for reports and traces
+    nb_priority priority;
+    nb_lifetime lifetime;
+    nb_fence *fence;             // whose frame it belongs to; kept by the caller while the task is alive
+    nb_frame frame;              // null = the fence's current one
+    nb_token *token;             // a cancelled token's task never starts; a handle is held while the task is alive
+    nb_group group;              // null = none
+    const nb_task *dependencies; // tasks whose end it waits for, run or cancelled; ended ones are fine
+    uint32_t dependency_count;
+    // Called by nb_scheduler_drain after the end, whatever the end was; NULL = nobody is told. The task's slot is kept
+    // until then, so a result is never dropped.
+    void (*on_complete)(void *user, const nb_task_result *result);
+    void *user;
+    uint32_t stale_frame_count; // frames after which its result is stale; 0 = never
+    bool runs_inline;           // where there is no room: run it in the submit instead of returning NB_FULL
+} nb_task_desc;
+
+// Work on the indices 0 to count - 1, in ranges.
+typedef struct nb_parallel_desc {
+    void (*run)(nb_task_context *context, void *user, uint64_t begin, uint64_t end); // end is not included
+    void *user;
+    uint64_t count;
+    uint64_t grain; // indices in each call of run, the last one perhaps less; 0 = as large as keeps all threads busy
+    nb_label label;
+    nb_priority priority;
+    nb_lifetime lifetime;
+    nb_fence *fence;
+    nb_frame frame;
+    nb_token *token; // once it is cancelled, no further range begins
+} nb_parallel_desc;
+
+// What nb_parallel_for did.
+typedef struct nb_parallel_report {
+    uint64_t done_count;   // indices in ranges whose run has returned; all of them on NB_OK
+    uint64_t call_count;   // calls of run
+    uint32_t thread_count; // threads that made them
+} nb_parallel_report;
+
+// Blocks that nb_parallel_reduce divides the indices into, whatever the number of threads: the order of merging, and so
+// the result, depends on nothing else. Enough to keep 16 threads busy to the end.
+#define NB_REDUCE_BLOCK_COUNT 64
+
+// Largest value that nb_parallel_reduce keeps by itself; larger ones need desc.values.
+#define NB_REDUCE_VALUE_SIZE_MAX 64
+
+typedef struct nb_reduce_desc {
+    // Adds the indices begin to end - 1 to *value.
+    void (*run)(nb_task_context *context, void *user, uint64_t begin, uint64_t end, void *value);
+    void (*merge)(void *user, void *value, const void *later); // adds what a later block gave
+    void *user;
+    uint64_t count;
+    const void *initial;     // what each block's value starts from; the sum of nothing
+    size_t value_size_bytes; // of a value; plain data
+    void *values;            // room for NB_REDUCE_BLOCK_COUNT values; NULL up to NB_REDUCE_VALUE_SIZE_MAX
+    nb_label label;
+    nb_priority priority;
+    nb_token *token;
+} nb_reduce_desc;
+
+typedef struct nb_scheduler_desc {
+    uint32_t worker_count; // 0 = usable cores beside the coordinator, at least 1; NB_WORKER_COUNT_NONE = none
+    uint32_t task_count_max;
+    uint32_t group_count_max;
+    uint32_t dependency_count_max;
+    size_t stack_size_bytes;  // of a worker; default 2 MiB
+    const uint64_t *affinity; // per worker a mask of CPUs; NULL = anywhere, off the CPU of the thread that wakes it
+    bool is_unplaced;         // leave placement to the OS; for comparison
+    nb_thread_arenas *arenas; // for nb_task_arena in frame-bound tasks; borrowed, may be NULL
+    void (*on_start)(void *user, uint32_t worker_index); // in each worker, before its first task
+    void (*on_stop)(void *user, uint32_t worker_index);  // in each worker, after its last
+    void *user;
+    nb_hooks hooks;
+} nb_scheduler_desc;
+
+typedef struct nb_thread_stats {
+    uint64_t run_count;     // tasks run
+    uint64_t steal_count;   // of them, taken from another thread's queues
+    uint64_t help_count;    // of them, run inside a wait or nb_scheduler_help
+    uint64_t overrun_count; // waits that a helped task kept past their deadline
+    uint64_t park_count;    // times it slept for want of work
+    uint64_t busy_ns;       // between finding work and running out of it
+    uint64_t idle_ns;       // else; both 0 for threads that are not workers
+    uint64_t queued_count;  // entries in its queues now, dead ones included
+} nb_thread_stats;
+
+typedef struct nb_scheduler_stats {
+    uint32_t worker_count;
+    uint32_t thread_count; // with coordinator and attached threads
+    uint64_t submit_count; // accepted; = run + cancelled + alive
+    uint64_t run_count;    // ended after running
+    uint64_t cancel_count; // ended without running
+    uint64_t refuse_count; // submits that returned an error, NB_FULL or NB_CLOSED
+    uint64_t full_count;   // of them NB_FULL
+    uint64_t inline_count; // run in the submit, for want of room
+    uint64_t alive_count;  // accepted and not ended
+    uint64_t result_count; // results told
+    uint64_t stale_count;  // of them, stale
+    uint64_t wake_count;   // workers woken by a submit
+    uint64_t poke_count;   // times waiting threads were made to look again
+} nb_scheduler_stats;
+
+NB_EXTERN_C_BEGIN
+
+// A desc with every default spelled out; worker_count is that of this machine.
+// Thread: any. Owner: the caller gets a value. Fails: never.
+NB_API nb_scheduler_desc nb_scheduler_desc_default(void);
+
+// Creates a scheduler and starts its workers. The calling thread becomes its coordinator, thread 0. desc may be NULL.
+// Thread: any. Owner: the caller, until nb_scheduler_destroy. Fails: NB_ERR_MEMORY, NB_ERR_OS (a thread could not be
+// started), NB_ERR_RANGE, NB_ERR_MISUSE.
+NB_API nb_result nb_scheduler_create(const nb_scheduler_desc *desc, nb_scheduler **out);
+
+// Stops the scheduler, waits for running tasks, ends the workers, tells the results that are left and frees everything.
+// Queued tasks end as cancelled. NULL is fine.
+// Thread: the coordinator, outside tasks, with no other thread inside a call. Owner: the scheduler is gone, groups and
+// handles with it. Fails: NB_ERR_THREAD, NB_BUSY (threads are attached); nothing is done then.
+NB_API nb_result nb_scheduler_destroy(nb_scheduler *scheduler);
+
+// Refuses new tasks from now on and cancels those that have not started; running ones go on, nb_task_should_stop is
+// true in them. May be called again.
+// Thread: any. Owner: unchanged. Fails: NB_ERR_MISUSE.
+NB_API nb_result nb_scheduler_stop(nb_scheduler *scheduler);
+
+// Gives the calling thread queues of its own, for threads that submit or wait much. Others may submit and wait too,
+// through queues they share.
+// Thread: any, once. Owner: the thread, until nb_scheduler_detach. Fails: NB_FULL (NB_SCHEDULER_THREAD_COUNT_MAX),
+// NB_ERR_MISUSE (attached already), NB_ERR_MEMORY.
+NB_API nb_result nb_scheduler_attach(nb_scheduler *scheduler);
+
+// Ends what nb_scheduler_attach began. Tasks in the thread's queues are run by others.
+// Thread: an attached one, outside tasks. Owner: unchanged. Fails: NB_ERR_THREAD, NB_ERR_MISUSE.
+NB_API nb_result nb_scheduler_detach(nb_scheduler *scheduler);
+
+// Queues a task; *task (may be NULL) is its handle. The group, where given, must not be over.
+// Thread: any. Owner: the argument is copied. Fails: NB_FULL (no room; nothing was queued), NB_CANCELLED (the token is;
+// nothing was queued), NB_CLOSED (stopped, or the frame or group is over), NB_ERR_STALE, NB_ERR_RANGE, NB_ERR_MISUSE.
+NB_API nb_result nb_task_submit(nb_scheduler *scheduler, const nb_task_desc *desc, nb_task *task);
+
+// True once the task has ended, whether it ran or was cancelled.
+// Thread: any. Owner: unchanged. Fails: true for null and stale handles.
+NB_API bool nb_task_is_complete(const nb_scheduler *scheduler, nb_task task);
+
+// Waits for a task: runs it here if it is still queued, else helps with what it started, else sleeps. deadline_ns is
+// absolute, 0 only looks. A handle whose task has ended is fine.
+// Thread: any. Owner: unchanged. Fails: NB_TIMEOUT, NB_ERR_DEADLOCK (it cannot end before the calling task),
+// NB_ERR_MISUSE.
+NB_API nb_result nb_task_wait(nb_scheduler *scheduler, nb_task task, uint64_t deadline_ns);
+
+// Runs a queued task here and now.
+// Thread: any. Owner: unchanged. Fails: NB_BUSY (it is running, or waits for others), NB_EMPTY (it has ended), NB_FULL
+// (the thread is not attached, and there are too many), NB_ERR_MISUSE.
+NB_API nb_result nb_task_claim(nb_scheduler *scheduler, nb_task task);
+
+// Gives a queued task a higher priority.
+// Thread: any. Owner: unchanged. Fails: NB_BUSY (it is running), NB_EMPTY (it has ended), NB_ERR_RANGE, NB_ERR_MISUSE.
+NB_API nb_result nb_task_promote(nb_scheduler *scheduler, nb_task task, nb_priority priority);
+
+// Ends a queued task without running it.
+// Thread: any. Owner: unchanged. Fails: NB_BUSY (it is running), NB_EMPTY (it has ended), NB_ERR_MISUSE.
+NB_API nb_result nb_task_cancel(nb_scheduler *scheduler, nb_task task);
+
+// Makes a task that has not started wait for the end of another. A task that has ended is nothing to wait for. Whoever
+// waits for the task helps with what it depends on.
+// Thread: any. Owner: unchanged. Fails: NB_BUSY (the task runs), NB_EMPTY (it has ended), NB_FULL
+// (dependency_count_max; nothing is changed), NB_ERR_DEADLOCK (`on` waits for the task already, or is it).
+NB_API nb_result nb_task_depend(nb_scheduler *scheduler, nb_task task, nb_task on);
+
+// Inside a task: whether it should end early, because its token is cancelled or the scheduler stops. Ask every few
+// hundred microseconds of work.
+// Thread: the one that runs the task. Owner: unchanged. Fails: false for NULL.
+NB_API bool nb_task_should_stop(nb_task_context *context);
+
+// Inside a task: memory that needs no freeing. In a frame-bound task, with desc.arenas here and in the fence, it lives
+// as long as that frame's does (nebula/thread_arena.h); in any other task until that returns.
+// Thread: the one that runs the task. Owner: the scheduler; reset and deinit are not the task's. Fails: NULL for NULL
+// and when memory runs out.
+NB_API nb_arena *nb_task_arena(nb_task_context *context);
+
+// Inside a task: what the end of its group returns instead of NB_OK, a failure or NB_CANCELLED. The first one stays.
+// Thread: the one that runs the task. Owner: unchanged. Fails: NB_ERR_RANGE, NB_ERR_MISUSE.
+NB_API nb_result nb_task_set_result(nb_task_context *context, nb_result result);
+
+// Opens a group; inside a task it lies below that task's group, and whoever waits for that one helps with this too.
+// Thread: any. Owner: the calling thread until its nb_group_end; what a task opens, that task ends. Fails: NB_FULL,
+// NB_ERR_MISUSE.
+NB_API nb_result nb_group_begin(nb_scheduler *scheduler, nb_group *group);
+
+// Waits for everything in the group and ends it. On NB_TIMEOUT the group stays, and is to be ended again. Tasks that
+// run in it may add more until it is over.
+// Thread: any, one at a time for a group. Owner: the group is gone on NB_OK and NB_CANCELLED. Fails: NB_TIMEOUT,
+// NB_CANCELLED (all have ended, and some never ran), the first result a task set, NB_ERR_DEADLOCK (called from a task
+// that belongs to it), NB_ERR_STALE, NB_ERR_MISUSE.
+NB_API nb_result nb_group_end(nb_scheduler *scheduler, nb_group group, uint64_t deadline_ns);
+
+// Tasks of the group that have not ended, at most; a moment old.
+// Thread: any. Owner: unchanged. Fails: 0 for null and stale groups.
+NB_API uint32_t nb_group_pending_count(const nb_scheduler *scheduler, nb_group group);
+
+// Runs desc->run over all indices on every thread that is free, the calling one included, and returns when it is done.
+// A range is divided further only when a thread asks for more. Where there is no room for tasks, the calling thread
+// does it alone. *report may be NULL.
+// Thread: any. Owner: desc and what it points to are used until the return. Fails: NB_CANCELLED (by the token or a
+// stop; *report says how much was done), the first result a range set with nb_task_set_result (no further range begins
+// then), NB_ERR_MISUSE.
+NB_API nb_result nb_parallel_for(nb_scheduler *scheduler, const nb_parallel_desc *desc, nb_parallel_report *report);
+
+// Adds up a value over all indices; for one desc the result is the same to the bit with any number of threads. *value
+// is written on NB_OK.
+// Thread: any. Owner: desc and what it points to are used until the return. Fails: as nb_parallel_for; NB_ERR_RANGE
+// (value_size_bytes needs desc.values).
+NB_API nb_result nb_parallel_reduce(nb_scheduler *scheduler, const nb_reduce_desc *desc, void *value);
+
+// nb_fence_wait, helping with that frame's tasks.
+// Thread: as nb_fence_wait. Owner: unchanged. Fails: as nb_fence_wait; NB_ERR_DEADLOCK from a task of that frame.
+NB_API nb_result nb_scheduler_frame_wait(nb_scheduler *scheduler, nb_fence *fence, nb_frame frame, uint64_t deadline_ns,
+                                         nb_fence_report *report);
+
+// Runs queued tasks, whatever they are, until there are none or budget_ns has passed (0 = one task). *run_count may be
+// NULL.
+// Thread: any. Owner: unchanged. Fails: NB_EMPTY (there was nothing to run), NB_FULL (as nb_task_claim), NB_ERR_MISUSE.
+NB_API nb_result nb_scheduler_help(nb_scheduler *scheduler, uint64_t budget_ns, uint64_t *run_count);
+
+// Calls on_complete for tasks that have ended, in the order in which each thread submitted them, at most count_max (0 =
+// all that are there). Called where the host wants results: after the frame's wait every result of the frame is there.
+// Thread: any, one at a time. Owner: unchanged. Fails: NB_EMPTY (there are none), NB_BUSY (another thread is at it, or
+// the call comes from on_complete), NB_ERR_MISUSE.
+NB_API nb_result nb_scheduler_drain(nb_scheduler *scheduler, uint64_t count_max, uint64_t *count);
+
+// Says that work comes soon: sleeping workers wake, and look for it without sleeping for spin_ns (at most 1 ms). Called
+// 80 to 100 us ahead of a parallel phase it saves that phase the time of waking.
+// Thread: any. Owner: unchanged. Fails: NB_ERR_RANGE, NB_ERR_MISUSE.
+NB_API nb_result nb_scheduler_prewake(nb_scheduler *scheduler, uint64_t spin_ns);
+
+// The scheduler's numbers, a moment old.
+// Thread: any. Owner: the caller gets a value. Fails: zeros for NULL.
+NB_API nb_scheduler_stats nb_scheduler_stats_get(const nb_scheduler *scheduler);
+
+// Those of one thread.
+// Thread: any. Owner: the caller gets a value. Fails: zeros for NULL and for a thread that is not there.
+NB_API nb_thread_stats nb_scheduler_thread_stats_get(const nb_scheduler *scheduler, uint32_t thread_index);
+
+NB_EXTERN_C_END

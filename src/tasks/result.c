@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Results: what became of a task, told where the host wants to hear it. An ended task that somebody is to be told of
+// keeps its slot, which so is the reserved place of its result: there is no queue that could be full.
+
+#include "scheduler.h"
+
+void nbi_result_keep(nb_scheduler *scheduler, nbi_hint hint, nb_result status) {
+    uint32_t slot = nbi_hint_slot(hint);
+    nbi_outcome *outcome = &scheduler->outcomes[slot];
+    outcome->status = status;
+    bool has_fence = (nbi_atomic_load_relaxed_u32(&nbi_slot_at(scheduler, slot)->kind) & NBI_KIND_HAS_FENCE) != 0;
+    outcome->completed = has_fence ? nb_fence_current(scheduler->more[slot].fence) : (nb_frame){0};
+    uint32_t first = nbi_atomic_load_relaxed_u32(&scheduler->done_first);
+    do {
+        outcome->next = first;
+        // Publishes the task's end; read by the acquire exchange in take_all.
+    } while (!nbi_atomic_compare_exchange_release_u32(&scheduler->done_first, &first, slot + 1));
+}
+
+static uint32_t next_of(const nb_scheduler *scheduler, uint32_t slot) { return scheduler->outcomes[slot - 1].next; }
+
+// Two sorted lists become one.
+static uint32_t merge(nb_scheduler *scheduler, uint32_t a, uint32_t b) {
+    uint32_t first = 0, *last = &first;
+    while (a != 0 && b != 0) {
+        bool is_a = scheduler->outcomes[a - 1].sequence < scheduler->outcomes[b - 1].sequence;
+        uint32_t taken = is_a ? a : b;
+        if (is_a)
+            a = next_of(scheduler, a);
+        else
+            b = next_of(scheduler, b);
+        *last = taken;
+        last = &scheduler->outcomes[taken - 1].next;
+    }
+    *last = a != 0 ? a : b;
+    return first;
+}
+
+// Merge sort without memory: runs[i] is empty or a sorted list of 2^i slots.
+static uint32_t sort(nb_scheduler *scheduler, uint32_t list) {
+    uint32_t runs[32] = {0};
+    while (list != 0) {
+        uint32_t carry = list, i = 0;
+        list = next_of(scheduler, list);
+        scheduler->outcomes[carry - 1].next = 0;
+        for (; runs[i] != 0; ++i) {
+            carry = merge(scheduler, runs[i], carry);
+            runs[i] = 0;
+        }
+        runs[i] = carry;
+    }
+    uint32_t sorted = 0;
+    for (int i = 0; i < 32; ++i) sorted = merge(scheduler, runs[i], sorted);
+    return sorted;
+}
+
+// Everything that has ended so far joins what was left from the last drain.
+static void take_all(nb_scheduler *scheduler) {
+    uint32_t taken = nbi_atomic_exchange_acquire_u32(&scheduler->done_first, 0);
+    if (taken != 0) scheduler->done_sorted = merge(scheduler, scheduler->done_sorted, sort(scheduler, taken));
+}
+
+static void tell(nb_scheduler *scheduler, uint32_t slot) {
+    const nbi_outcome *outcome = &scheduler->outcomes[slot];
+    nbi_slot *task = nbi_slot_at(scheduler, slot);
+    bool has_fence = (nbi_atomic_load_relaxed_u32(&task->kind) & NBI_KIND_HAS_FENCE) != 0;
+    nb_task_result result = {.task = outcome->task,
+                             .label = {nbi_atomic_load_relaxed_u32(&task->label)},
+                             .status = outcome->status,
+                             .argument = task->argument,
+                             .dispatched = has_fence ? scheduler->more[slot].frame : (nb_frame){0},
+                             .completed = outcome->completed};
+    uint64_t age = nb_frame_age(result.dispatched, result.completed);
+    result.is_stale = outcome->stale_frame_count != 0 && age > outcome->stale_frame_count;
+    nbi_count(&scheduler->result_count, 1);
+    nbi_count(&scheduler->stale_count, result.is_stale ? 1 : 0);
+    outcome->on_complete(outcome->user, &result);
+    nbi_lane *lane = nbi_lane_enter(scheduler);
+    nbi_slot_free(lane, slot);
+    nbi_lane_leave(lane);
+}
+
+nb_result nb_scheduler_drain(nb_scheduler *scheduler, uint64_t count_max, uint64_t *count) {
+    if (scheduler == NULL) return NBI_FAIL_NULL("scheduler");
+    uint32_t free_mark = 0;
+    // acquire: what the last drain left; the release is below.
+    if (!nbi_atomic_compare_exchange_acquire_u32(&scheduler->is_draining, &free_mark, 1)) return NB_BUSY;
+    take_all(scheduler);
+    uint64_t told = 0;
+    while (scheduler->done_sorted != 0 && (count_max == 0 || told < count_max)) {
+        uint32_t slot = scheduler->done_sorted;
+        scheduler->done_sorted = next_of(scheduler, slot);
+        tell(scheduler, slot - 1);
+        ++told;
+    }
+    // Publishes the list that is left; read by the acquire above.
+    nbi_atomic_store_release_u32(&scheduler->is_draining, 0);
+    if (told == 0) return NB_EMPTY;
+    if (count != NULL) *count = told;
+    return NB_OK;
+}

@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the files of the scheduler share. The parts, bottom up:
+// - A slot is one task. Its state word {generation, phase} decides everything by compare-and-exchange; whoever moves it
+//   from QUEUED to RUNNING runs it, and every queue entry is only a hint to it.
+// - A lane is a thread's place: its queues, its spare slots and groups, its pockets. Only its thread touches what is
+//   not atomic in it. Threads without a lane share one, under a lock.
+// - A group and a frame are tallies (tally.h): each task holds one unit in both. A thread that ends tasks keeps their
+//   units in a pocket and gives them back together, because a cache line that two cores write for every task costs more
+//   than everything else; it empties the pocket before it could keep anybody waiting.
+// - Threads that sleep for want of work are in parked_mask, threads that sleep in a wait in the list of sleepers.
+//
+// task.c submits, runs and ends; search.c finds; wait.c waits; park.c has the workers and wakes; lane.c, slot.c and
+// group.c keep lanes, slots and groups; scheduler.c makes and ends it all.
+
+#include "nebula/tasks.h"
+
+#include "../base/base.h"
+#include "../base/lock.h"
+#include "fence.h"
+#include "queue.h"
+#include "tally.h"
+
+// Queues a lane has: each priority once for frame-bound and once for floating tasks, so that a worker which may take no
+// more floating work still finds what lies behind it. Index 0 is searched first.
+#define NBI_QUEUE_COUNT 8u
+
+static inline uint32_t nbi_queue_index(nb_priority priority, bool is_floating) {
+    return 2u * (uint32_t)(NB_PRIORITY_CRITICAL - priority) + (is_floating ? 1u : 0u);
+}
+static inline bool nbi_queue_is_floating(uint32_t queue) { return (queue & 1) != 0; }
+
+// Entries of a deque: more than a task can sensibly have started and not waited for; beyond it they go to the ring.
+#if defined(NB_EXPLORE)
+#define NBI_DEQUE_CAPACITY 4u
+#else
+#define NBI_DEQUE_CAPACITY 4096u
+#endif
+
+// Lanes: the coordinator, workers and attached threads, and the one that all other threads share.
+#define NBI_LANE_COUNT_MAX (NB_SCHEDULER_THREAD_COUNT_MAX + 1u)
+#define NBI_LANE_OUTSIDE NB_SCHEDULER_THREAD_COUNT_MAX
+NB_STATIC_ASSERT(NBI_LANE_COUNT_MAX <= 64, "a lane is a bit in a word");
+
+// On the way of every task; a call costs as much as what it would do.
+#if defined(__GNUC__)
+#define NBI_HOT inline __attribute__((always_inline))
+#else
+#define NBI_HOT inline
+#endif
+
+// In nb_scheduler.is_stopping.
+#define NBI_STOP_SUBMITS 1u
+#define NBI_STOP_WORKERS 2u
+
+// --- slots ---
+
+// The state of a slot: [ generation 41, in two parts | what sleepers and pokes change | phase 4 ]. The middle and the
+// futex are those of a tally word (tally.h), so that who waits for a task sleeps and is poked in the same way.
+typedef enum nbi_phase {
+    NBI_PHASE_FREE = 0,
+    NBI_PHASE_QUEUED = 1,
+    NBI_PHASE_RUNNING = 2,
+    NBI_PHASE_WAITING = 3, // for the end of others
+} nbi_phase;
+
+#define NBI_PHASE_BITS 4
+#define NBI_PHASE_MASK ((uint64_t)3)
+#define NBI_STATE_LISTED ((uint64_t)4)                        // others wait for its end; depend.c knows them
+#define NBI_STATE_NOTES (NBI_TALLY_WAITED | NBI_STATE_LISTED) // what says nothing about the phase
+#define NBI_STATE_LOW_BITS 19                                 // of the generation, where a tally has its count
+#define NBI_STATE_LOW_MASK (((uint64_t)1 << NBI_STATE_LOW_BITS) - 1)
+NB_STATIC_ASSERT(NBI_PHASE_BITS + NBI_STATE_LOW_BITS == 23, "the phase and a part of the generation replace the count");
+
+static inline uint64_t nbi_state_of(uint64_t generation, nbi_phase phase) {
+    uint64_t cut = generation & NBI_HINT_GENERATION_MASK;
+    return cut >> NBI_STATE_LOW_BITS << NBI_TALLY_GENERATION_SHIFT | (cut & NBI_STATE_LOW_MASK) << NBI_PHASE_BITS |
+           (uint64_t)phase;
+}
+static inline nbi_phase nbi_state_phase(uint64_t state) { return (nbi_phase)(state & NBI_PHASE_MASK); }
+static inline uint64_t nbi_state_generation(uint64_t state) {
+    return state >> NBI_TALLY_GENERATION_SHIFT << NBI_STATE_LOW_BITS | (state >> NBI_PHASE_BITS & NBI_STATE_LOW_MASK);
+}
+
+// In nbi_slot.kind: the priority, flags, and the low bits of the task's generation, so that a promotion that comes late
+// does not change another task's priority.
+#define NBI_KIND_PRIORITY 7u
+#define NBI_KIND_GENERATION_SHIFT 16
+#define NBI_KIND_GENERATION_MASK 0xFFFF0000u
+#define NBI_KIND_FLOATING 8u
+#define NBI_KIND_HAS_RESULT 64u // somebody is told of the end
+#define NBI_KIND_HAS_FENCE 32u  // the slot's further fields say which
+#define NBI_KIND_HAS_HANDLE 16u // somebody may wait for it, or claim it by its handle
+
+// Fields that a thread may read before it has claimed the task are relaxed atomics: what it reads may belong to a newer
+// task, and is believed only if the claim succeeds.
+typedef struct nbi_slot {
+    nbi_tally state;
+    void (*run)(nb_task_context *context, void *argument);
+    nb_token *token;
+    nb_atomic_ptr frame_tally; // of a frame-bound task; NULL = floating
+    nb_atomic_u32 group;       // index + 1; 0 = none
+    nb_atomic_u32 label;
+    nb_atomic_u32 kind;
+    uint32_t pad;
+    unsigned char argument[NB_TASK_ARGUMENT_SIZE_MAX];
+} nbi_slot;
+
+NB_STATIC_ASSERT(sizeof(nbi_slot) == 2 * NB_CACHE_LINE, "a task is two lines");
+NB_STATIC_ASSERT(offsetof(nbi_slot, argument) == 48, "16 bytes of argument share the first line");
+
+// What only some tasks need, beside the slots.
+typedef struct nbi_slot_more {
+    nb_fence *fence;
+    nb_frame frame;
+    nb_atomic_u64 thread_id; // of the thread that runs it; 0 = not started. For the list of late tasks
+    // Of depend.c, under its lock. Zero where nothing depends on anything.
+    uint32_t first_out;    // edge + 1 to one that waits for this
+    uint32_t first_in;     // edge + 1 from one that this waits for
+    uint32_t pending;      // of the latter
+    uint32_t next;         // in a list of one walk: slot + 1
+    uint64_t visit_number; // of the newest walk that came here
+} nbi_slot_more;
+
+// Slots that a lane keeps for itself, at most; they move between lanes and the pool half of it at a time.
+#if defined(NB_EXPLORE)
+#define NBI_SPARE_MAX 4u
+#else
+#define NBI_SPARE_MAX 128u
+#endif
+
+// Of a task whose end is told: kept with its slot until then.
+typedef struct nbi_outcome {
+    void (*on_complete)(void *user, const nb_task_result *result);
+    void *user;
+    uint64_t sequence; // order of submission: lane, then number
+    nb_task task;
+    nb_frame completed;
+    nb_result status;
+    uint32_t stale_frame_count;
+    uint32_t next; // slot + 1: in the stack of ended ones, or in the drain's sorted list
+    uint32_t pad;
+} nbi_outcome;
+
+// Says that the task `to` waits for the end of `from`. In two lists; indices are + 1, 0 ends a list.
+typedef struct nbi_edge {
+    nbi_hint from;
+    nbi_hint to;                // NBI_HINT_NONE: it no longer waits
+    uint32_t next_out;          // of the same `from`; also chains free edges
+    uint32_t next_in, prior_in; // of the same `to`
+    uint32_t pad;
+} nbi_edge;
+
+// --- groups ---
+
+// Stages of a group.
+#define NBI_GROUP_OPEN 0u
+#define NBI_GROUP_SEALED 1u // its open unit was given back
+#define NBI_GROUP_ENDED 2u  // nb_group_end has returned it
+
+// Type-stable: a group's memory is a group for as long as the scheduler lives, so a stale read finds an old value and
+// never something else.
+typedef struct nbi_group {
+    nbi_tally tally;
+    nb_atomic_u32 parent;      // index + 1 of the group of the task that opened it; 0 = none
+    nb_atomic_u32 depth;       // groups above it
+    nb_atomic_u64 owner;       // the task that opened it; 0 = none
+    nb_atomic_ptr frame_tally; // of that task
+    nb_atomic_u32 result;      // the first nb_result that was not NB_OK
+    uint32_t next_free;        // index + 1
+    nb_atomic_u32 stage;       // NBI_GROUP_*
+    char pad[4];
+    nb_atomic_u64 sequence; // how often it was opened; the tally has its low bits as generation
+    char pad_end[NB_CACHE_LINE - 56];
+} nbi_group;
+
+NB_STATIC_ASSERT(sizeof(nbi_group) == NB_CACHE_LINE, "groups of two threads share no line");
+
+// --- lanes ---
+
+// Units of one tally that a thread holds beyond those of its running tasks.
+typedef struct nbi_pocket {
+    nbi_tally *tally;
+    uint32_t count;
+} nbi_pocket;
+
+typedef struct nbi_queue {
+    nbi_ring ring;
+    nbi_deque deque;
+} nbi_queue;
+
+// A task that runs in this lane; more than one while the lower ones wait.
+typedef struct nbi_running {
+    nb_task_context context;
+    struct nbi_running *below;
+    uint64_t id;    // of the task: its hint + 1; 0 = no task of its own
+    uint32_t group; // index + 1; 0 = none
+    nbi_tally *frame_tally;
+    bool has_scratch; // it has taken memory that ends with it
+    nb_arena_mark scratch_mark;
+} nbi_running;
+
+// Written by the lane's thread alone, read by all.
+typedef struct nbi_lane_counts {
+    nb_atomic_u64 submit_count, run_count, cancel_count, refuse_count, full_count, inline_count, wake_count,
+        steal_count, help_count, overrun_count, park_count, busy_ns, idle_ns;
+} nbi_lane_counts;
+
+static inline void nbi_count(nb_atomic_u64 *count, uint64_t more) {
+    nbi_atomic_store_relaxed_u64(count, nbi_atomic_load_relaxed_u64(count) + more);
+}
+
+typedef struct nbi_lane {
+    nb_scheduler *scheduler;
+    uint32_t index;
+    bool is_worker;
+    bool is_floating_busy;   // counted in floating_busy_count
+    uint32_t owned_mask;     // queues whose bit in has_work is set; the owner's own note of it
+    uint32_t victim;         // where the next search of other lanes begins
+    uint32_t near_count;     // tasks taken from one ring in a row; see keep_distance
+    uint64_t near_ns;        // when that row began
+    uint32_t low_look_count; // tasks since the last look at the age of Low ones
+    uint64_t low_look_ns;    // when that was
+    nbi_running *running;    // newest first
+    nbi_pocket group_pocket, frame_pocket;
+    uint32_t spare_count, spare_max;
+    uint32_t spare[NBI_SPARE_MAX + 1];
+    uint32_t spare_group; // index + 1, chained by next_free
+    uint32_t spare_group_count, group_batch;
+    uint64_t sequence; // submissions of tasks with a result
+    nbi_lane_counts counts;
+    nb_thread_arena *arena;  // of desc.arenas; NULL until it is needed
+    nb_arena scratch;        // memory of floating tasks, which end in the order in which they came here reversed
+    bool has_scratch;        // it was made
+    nb_atomic_u64 thread_id; // 0 = nobody; changes under scheduler->lock
+    uint32_t borrow_count;   // calls under way that may run tasks here
+    bool is_borrowed;        // taken for such a call, by a thread that is not attached
+    char pad[NB_CACHE_LINE];
+    nb_atomic_u32 wake_event; // futex word; changes with every wake
+    uint64_t affinity_mask;   // what the thread may run on now; written by whoever took its bit from parked_mask
+    nbi_thread thread;
+    void *pages; // of the queues
+    nbi_queue *queues;
+} nbi_lane;
+
+// A thread asleep in a wait.
+typedef struct nbi_sleeper {
+    nbi_tally *tally;
+    struct nbi_sleeper *next;
+} nbi_sleeper;
+
+struct nb_scheduler {
+    // Read by everybody, rarely written.
+    nbi_slot *slots;
+    nbi_slot_more *more;
+    nbi_outcome *outcomes;
+    nbi_group *groups;
+    uint32_t slot_count, group_count, worker_count;
+    uint64_t handle_salt;  // the bits of the slot are 0
+    uint64_t stamp;        // tells this scheduler from an earlier one at the same address
+    uint64_t cpu_mask;     // CPUs the process may use; 0 = unknown
+    uint32_t fp_control;   // the coordinator's, for every worker
+    uint32_t floating_max; // workers that may be busy with floating work at once
+    uint64_t ring_capacity;
+    nb_scheduler_desc desc; // resolved
+    void *pages;            // of slots, more and groups
+    size_t pages_bytes;
+    char pad_hot[NB_CACHE_LINE];
+
+    nb_atomic_u64 has_work[NBI_QUEUE_COUNT]; // bit = lane; set and cleared only by the lane's owner
+    char pad_sleep[NB_CACHE_LINE];
+    nb_atomic_u64 parked_mask;   // bit = lane of a worker that sleeps or is about to
+    nb_atomic_u32 sleeper_count; // threads in the list of sleepers
+    nb_atomic_u32 is_stopping;   // NBI_STOP_*
+    nb_atomic_u64 spin_until_ns; // workers do not sleep before
+    nb_atomic_u64 low_since_ns;  // since when Low tasks wait, or were served last; 0 = there are none
+    nb_atomic_u32 floating_busy_count;
+    nb_atomic_u32 waker_cpu; // + 1, of the last prewake: a worker must not spin there
+    nb_atomic_u64 poke_count;
+    char pad_pool[NB_CACHE_LINE];
+
+    nbi_lock pool_lock;   // the two pools below
+    uint32_t *free_slots; // a stack
+    uint32_t free_slot_count, fresh_slot_count;
+    uint32_t free_group, fresh_group_count;
+    char pad_lock[NB_CACHE_LINE];
+
+    nb_atomic_u32 done_first;  // stack of ended tasks to be told of: slot + 1. Taken whole, so that nothing can recur
+    nb_atomic_u32 is_draining; // somebody owns done_sorted
+    uint32_t done_sorted;      // taken off the stack, oldest submission first: slot + 1
+    nb_atomic_u64 result_count, stale_count;
+    nbi_lock depend_lock; // edges, the lists in slots, and the step into and out of phase WAITING
+    nbi_edge *edges;
+    uint32_t edge_count, free_edge, fresh_edge_count;
+    uint64_t visit_number;       // of the newest walk
+    nb_atomic_u32 waiting_count; // tasks in phase WAITING
+    nbi_lock sleeper_lock;
+    nbi_sleeper *sleepers;    // (sleeper_lock)
+    nbi_lock outside_lock;    // the lane NBI_LANE_OUTSIDE
+    nbi_lock lock;            // attaching and detaching
+    nb_atomic_u32 lane_count; // lanes in use: 0 .. lane_count - 1, and NBI_LANE_OUTSIDE
+    nbi_lane *lanes[NBI_LANE_COUNT_MAX];
+};
+
+static inline nbi_slot *nbi_slot_at(const nb_scheduler *scheduler, uint32_t index) { return &scheduler->slots[index]; }
+
+// Handles are hints plus 1, moved by a number of the scheduler's own: those of another one are never found.
+static inline uint64_t nbi_handle_of(const nb_scheduler *scheduler, nbi_hint hint) {
+    return ((hint + scheduler->handle_salt) & ~NBI_HINT_LAP) + 1;
+}
+static inline nbi_hint nbi_hint_of_handle(const nb_scheduler *scheduler, uint64_t value) {
+    return value != 0 ? (value - 1 - scheduler->handle_salt) & ~NBI_HINT_LAP : NBI_HINT_NONE & ~NBI_HINT_LAP;
+}
+
+// --- slot.c: the pool of slots ---
+
+void nbi_slot_refill(nbi_lane *lane, nb_priority priority);
+void nbi_slot_spill(nbi_lane *lane);
+
+// Slots that have ever been used: all tasks lie below this index.
+uint32_t nbi_slot_used_count(nb_scheduler *scheduler);
+
+// Slots a lane of this scheduler may keep.
+uint32_t nbi_slot_spare_max(const nb_scheduler *scheduler);
+
+// A free slot for a task of the lane's thread, in phase FREE; UINT32_MAX: none left. The last eighth is for Critical.
+static inline uint32_t nbi_slot_alloc(nbi_lane *lane, nb_priority priority) {
+    if (NB_UNLIKELY(lane->spare_count == 0)) {
+        nbi_slot_refill(lane, priority);
+        if (lane->spare_count == 0) return UINT32_MAX;
+    }
+    return lane->spare[--lane->spare_count];
+}
+
+static inline void nbi_slot_free(nbi_lane *lane, uint32_t slot) {
+    lane->spare[lane->spare_count++] = slot;
+    if (NB_UNLIKELY(lane->spare_count > lane->spare_max)) nbi_slot_spill(lane);
+}
+
+// --- group.c ---
+
+// Groups that a lane of this scheduler takes or gives back at a time.
+uint32_t nbi_group_batch(const nb_scheduler *scheduler);
+
+// The group of a handle, or NULL when it has ended or never was. Null's index is no group's.
+static inline nbi_group *nbi_group_find(const nb_scheduler *scheduler, nb_group handle) {
+    nbi_hint hint = nbi_hint_of_handle(scheduler, handle.value);
+    if (NB_UNLIKELY(nbi_hint_slot(hint) >= scheduler->group_count)) return NULL;
+    nbi_group *group = &scheduler->groups[nbi_hint_slot(hint)];
+    return nbi_atomic_load_relaxed_u64(&group->sequence) == nbi_hint_generation(hint) ? group : NULL;
+}
+
+static inline uint32_t nbi_group_index(const nb_scheduler *scheduler, const nbi_group *group) {
+    return (uint32_t)(group - scheduler->groups);
+}
+
+// --- lanes (lane.c) ---
+
+// The lane a thread used last, so that a submit needs no search for it. Only compared, never followed, unless the
+// scheduler at hand is the very one it was noted for. Under the explorer all threads are fibers of one, without a note.
+typedef struct nbi_lane_note {
+    const nb_scheduler *scheduler;
+    uint64_t stamp;
+    nbi_lane *lane;
+} nbi_lane_note;
+
+nbi_lane *nbi_lane_find_own(nb_scheduler *scheduler);
+
+// The calling thread's own lane, or NULL.
+#if defined(NB_EXPLORE)
+static inline nbi_lane *nbi_lane_own(nb_scheduler *scheduler) { return nbi_lane_find_own(scheduler); }
+#else
+#if defined(__GNUC__)
+// The quick way to a thread's variable in a shared library too; a library this small fits the space that is set aside.
+__attribute__((tls_model("initial-exec"), visibility("hidden")))
+#endif
+extern _Thread_local nbi_lane_note nbi_lane_noted;
+
+static inline nbi_lane *nbi_lane_own(nb_scheduler *scheduler) {
+    const nbi_lane_note *note = &nbi_lane_noted;
+    bool is_noted = note->scheduler == scheduler && note->stamp == scheduler->stamp;
+    return NB_LIKELY(is_noted) ? note->lane : nbi_lane_find_own(scheduler);
+}
+#endif
+
+// The lane of the calling thread for a short section without user code; threads without one get the shared lane,
+// locked. nbi_lane_leave ends its use.
+nbi_lane *nbi_lane_enter_outside(nb_scheduler *scheduler);
+static inline nbi_lane *nbi_lane_enter(nb_scheduler *scheduler) {
+    nbi_lane *lane = nbi_lane_own(scheduler);
+    return NB_LIKELY(lane != NULL) ? lane : nbi_lane_enter_outside(scheduler);
+}
+static inline void nbi_lane_leave(nbi_lane *lane) {
+    if (NB_UNLIKELY(lane->index == NBI_LANE_OUTSIDE)) nbi_lock_release(&lane->scheduler->outside_lock);
+}
+
+// A lane in which tasks can run: the calling thread's own, or a free one for the time being; NULL: none is free.
+nbi_lane *nbi_lane_borrow_free(nb_scheduler *scheduler);
+void nbi_lane_return_free(nbi_lane *lane);
+static inline nbi_lane *nbi_lane_borrow(nb_scheduler *scheduler) {
+    nbi_lane *lane = nbi_lane_own(scheduler);
+    if (NB_UNLIKELY(lane == NULL)) return nbi_lane_borrow_free(scheduler);
+    ++lane->borrow_count;
+    return lane;
+}
+static inline void nbi_lane_return(nbi_lane *lane) {
+    if (--lane->borrow_count == 0 && NB_UNLIKELY(lane->is_borrowed)) nbi_lane_return_free(lane);
+}
+
+// Makes the lane with this index, or frees it.
+nb_result nbi_lane_create(nb_scheduler *scheduler, uint32_t index);
+void nbi_lane_destroy(nbi_lane *lane);
+
+// Makes the calling thread the lane's owner, or nobody.
+void nbi_lane_own_by_caller(nbi_lane *lane);
+void nbi_lane_disown(nbi_lane *lane);
+
+// --- pockets ---
+
+// True: what was in it were the tally's last units.
+static inline bool nbi_pocket_empty(nbi_pocket *pocket) {
+    if (pocket->count == 0) return false;
+    uint32_t count = pocket->count;
+    pocket->count = 0;
+    return nbi_tally_sub(pocket->tally, count);
+}
+
+// Units that a running task takes at once for what it submits: one write to the shared word for so many submits. They
+// go back when the thread turns to anything else.
+#define NBI_POCKET_TAKE 8u
+
+// Units in a pocket beyond which it gives them back: a word that is written every so many tasks costs them nothing, and
+// a count that is this much too high delays nobody, because the pocket is emptied before the thread could.
+#define NBI_POCKET_MAX 192u
+
+static inline void nbi_pocket_put(nbi_pocket *pocket, nbi_tally *tally) {
+    if (pocket->tally != tally) {
+        nbi_pocket_empty(pocket);
+        pocket->tally = tally;
+    }
+    if (NB_UNLIKELY(++pocket->count > NBI_POCKET_MAX)) nbi_pocket_empty(pocket);
+}
+
+static inline void nbi_lane_empty_pockets(nbi_lane *lane) {
+    nbi_pocket_empty(&lane->group_pocket);
+    nbi_pocket_empty(&lane->frame_pocket);
+}
+
+// Units of what the lane's thread is not working for go back: the work it turns to may take long.
+static inline void nbi_lane_turn_pockets(nbi_lane *lane, uint32_t group, const nbi_tally *frame_tally) {
+    const nbi_tally *group_tally = group != 0 ? &lane->scheduler->groups[group - 1].tally : NULL;
+    if (lane->group_pocket.tally != group_tally) nbi_pocket_empty(&lane->group_pocket);
+    if (lane->frame_pocket.tally != frame_tally) nbi_pocket_empty(&lane->frame_pocket);
+}
+
+// Before control goes back to the caller's code.
+static inline void nbi_lane_settle_pockets(nbi_lane *lane) {
+    const nbi_running *running = lane->running;
+    nbi_lane_turn_pockets(lane, running != NULL ? running->group : 0, running != NULL ? running->frame_tally : NULL);
+}
+
+// --- running (task.c) ---
+
+// Takes the task of a hint and runs it. False: it was taken, cancelled or claimed before.
+bool nbi_task_run(nbi_lane *lane, nbi_hint hint);
+
+// Calls run in the calling thread as if in a task of the group (index + 1; 0 = none), and returns the result it set.
+nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, uint32_t group, void *argument);
+
+// Claims and ends every queued task.
+void nbi_task_cancel_all(nb_scheduler *scheduler);
+
+// What a thread waits for, and so what it may run: tasks of a group or below it; one task, and what lies below it;
+// tasks of a frame, and what lies below them.
+typedef struct nbi_target {
+    nbi_tally *word;        // of the group or task, where it sleeps
+    uint64_t generation;    // of the word
+    const nbi_group *group; // or NULL
+    uint32_t group_index;   // + 1
+    uint64_t task_id;       // hint + 1; 0 = none
+    const nbi_tally *frame; // or NULL
+} nbi_target;
+
+// --- memory.c ---
+
+// Gives back what a task has taken of the lane's scratch memory.
+void nbi_scratch_end(nbi_lane *lane, const nbi_running *running);
+
+// Gives back all memory of the lane's thread, before it has another.
+void nbi_lane_memory_end(nbi_lane *lane);
+
+// --- result.c ---
+
+// Keeps an ended task, and its slot, for nb_scheduler_drain.
+void nbi_result_keep(nb_scheduler *scheduler, nbi_hint hint, nb_result status);
+
+// --- depend.c ---
+
+// Lets go those that waited for a task which has ended, and whose state was LISTED.
+void nbi_depend_release(nbi_lane *lane, uint32_t slot);
+
+// Makes a new task in phase WAITING wait for all in the array; it is queued when none is left. NB_FULL: no room for
+// that; the task is as before.
+nb_result nbi_depend_on_all(nbi_lane *lane, nbi_hint hint, const nb_task *on, uint32_t count);
+
+// Takes a task that waits away from what it waits for, for the caller to end. False: it does not wait.
+bool nbi_depend_claim(nb_scheduler *scheduler, nbi_hint hint);
+
+// A queued task on which one that serves the target depends. NBI_HINT_NONE: there is none. *is_deadlock: one of those
+// runs in this lane, below the wait.
+nbi_hint nbi_depend_search(nbi_lane *lane, const nbi_target *target, bool *is_deadlock);
+
+// Begins a walk in which each slot is met once; the lock is held. 0 is what fresh slots have.
+static inline void nbi_visit_begin(nb_scheduler *scheduler) { ++scheduler->visit_number; }
+
+// Puts a task that was just moved to phase QUEUED where others find it.
+void nbi_task_publish(nbi_lane *lane, nbi_hint hint);
+
+// --- search.c ---
+
+// Any task the lane's thread may take, strictly by priority. NBI_HINT_NONE: there was none.
+nbi_hint nbi_search(nbi_lane *lane);
+
+// Throws the dead entries out of a ring of the caller's own lane; the living ones keep their order.
+void nbi_ring_clean(nbi_lane *lane, uint32_t queue);
+
+// A lane's queue has got its first entry: if it is a Low one, its age is watched from now on.
+static inline void nbi_low_noted(nb_scheduler *scheduler, uint32_t queue) {
+    if (queue < nbi_queue_index(NB_PRIORITY_LOW, false)) return;
+    uint64_t none = 0;
+    nbi_atomic_compare_exchange_relaxed_u64(&scheduler->low_since_ns, &none, nbi_clock_now_ns());
+}
+
+// A task that serves the target; a thorough search also looks behind other tasks, and takes out of order. The hint may
+// stay in its queue: it is dead once its task was claimed.
+nbi_hint nbi_search_target(nbi_lane *lane, const nbi_target *target, bool is_thorough);
+
+// Whether the task of a hint serves the target, as far as can be seen without claiming it.
+bool nbi_serves(const nb_scheduler *scheduler, const nbi_target *target, nbi_hint hint);
+
+// --- park.c ---
+
+void nbi_wake_sleeping(nbi_lane *lane, bool is_floating, uint64_t parked_mask);
+
+// Wakes a worker for one new task, or, where none sleeps, makes waiting threads look.
+static inline void nbi_wake_one(nbi_lane *lane, bool is_floating) {
+    const nb_scheduler *scheduler = lane->scheduler;
+    // After the publishing RMW; the other halves are in sleep_parked and nbi_sleeper_enter.
+    uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->parked_mask);
+    uint32_t sleeper_count = nbi_atomic_load_seq_cst_u32(&scheduler->sleeper_count);
+    if (NB_UNLIKELY((mask | sleeper_count) != 0)) nbi_wake_sleeping(lane, is_floating, mask);
+}
+void nbi_worker_main(void *lane);
+
+// What a worker does until the scheduler stops; the lane is the calling thread's.
+void nbi_worker_run(nbi_lane *lane);
+void nbi_wake_all(nb_scheduler *scheduler);
+
+// --- wait.c ---
+
+void nbi_sleeper_enter(nb_scheduler *scheduler, nbi_sleeper *sleeper, nbi_tally *tally);
+void nbi_sleeper_leave(nb_scheduler *scheduler, nbi_sleeper *sleeper);
+
+// Makes every thread that sleeps in a wait look for work again.
+void nbi_poke_sleepers(nb_scheduler *scheduler);
+
+// Waits until the target's group or task is over, helping with what it allows. NB_TIMEOUT.
+nb_result nbi_wait(nbi_lane *lane, const nbi_target *target, uint64_t deadline_ns);
+
+// The same for a thread that has no lane and cannot help.
+nb_result nbi_wait_outside(const nbi_target *target, uint64_t deadline_ns);

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+// Finding a task: any task, strictly by priority, for workers and helpers; or one that serves a wait.
+
+#include "scheduler.h"
+
+// A thief that empties a ring as fast as its owner fills it takes the line with the cells away from the owner at every
+// push, and both crawl. So after every DISTANCE_TASKS tasks that took less than DISTANCE_TASK_NS each, from a ring with
+// fewer than DISTANCE_QUEUED entries, it stays away for DISTANCE_PAUSE_NS (measured: 75 ns a task become 48).
+#define DISTANCE_TASKS 16u
+#define DISTANCE_TASK_NS 150u
+#define DISTANCE_QUEUED 64u
+#define DISTANCE_PAUSE_NS 2000u
+
+// A Low task may go first when Low was neither empty nor served for this long.
+#define LOW_AGE_NS 500000000u
+
+// Tasks between two looks at the clock while Low ones wait: a look costs about 25 ns. After tasks of more than
+// LOW_LOOK_NS together the next look comes at once.
+#define LOW_LOOK_TASKS 16u
+#define LOW_LOOK_NS 10000000u
+
+#define QUEUE_LOW (2u * (uint32_t)(NB_PRIORITY_CRITICAL - NB_PRIORITY_LOW))
+
+// --- any task ---
+
+static void own_cleared(nbi_lane *lane, uint32_t queue) {
+    lane->owned_mask &= ~(1u << queue);
+    nbi_atomic_fetch_and_seq_cst_u64(&lane->scheduler->has_work[queue], ~((uint64_t)1 << lane->index));
+}
+
+static nbi_hint take_ring(nbi_ring *ring) {
+    uint64_t index;
+    for (;;) {
+        nbi_hint hint = nbi_ring_peek(ring, &index);
+        if (hint == NBI_HINT_NONE || nbi_ring_take(ring, index)) return hint;
+    }
+}
+
+static nbi_hint take_deque(nbi_deque *deque) {
+    uint64_t index;
+    for (;;) {
+        nbi_hint hint = nbi_deque_peek(deque, &index);
+        if (hint == NBI_HINT_NONE || nbi_deque_take(deque, index)) return hint;
+    }
+}
+
+static nbi_hint take_own(nbi_lane *lane, uint32_t queue) {
+    if ((lane->owned_mask & 1u << queue) == 0) return NBI_HINT_NONE;
+    nbi_queue *own = &lane->queues[queue];
+    nbi_hint hint = nbi_deque_pop(&own->deque);
+    if (hint == NBI_HINT_NONE) hint = take_ring(&own->ring);
+    if (hint == NBI_HINT_NONE) own_cleared(lane, queue);
+    return hint;
+}
+
+static bool is_urgent(const nb_scheduler *scheduler) {
+    uint64_t bits = 0;
+    for (uint32_t queue = 0; queue < nbi_queue_index(NB_PRIORITY_NORMAL, false); ++queue) {
+        bits |= nbi_atomic_load_relaxed_u64(&scheduler->has_work[queue]);
+    }
+    return bits != 0;
+}
+
+// Called for each task taken from another's ring.
+static void keep_distance(nbi_lane *lane, const nbi_ring *ring, bool is_pressing) {
+    if (++lane->near_count % DISTANCE_TASKS != 0) return;
+    uint64_t now_ns = nbi_clock_now_ns();
+    bool is_quick = now_ns - lane->near_ns < (uint64_t)DISTANCE_TASKS * DISTANCE_TASK_NS;
+    uint64_t ahead = nbi_atomic_load_relaxed_u64(&ring->head) + DISTANCE_QUEUED;
+    if (is_quick && !is_pressing && nbi_ring_at(ring, ahead) == NBI_HINT_NONE) {
+        uint64_t until_ns = now_ns + DISTANCE_PAUSE_NS;
+        while (now_ns < until_ns && !is_urgent(lane->scheduler)) {
+            for (int i = 0; i < 8; ++i) nbi_cpu_relax();
+            now_ns = nbi_clock_now_ns();
+        }
+    }
+    lane->near_ns = now_ns;
+}
+
+// The bit of the shared lane has no owner who would clear it in passing.
+static void clear_outside(nb_scheduler *scheduler, uint32_t queue) {
+    if (!nbi_lock_try(&scheduler->outside_lock)) return;
+    nbi_lane *outside = scheduler->lanes[NBI_LANE_OUTSIDE];
+    uint64_t index;
+    bool is_empty = nbi_ring_peek(&outside->queues[queue].ring, &index) == NBI_HINT_NONE;
+    if (is_empty && (outside->owned_mask & 1u << queue) != 0) own_cleared(outside, queue);
+    nbi_lock_release(&scheduler->outside_lock);
+}
+
+static nbi_hint take_from(nbi_lane *lane, nbi_lane *victim, uint32_t queue) {
+    nbi_queue *theirs = &victim->queues[queue];
+    nbi_hint hint = take_ring(&theirs->ring);
+    if (hint != NBI_HINT_NONE) {
+        // Urgent work does not wait for anybody's cache.
+        keep_distance(lane, &theirs->ring, queue < nbi_queue_index(NB_PRIORITY_NORMAL, false));
+    } else {
+        hint = take_deque(&theirs->deque);
+    }
+    if (hint == NBI_HINT_NONE && victim->index == NBI_LANE_OUTSIDE) clear_outside(lane->scheduler, queue);
+    return hint;
+}
+
+// The lanes whose bit is set, from lane->victim on, in a circle.
+static nbi_hint take_others(nbi_lane *lane, uint32_t queue) {
+    nb_scheduler *scheduler = lane->scheduler;
+    uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->has_work[queue]) & ~((uint64_t)1 << lane->index);
+    while (mask != 0) {
+        uint64_t upper = mask >> lane->victim << lane->victim;
+        uint32_t victim = (uint32_t)__builtin_ctzll(upper != 0 ? upper : mask);
+        nbi_hint hint = take_from(lane, scheduler->lanes[victim], queue);
+        if (hint != NBI_HINT_NONE) {
+            lane->victim = victim;
+            nbi_count(&lane->counts.steal_count, 1);
+            return hint;
+        }
+        mask &= ~((uint64_t)1 << victim);
+    }
+    return NBI_HINT_NONE;
+}
+
+static nbi_hint take_any(nbi_lane *lane, uint32_t queue) {
+    nbi_hint hint = take_own(lane, queue);
+    return hint != NBI_HINT_NONE ? hint : take_others(lane, queue);
+}
+
+// Workers busy with floating tasks are counted when they begin with them and when they turn to something else, not for
+// every task.
+static bool may_float(nbi_lane *lane) {
+    nb_scheduler *scheduler = lane->scheduler;
+    if (!lane->is_worker || scheduler->floating_max >= scheduler->worker_count || lane->is_floating_busy) return true;
+    // Never above the maximum, not even for a moment: who sees it there believes that all places are taken.
+    uint32_t count = nbi_atomic_load_seq_cst_u32(&scheduler->floating_busy_count);
+    do {
+        if (count >= scheduler->floating_max) return false;
+    } while (!nbi_atomic_compare_exchange_seq_cst_u32(&scheduler->floating_busy_count, &count, count + 1));
+    lane->is_floating_busy = true;
+    return true;
+}
+
+// Whether a floating task is there to be taken; a bit of has_work may be old.
+static bool is_floating_queued(const nb_scheduler *scheduler) {
+    for (uint32_t queue = 1; queue < NBI_QUEUE_COUNT; queue += 2) {
+        uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->has_work[queue]);
+        for (; mask != 0; mask &= mask - 1) {
+            const nbi_queue *theirs = &scheduler->lanes[__builtin_ctzll(mask)]->queues[queue];
+            uint64_t index;
+            if (nbi_ring_peek(&theirs->ring, &index) != NBI_HINT_NONE) return true;
+            if (nbi_deque_peek(&theirs->deque, &index) != NBI_HINT_NONE) return true;
+        }
+    }
+    return false;
+}
+
+// The lane's thread turns away from floating work. True: there is more of it, and room for somebody to take it.
+static bool float_end(nbi_lane *lane) {
+    if (!lane->is_floating_busy) return false;
+    lane->is_floating_busy = false;
+    // seq_cst, before the look at what is queued: one half of the pair with nbi_wake_one, which looks at the count
+    // after its push.
+    nbi_atomic_fetch_sub_seq_cst_u32(&lane->scheduler->floating_busy_count, 1);
+    return is_floating_queued(lane->scheduler);
+}
+
+static bool is_low(uint32_t queue) { return queue >= QUEUE_LOW; }
+
+static bool has_low(const nb_scheduler *scheduler) {
+    return (nbi_atomic_load_relaxed_u64(&scheduler->has_work[QUEUE_LOW]) |
+            nbi_atomic_load_relaxed_u64(&scheduler->has_work[QUEUE_LOW + 1])) != 0;
+}
+
+// Low was served, or is empty: its age begins anew. Set again by the next task that comes to an empty queue, or here.
+static void low_served(nb_scheduler *scheduler) {
+    nbi_atomic_store_relaxed_u64(&scheduler->low_since_ns, has_low(scheduler) ? nbi_clock_now_ns() : 0);
+}
+
+// A look at the clock now and then, for a Low task that has waited too long behind the others.
+static NB_NOINLINE nbi_hint take_aged_low(nbi_lane *lane, uint64_t since_ns) {
+    if (++lane->low_look_count < LOW_LOOK_TASKS) return NBI_HINT_NONE;
+    uint64_t now_ns = nbi_clock_now_ns();
+    lane->low_look_count = now_ns - lane->low_look_ns > LOW_LOOK_NS ? LOW_LOOK_TASKS - 1 : 0;
+    lane->low_look_ns = now_ns;
+    if (now_ns < since_ns + LOW_AGE_NS) return NBI_HINT_NONE;
+    nbi_hint hint = take_any(lane, QUEUE_LOW);
+    if (hint == NBI_HINT_NONE && may_float(lane)) hint = take_any(lane, QUEUE_LOW + 1);
+    low_served(lane->scheduler);
+    return hint;
+}
+
+static nbi_hint search_once(nbi_lane *lane, uint64_t low_since_ns) {
+    nbi_hint hint = NB_UNLIKELY(low_since_ns != 0) ? take_aged_low(lane, low_since_ns) : NBI_HINT_NONE;
+    if (NB_UNLIKELY(hint != NBI_HINT_NONE)) return hint;
+    for (uint32_t queue = 0; queue < NBI_QUEUE_COUNT; ++queue) {
+        if (nbi_atomic_load_seq_cst_u64(&lane->scheduler->has_work[queue]) == 0) continue;
+        if (nbi_queue_is_floating(queue) && !may_float(lane)) continue;
+        hint = take_any(lane, queue);
+        if (hint == NBI_HINT_NONE) continue;
+        if (!nbi_queue_is_floating(queue) && float_end(lane)) nbi_wake_one(lane, true);
+        if (NB_UNLIKELY(is_low(queue))) low_served(lane->scheduler);
+        return hint;
+    }
+    return NBI_HINT_NONE;
+}
+
+nbi_hint nbi_search(nbi_lane *lane) {
+    nb_scheduler *scheduler = lane->scheduler;
+    uint64_t low_since_ns = nbi_atomic_load_relaxed_u64(&scheduler->low_since_ns);
+    for (;;) {
+        nbi_hint hint = search_once(lane, low_since_ns);
+        if (hint != NBI_HINT_NONE) return hint;
+        // A task that came while this thread was counted as busy woke nobody: this thread takes it.
+        if (!float_end(lane)) break;
+    }
+    if (NB_UNLIKELY(low_since_ns != 0) && !has_low(scheduler)) low_served(scheduler);
+    return NBI_HINT_NONE;
+}
+
+// --- a task that serves a wait ---
+
+// Whether a group lies at or below what is waited for. Stale values can lead astray, not out of the array, and no
+// further than there are groups; the claim decides whether what was read was true.
+static NB_NOINLINE bool is_group_below(const nb_scheduler *scheduler, uint32_t at, const nbi_target *target) {
+    uint32_t top_depth = target->group != NULL ? nbi_atomic_load_relaxed_u32(&target->group->depth) : 0;
+    for (uint32_t step = 0; at != 0 && step < scheduler->group_count; ++step) {
+        if (at == target->group_index) return true;
+        const nbi_group *group = &scheduler->groups[at - 1];
+        if (target->task_id != 0 && nbi_atomic_load_relaxed_u64(&group->owner) == target->task_id) return true;
+        if (target->frame != NULL && nbi_atomic_load_relaxed_ptr(&group->frame_tally) == target->frame) return true;
+        if (target->group != NULL && nbi_atomic_load_relaxed_u32(&group->depth) <= top_depth) return false;
+        at = nbi_atomic_load_relaxed_u32(&group->parent);
+    }
+    return false;
+}
+
+static inline bool serves(const nb_scheduler *scheduler, const nbi_target *target, nbi_hint hint) {
+    const nbi_slot *slot = nbi_slot_at(scheduler, nbi_hint_slot(hint));
+    uint32_t group = nbi_atomic_load_relaxed_u32(&slot->group);
+    if (NB_LIKELY(group == target->group_index && group != 0)) return true;
+    if (hint + 1 == target->task_id) return true;
+    if (target->frame != NULL && nbi_atomic_load_relaxed_ptr(&slot->frame_tally) == target->frame) return true;
+    return group != 0 && is_group_below(scheduler, group, target);
+}
+
+// Whether the task of a hint is queued now, so that claiming it is worth a try.
+static bool is_queued(const nb_scheduler *scheduler, nbi_hint hint) {
+    uint64_t state = nbi_atomic_load_relaxed_u64(&nbi_slot_at(scheduler, nbi_hint_slot(hint))->state.word);
+    return (state & ~NBI_STATE_NOTES) == nbi_state_of(nbi_hint_generation(hint), NBI_PHASE_QUEUED);
+}
+
+// The newest entry of the own deque. Dead ones are thrown away: they would hide what lies below them.
+static nbi_hint pop_serving(nb_scheduler *scheduler, nbi_deque *deque, const nbi_target *target) {
+    for (;;) {
+        nbi_hint hint = nbi_deque_newest(deque);
+        if (hint == NBI_HINT_NONE) return hint;
+        bool is_wanted = serves(scheduler, target, hint);
+        if (!is_wanted && is_queued(scheduler, hint)) return NBI_HINT_NONE;
+        hint = nbi_deque_pop(deque);
+        if (hint == NBI_HINT_NONE || is_wanted) return hint;
+    }
+}
+
+static nbi_hint take_ring_serving(nb_scheduler *scheduler, nbi_ring *ring, const nbi_target *target) {
+    uint64_t index;
+    for (;;) {
+        nbi_hint hint = nbi_ring_peek(ring, &index);
+        if (hint == NBI_HINT_NONE) return hint;
+        bool is_wanted = serves(scheduler, target, hint);
+        if (!is_wanted && is_queued(scheduler, hint)) return NBI_HINT_NONE;
+        if (nbi_ring_take(ring, index) && is_wanted) return hint;
+    }
+}
+
+static nbi_hint take_own_serving(nbi_lane *lane, const nbi_target *target) {
+    for (uint32_t mask = lane->owned_mask; mask != 0; mask &= mask - 1) {
+        nbi_queue *own = &lane->queues[__builtin_ctz(mask)];
+        nbi_hint hint = pop_serving(lane->scheduler, &own->deque, target);
+        if (hint == NBI_HINT_NONE) hint = take_ring_serving(lane->scheduler, &own->ring, target);
+        if (hint != NBI_HINT_NONE) return hint;
+    }
+    return NBI_HINT_NONE;
+}
+
+static nbi_hint take_serving_from(nb_scheduler *scheduler, nbi_queue *theirs, const nbi_target *target) {
+    nbi_hint hint = take_ring_serving(scheduler, &theirs->ring, target);
+    if (hint != NBI_HINT_NONE) return hint;
+    uint64_t index;
+    hint = nbi_deque_peek(&theirs->deque, &index);
+    if (hint == NBI_HINT_NONE || nbi_hint_slot(hint) >= scheduler->slot_count) return NBI_HINT_NONE;
+    bool is_wanted = serves(scheduler, target, hint) && nbi_deque_take(&theirs->deque, index);
+    return is_wanted ? hint : NBI_HINT_NONE;
+}
+
+// Dead entries that a search may pass before it is worth while to throw them out.
+#if defined(NB_EXPLORE)
+#define DEAD_MAX 1u
+#else
+#define DEAD_MAX 64u
+#endif
+
+// Looks at every entry, and leaves it where it is: its task is claimed, the entry dies.
+static nbi_hint scan_ring(const nb_scheduler *scheduler, const nbi_ring *ring, const nbi_target *target,
+                          uint32_t *dead_count) {
+    uint64_t index;
+    nbi_hint hint = nbi_ring_peek(ring, &index);
+    while (hint != NBI_HINT_NONE) {
+        bool is_alive = is_queued(scheduler, hint);
+        if (is_alive && serves(scheduler, target, hint)) return hint;
+        if (!is_alive) ++*dead_count;
+        hint = nbi_ring_at(ring, ++index);
+        uint64_t head = nbi_atomic_load_seq_cst_u64(&ring->head);
+        // Others have taken so much meanwhile that the place belongs to a later lap.
+        if (hint == NBI_HINT_NONE && (int64_t)(head - index) > 0) hint = nbi_ring_peek(ring, &index);
+    }
+    return NBI_HINT_NONE;
+}
+
+static nbi_hint scan_deque(const nb_scheduler *scheduler, const nbi_deque *deque, const nbi_target *target) {
+    uint64_t top = nbi_atomic_load_seq_cst_u64(&deque->top);
+    uint64_t bottom = nbi_atomic_load_seq_cst_u64(&deque->bottom);
+    for (; (int64_t)(bottom - top) > 0; ++top) {
+        nbi_hint hint = nbi_atomic_load_relaxed_u64(&deque->cells[top & deque->mask]);
+        bool is_slot = nbi_hint_slot(hint) < scheduler->slot_count;
+        if (is_slot && is_queued(scheduler, hint) && serves(scheduler, target, hint)) return hint;
+    }
+    return NBI_HINT_NONE;
+}
+
+static nbi_hint scan_queue(nbi_lane *lane, nbi_lane *victim, uint32_t queue, const nbi_target *target) {
+    uint32_t dead_count = 0;
+    nbi_hint hint = scan_ring(lane->scheduler, &victim->queues[queue].ring, target, &dead_count);
+    if (dead_count > DEAD_MAX && victim == lane) nbi_ring_clean(lane, queue);
+    return hint != NBI_HINT_NONE ? hint : scan_deque(lane->scheduler, &victim->queues[queue].deque, target);
+}
+
+// Whether a walk under way has met the slot before; now it has.
+static bool is_met_again(nb_scheduler *scheduler, nbi_hint hint) {
+    nbi_slot_more *more = &scheduler->more[nbi_hint_slot(hint)];
+    bool is_met = more->visit_number == scheduler->visit_number;
+    more->visit_number = scheduler->visit_number;
+    return is_met;
+}
+
+void nbi_ring_clean(nbi_lane *lane, uint32_t queue) {
+    nb_scheduler *scheduler = lane->scheduler;
+    nbi_ring *ring = &lane->queues[queue].ring;
+    nbi_lock_acquire(&scheduler->depend_lock); // for the numbers of walks
+    nbi_visit_begin(scheduler);
+    uint64_t end = nbi_atomic_load_relaxed_u64(&ring->tail), index;
+    // Once around: what others take meanwhile is theirs.
+    for (;;) {
+        nbi_hint hint = nbi_ring_peek(ring, &index);
+        if (hint == NBI_HINT_NONE || (int64_t)(index - end) >= 0) break;
+        if (!nbi_ring_take(ring, index)) continue;
+        // A task that had to wait once more has an old entry beside its new one.
+        if (!is_queued(scheduler, hint) || is_met_again(scheduler, hint)) continue;
+        // There is room: an entry was just taken, and only this thread puts any in.
+        nbi_ring_push(ring, hint);
+        // Somebody may have looked while it was out, and gone to sleep.
+        nbi_wake_one(lane, nbi_queue_is_floating(queue));
+    }
+    nbi_lock_release(&scheduler->depend_lock);
+}
+
+bool nbi_serves(const nb_scheduler *scheduler, const nbi_target *target, nbi_hint hint) {
+    return serves(scheduler, target, hint);
+}
+
+nbi_hint nbi_search_target(nbi_lane *lane, const nbi_target *target, bool is_thorough) {
+    nb_scheduler *scheduler = lane->scheduler;
+    nbi_hint hint = take_own_serving(lane, target);
+    if (hint != NBI_HINT_NONE) return hint;
+    for (uint32_t queue = 0; queue < NBI_QUEUE_COUNT; ++queue) {
+        uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->has_work[queue]);
+        if (!is_thorough) mask &= ~((uint64_t)1 << lane->index);
+        for (; mask != 0; mask &= mask - 1) {
+            nbi_lane *victim = scheduler->lanes[__builtin_ctzll(mask)];
+            hint = is_thorough ? scan_queue(lane, victim, queue, target)
+                               : take_serving_from(scheduler, &victim->queues[queue], target);
+            if (hint != NBI_HINT_NONE) return hint;
+        }
+    }
+    return NBI_HINT_NONE;
+}

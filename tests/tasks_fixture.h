@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the tests of the scheduler share: a scheduler that is checked for leaks and exact accounting when it is closed,
+// events to synchronise with, and tasks that note that, and in which order, they ran.
+
+#include "support.h"
+
+#include "nebula/tasks.h"
+
+// How long anything may take before a test has failed, and what counts as a lost wake-up.
+#define LIMIT_NS ((uint64_t)10000000000)
+#define WAKE_LIMIT_NS ((uint64_t)1000000000)
+
+#define WORKER_COUNTS_MAX 4
+
+// --- events ---
+
+typedef struct event {
+    nb_atomic_u32 count;
+} event;
+
+static inline void event_set(event *e) {
+    nbi_atomic_fetch_add_seq_cst_u32(&e->count, 1);
+    nbi_unpark(&e->count, UINT32_MAX);
+}
+
+static inline uint32_t event_count(const event *e) { return nbi_atomic_load_seq_cst_u32(&e->count); }
+
+// False: it was not set `count` times in time.
+static inline bool event_await(const event *e, uint32_t count) {
+    uint64_t deadline_ns = nbi_clock_now_ns() + LIMIT_NS;
+    for (;;) {
+        uint32_t seen = event_count(e);
+        if (seen >= count) return true;
+        if (nbi_clock_now_ns() >= deadline_ns) return false;
+        nbi_park_until(&e->count, seen, deadline_ns);
+    }
+}
+
+// Until a condition of the scheduler's numbers holds, for which there is no event; false: it does not in time.
+#define AWAIT(condition)                                                                                  \
+    do {                                                                                                  \
+        uint64_t await_end_ns_ = nbi_clock_now_ns() + LIMIT_NS;                                           \
+        while (!(condition) && nbi_clock_now_ns() < await_end_ns_) nbi_thread_yield();                    \
+        if (!(condition)) fail_msg("%s: not within %u s", #condition, (unsigned)(LIMIT_NS / 1000000000)); \
+    } while (0)
+
+// --- a scheduler ---
+
+typedef struct tasks {
+    nb_scheduler *scheduler;
+    test_heap heap;
+    test_log log;
+} tasks;
+
+static inline void tasks_open_desc(tasks *t, nb_scheduler_desc desc) {
+    memset(t, 0, sizeof *t);
+    desc.hooks = test_hooks(&t->log, &t->heap);
+    desc.hooks.logger.level_min = NB_LOG_WARNING;
+    assert_int_equal(nb_scheduler_create(&desc, &t->scheduler), NB_OK);
+}
+
+// 0 is none here.
+static inline void tasks_open(tasks *t, uint32_t worker_count) {
+    tasks_open_desc(t, (nb_scheduler_desc){.worker_count = worker_count != 0 ? worker_count : NB_WORKER_COUNT_NONE,
+                                           .task_count_max = 4096,
+                                           .group_count_max = 1024});
+}
+
+static inline nb_scheduler_stats stats_of(const tasks *t) { return nb_scheduler_stats_get(t->scheduler); }
+
+// Every task accepted has ended once, and nothing is left of the scheduler.
+static inline void tasks_close(tasks *t) {
+    assert_int_equal(nb_scheduler_stop(t->scheduler), NB_OK);
+    AWAIT(stats_of(t).alive_count == 0);
+    nb_scheduler_stats stats = stats_of(t);
+    assert_int_equal(stats.submit_count, stats.run_count + stats.cancel_count);
+    assert_int_equal(nb_scheduler_destroy(t->scheduler), NB_OK);
+    assert_int_equal(t->heap.live_count.value, 0);
+}
+
+static inline uint64_t parks_of(const tasks *t, uint32_t thread_index) {
+    return nb_scheduler_thread_stats_get(t->scheduler, thread_index).park_count;
+}
+
+// --- tasks ---
+
+typedef void (*task_function)(nb_task_context *context, void *argument);
+
+static inline nb_task_desc task_with_pointer(task_function run, void *const *pointer) {
+    return (nb_task_desc){.run = run, .argument = pointer, .argument_size_bytes = sizeof *pointer};
+}
+
+static inline void *pointer_of(const void *argument) {
+    void *pointer;
+    memcpy(&pointer, argument, sizeof pointer);
+    return pointer;
+}
+
+// Submits a task that gets one pointer.
+static inline nb_task submit_pointer(tasks *t, nb_task_desc desc, task_function run, void *pointer) {
+    nb_task task = {0};
+    desc.run = run, desc.argument = &pointer, desc.argument_size_bytes = sizeof pointer;
+    assert_int_equal(nb_task_submit(t->scheduler, &desc, &task), NB_OK);
+    return task;
+}
+
+// Counts its runs in an event.
+static inline void run_event(nb_task_context *context, void *argument) {
+    (void)context;
+    event_set(pointer_of(argument));
+}
+
+static inline void run_nothing(nb_task_context *context, void *argument) { (void)context, (void)argument; }
+
+// The order in which tasks started.
+#define ORDER_MAX 4096
+typedef struct order {
+    nb_atomic_u32 count;
+    uint32_t ids[ORDER_MAX];
+} order;
+
+typedef struct order_entry {
+    order *order;
+    uint32_t id;
+} order_entry;
+
+static inline void run_order(nb_task_context *context, void *argument) {
+    (void)context;
+    order_entry entry;
+    memcpy(&entry, argument, sizeof entry);
+    uint32_t at = nbi_atomic_fetch_add_seq_cst_u32(&entry.order->count, 1);
+    if (at < ORDER_MAX) entry.order->ids[at] = entry.id;
+}
+
+static inline nb_task submit_order(tasks *t, nb_task_desc desc, order *ran, uint32_t id) {
+    order_entry entry = {ran, id};
+    nb_task task = {0};
+    desc.run = run_order, desc.argument = &entry, desc.argument_size_bytes = sizeof entry;
+    assert_int_equal(nb_task_submit(t->scheduler, &desc, &task), NB_OK);
+    return task;
+}
+
+// A task that says that it runs, then waits until it may end.
+typedef struct held {
+    event started, may_end, ended;
+    nb_atomic_u32 timeouts; // nobody let it go
+    nb_atomic_u64 task;     // the value of its handle, set before `started`
+    nb_atomic_u64 thread_id;
+} held;
+
+static inline void run_held(nb_task_context *context, void *argument) {
+    held *h = pointer_of(argument);
+    nbi_atomic_store_relaxed_u64(&h->task, context->task.value);
+    nbi_atomic_store_relaxed_u64(&h->thread_id, nbi_thread_id());
+    event_set(&h->started);
+    if (!event_await(&h->may_end, 1)) nbi_atomic_fetch_add_seq_cst_u32(&h->timeouts, 1);
+    event_set(&h->ended);
+}
+
+// Each of 0 .. count - 1 exactly once, from any thread.
+#define ONCE_MAX 65536
+typedef struct once {
+    nb_atomic_u32 counts[ONCE_MAX];
+} once;
+
+typedef struct once_entry {
+    once *once;
+    uint32_t index;
+} once_entry;
+
+static inline void once_note(once *o, uint32_t index) { nbi_atomic_fetch_add_relaxed_u32(&o->counts[index], 1); }
+
+static inline void run_once(nb_task_context *context, void *argument) {
+    (void)context;
+    once_entry entry;
+    memcpy(&entry, argument, sizeof entry);
+    once_note(entry.once, entry.index);
+}
+
+static inline bool once_is_exact(const once *o, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+        if (nbi_atomic_load_relaxed_u32(&o->counts[i]) != 1) {
+            print_error("item %u: %u times\n", (unsigned)i, (unsigned)nbi_atomic_load_relaxed_u32(&o->counts[i]));
+            return false;
+        }
+    }
+    return true;
+}

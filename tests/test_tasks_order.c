@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+// link: -Wl,--wrap=nbi_clock_now_ns
+// In which order tasks start: strictly by priority, first in first out, and the one exception for an old Low task. The
+// clock can be moved, so nothing here takes the time it is about.
+
+#include "tasks_fixture.h"
+
+uint64_t __real_nbi_clock_now_ns(void);
+uint64_t __wrap_nbi_clock_now_ns(void);
+
+static nb_atomic_u64 clock_offset_ns;
+
+uint64_t __wrap_nbi_clock_now_ns(void) {
+    return __real_nbi_clock_now_ns() + nbi_atomic_load_relaxed_u64(&clock_offset_ns);
+}
+
+static void clock_advance_ms(uint64_t ms) { nbi_atomic_fetch_add_relaxed_u64(&clock_offset_ns, ms * 1000000); }
+
+static void help_all(tasks *t) {
+    nb_result result = nb_scheduler_help(t->scheduler, NB_NEVER_NS, NULL);
+    assert_true(result == NB_OK || result == NB_EMPTY);
+}
+
+// --- strict ---
+
+static void test_critical_before_normal(void **state) {
+    (void)state;
+    tasks t;
+    tasks_open(&t, 0);
+    order ran = {0};
+    for (uint32_t i = 0; i < 20; ++i) submit_order(&t, (nb_task_desc){0}, &ran, 100 + i);
+    submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_CRITICAL}, &ran, 1);
+    help_all(&t);
+    assert_int_equal(ran.count.value, 21);
+    assert_int_equal(ran.ids[0], 1);
+    tasks_close(&t);
+}
+
+static void start_order_is_by_level_then_by_submit(void **state) {
+    (void)state;
+    tasks t;
+    tasks_open(&t, 0);
+    uint64_t random = test_seed("start_order_is_by_level_then_by_submit");
+    for (int round = 0; round < 5; ++round) {
+        static order ran;
+        ran.count.value = 0;
+        uint32_t expected[ORDER_MAX], counts[NB_PRIORITY_COUNT] = {0}, at = 0;
+        // An id is level * 1000 + number within the level.
+        for (uint32_t i = 0; i < 400; ++i) {
+            nb_priority level = (nb_priority)(NB_PRIORITY_LOW + test_random(&random) % 4);
+            submit_order(&t, (nb_task_desc){.priority = level}, &ran, (uint32_t)level * 1000 + counts[level]++);
+        }
+        for (uint32_t level = NB_PRIORITY_CRITICAL; level >= NB_PRIORITY_LOW; --level) {
+            for (uint32_t i = 0; i < counts[level]; ++i) expected[at++] = level * 1000 + i;
+        }
+        help_all(&t);
+        assert_int_equal(ran.count.value, 400);
+        assert_memory_equal(ran.ids, expected, 400 * sizeof expected[0]);
+    }
+    tasks_close(&t);
+}
+
+static void one_task_at_a_time_keeps_the_order(void **state) {
+    (void)state;
+    tasks t;
+    tasks_open(&t, 0);
+    static order ran;
+    ran.count.value = 0;
+    for (uint32_t i = 0; i < 10; ++i) submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, &ran, i);
+    for (uint32_t i = 0; i < 5; ++i) assert_int_equal(nb_scheduler_help(t.scheduler, 0, NULL), NB_OK);
+    submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, &ran, 100);
+    assert_int_equal(nb_scheduler_help(t.scheduler, 0, NULL), NB_OK);
+    help_all(&t);
+    static const uint32_t expected[] = {0, 1, 2, 3, 4, 100, 5, 6, 7, 8, 9};
+    assert_memory_equal(ran.ids, expected, sizeof expected);
+    tasks_close(&t);
+}
+
+// --- several submitters ---
+
+typedef struct submitter {
+    tasks *t;
+    order *ran;
+    bool is_attached;
+    nb_atomic_u32 failures;
+} submitter;
+
+#define SUBMITTER_TASKS 300
+
+static void submit_in_order(void *user, uint32_t index) {
+    submitter *s = user;
+    nb_scheduler *scheduler = s->t->scheduler;
+    if (s->is_attached) nb_scheduler_attach(scheduler);
+    for (uint32_t i = 0; i < SUBMITTER_TASKS; ++i) {
+        order_entry entry = {s->ran, index * 1000 + i};
+        nb_task_desc desc = {.run = run_order, .argument = &entry, .argument_size_bytes = sizeof entry};
+        if (nb_task_submit(scheduler, &desc, NULL) != NB_OK) nbi_atomic_fetch_add_seq_cst_u32(&s->failures, 1);
+    }
+    if (s->is_attached) nb_scheduler_detach(scheduler);
+}
+
+static void each_submitter_is_served_in_its_order(void **state) {
+    (void)state;
+    for (int is_attached = 0; is_attached <= 1; ++is_attached) {
+        tasks t;
+        tasks_open(&t, 0);
+        static order ran;
+        ran.count.value = 0;
+        submitter s = {.t = &t, .ran = &ran, .is_attached = is_attached != 0};
+        test_thread threads[3];
+        test_threads_start(threads, 3, submit_in_order, &s);
+        test_threads_join(threads, 3);
+        assert_int_equal(s.failures.value, 0);
+        help_all(&t);
+        assert_int_equal(ran.count.value, 3 * SUBMITTER_TASKS);
+        uint32_t next[3] = {0};
+        for (uint32_t i = 0; i < 3 * SUBMITTER_TASKS; ++i) {
+            uint32_t from = ran.ids[i] / 1000;
+            assert_int_equal(ran.ids[i] % 1000, next[from]++);
+        }
+        tasks_close(&t);
+    }
+}
+
+// --- tasks that tasks submit ---
+
+typedef struct spawner {
+    order *ran;
+    uint32_t count;
+    nb_priority priority;
+} spawner;
+
+static void run_spawner(nb_task_context *context, void *argument) {
+    spawner *s = pointer_of(argument);
+    for (uint32_t i = 0; i < s->count; ++i) {
+        order_entry entry = {s->ran, 1000 + i};
+        nb_task_desc desc = {
+            .run = run_order, .argument = &entry, .argument_size_bytes = sizeof entry, .priority = s->priority};
+        nb_task_submit(context->scheduler, &desc, NULL);
+    }
+}
+
+static void tasks_of_a_task_start_newest_first(void **state) {
+    (void)state;
+    tasks t;
+    tasks_open(&t, 0);
+    order ran = {0};
+    spawner s = {&ran, 20, NB_PRIORITY_NORMAL};
+    submit_pointer(&t, (nb_task_desc){0}, run_spawner, &s);
+    submit_order(&t, (nb_task_desc){0}, &ran, 5); // was there before, and has come from outside
+    help_all(&t);
+    assert_int_equal(ran.count.value, 21);
+    for (uint32_t i = 0; i < 20; ++i) assert_int_equal(ran.ids[i], 1000 + 19 - i);
+    assert_int_equal(ran.ids[20], 5);
+    tasks_close(&t);
+}
+
+static void task_of_a_task_overtakes_lower_levels(void **state) {
+    (void)state;
+    tasks t;
+    tasks_open(&t, 0);
+    order ran = {0};
+    spawner s = {&ran, 1, NB_PRIORITY_CRITICAL};
+    submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_NORMAL}, &ran, 1);
+    submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, run_spawner, &s);
+    submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, &ran, 2);
+    help_all(&t);
+    static const uint32_t expected[] = {1000, 2, 1};
+    assert_memory_equal(ran.ids, expected, sizeof expected);
+    tasks_close(&t);
+}
+
+// More than a deque holds: the rest goes another way, and none is lost.
+static void task_may_submit_more_than_a_deque_holds(void **state) {
+    (void)state;
+    for (uint32_t workers = 0; workers <= 2; ++workers) {
+        tasks t;
+        tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = workers != 0 ? workers : NB_WORKER_COUNT_NONE,
+                                                .task_count_max = 16384});
+        static order ran;
+        memset(&ran, 0, sizeof ran);
+        spawner s = {&ran, 10000, NB_PRIORITY_NORMAL};
+        nb_task task = submit_pointer(&t, (nb_task_desc){0}, run_spawner, &s);
+        assert_int_equal(nb_task_wait(t.scheduler, task, NB_NEVER_NS), NB_OK);
+        help_all(&t);
+        AWAIT(stats_of(&t).alive_count == 0);
+        assert_int_equal(ran.count.value, 10000);
+        assert_int_equal(stats_of(&t).run_count, 10001);
+        tasks_close(&t);
+    }
+}
+
+// --- Low ---
+
+static uint32_t place_of(const order *ran, uint32_t id) {
+    for (uint32_t i = 0; i < ran->count.value; ++i) {
+        if (ran->ids[i] == id) return i;
+    }
+    return UINT32_MAX;
+}
+
+// Endless High work, 10 ms each, and one Low task: it starts when it is 500 ms old, and within a second.
+static void run_high_forever(nb_task_context *context, void *argument) {
+    spawner *s = pointer_of(argument);
+    clock_advance_ms(10);
+    order_entry entry = {s->ran, 7};
+    run_order(context, &entry);
+    if (s->count-- == 0) return;
+    nb_task_desc desc = {
+        .run = run_high_forever, .argument = &s, .argument_size_bytes = sizeof s, .priority = NB_PRIORITY_HIGH};
+    nb_task_submit(context->scheduler, &desc, NULL);
+}
+
+static void old_low_task_goes_first(void **state) {
+    (void)state;
+    for (int round = 0; round < 2; ++round) {
+        tasks t;
+        tasks_open(&t, 0);
+        static order ran;
+        ran.count.value = 0;
+        spawner s = {&ran, 300, NB_PRIORITY_HIGH};
+        submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, &ran, 1);
+        submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, &ran, 2);
+        submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, run_high_forever, &s);
+        if (round == 1) clock_advance_ms(10000); // it was old before anybody looked
+        help_all(&t);
+        uint32_t first = place_of(&ran, 1), second = place_of(&ran, 2);
+        print_message("Low tasks went %u. and %u.\n", first, second);
+        if (round == 0) assert_in_range(first, 49, 100);
+        if (round == 1) assert_in_range(first, 0, 100);
+        // One at a time.
+        assert_in_range(second, first + 49, first + 150);
+        tasks_close(&t);
+    }
+}
+
+// Idleness makes no task old: it was submitted a moment ago.
+static void young_low_task_waits_though_the_scheduler_was_idle(void **state) {
+    (void)state;
+    tasks t;
+    tasks_open(&t, 0);
+    static order ran;
+    ran.count.value = 0;
+    for (uint32_t i = 0; i < 200; ++i) submit_order(&t, (nb_task_desc){0}, &ran, i);
+    help_all(&t);
+    clock_advance_ms(60000);
+    ran.count.value = 0;
+    submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, &ran, 1);
+    for (uint32_t i = 0; i < 200; ++i) submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, &ran, 1000);
+    help_all(&t);
+    assert_int_equal(ran.count.value, 201);
+    assert_int_equal(ran.ids[200], 1);
+    tasks_close(&t);
+}
+
+// Long tasks are no excuse: 30 ms each, the Low one starts within a second.
+static void run_long_high_forever(nb_task_context *context, void *argument) {
+    spawner *s = pointer_of(argument);
+    clock_advance_ms(30);
+    order_entry entry = {s->ran, 7};
+    run_order(context, &entry);
+    if (s->count-- == 0) return;
+    nb_task_desc desc = {
+        .run = run_long_high_forever, .argument = &s, .argument_size_bytes = sizeof s, .priority = NB_PRIORITY_HIGH};
+    nb_task_submit(context->scheduler, &desc, NULL);
+}
+
+static void low_task_starts_within_a_second_behind_long_tasks(void **state) {
+    (void)state;
+    tasks t;
+    tasks_open(&t, 0);
+    static order ran;
+    ran.count.value = 0;
+    spawner s = {&ran, 200, NB_PRIORITY_HIGH};
+    submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, &ran, 1);
+    submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, run_long_high_forever, &s);
+    help_all(&t);
+    assert_in_range(place_of(&ran, 1), 16, 33);
+    tasks_close(&t);
+}
+
+static void help_stops_when_its_budget_is_spent(void **state) {
+    (void)state;
+    tasks t;
+    tasks_open(&t, 0);
+    static order ran;
+    ran.count.value = 0;
+    spawner s = {&ran, 200, NB_PRIORITY_HIGH};
+    submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, run_high_forever, &s);
+    uint64_t count = 0;
+    assert_int_equal(nb_scheduler_help(t.scheduler, 95000000, &count), NB_OK);
+    assert_in_range(count, 9, 10); // 10 ms each; the real time that passes counts too
+    assert_int_equal(nb_scheduler_help(t.scheduler, 1, &count), NB_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(nb_scheduler_help(t.scheduler, 0, &count), NB_OK);
+    assert_int_equal(count, 1);
+    tasks_close(&t);
+}
+
+TEST_MAIN(cmocka_unit_test(test_critical_before_normal), cmocka_unit_test(start_order_is_by_level_then_by_submit),
+          cmocka_unit_test(one_task_at_a_time_keeps_the_order), cmocka_unit_test(each_submitter_is_served_in_its_order),
+          cmocka_unit_test(tasks_of_a_task_start_newest_first), cmocka_unit_test(task_of_a_task_overtakes_lower_levels),
+          cmocka_unit_test(task_may_submit_more_than_a_deque_holds), cmocka_unit_test(old_low_task_goes_first),
+          cmocka_unit_test(young_low_task_waits_though_the_scheduler_was_idle),
+          cmocka_unit_test(low_task_starts_within_a_second_behind_long_tasks),
+          cmocka_unit_test(help_stops_when_its_budget_is_spent))
