@@ -7,6 +7,7 @@
 //     static bool run_sum(void *fixture, const void *argument, double *values) { values[0] = ...; return true; }
 //     static const bench_contender contenders[] = {{"nebula", BENCH_NEBULA, run_sum, &nebula_sum, NULL}, ...};
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,9 @@ typedef enum bench_role {
     BENCH_PEER,  // counted: the best of these is what the ratio compares with
     BENCH_SHOWN, // listed, but promises less than the case asks for (or is a reference), so never the best peer
 } bench_role;
+
+// As a value: this run does not count, because it did not do what the row compares. Such runs are counted instead.
+#define BENCH_THROWN_AWAY ((double)NAN)
 
 // One run of the work. Writes one value per row of the case; false means that the result was wrong or the run failed.
 typedef bool bench_run_fn(void *fixture, const void *argument, double *values);
@@ -57,8 +61,10 @@ typedef struct bench_goal {
 typedef struct bench_row {
     const char *name;
     const char *unit;
-    bool is_rate;   // more is better; the ratio is then taken of the inverse, so that below 1 always means ahead
-    bool is_pooled; // each round's value covers all rounds so far: the last one is the result, not the median
+    bool is_rate;          // more is better; the ratio is then taken of the inverse, so that below 1 always means ahead
+    bool is_pooled;        // each round's value covers all rounds so far: the last one is the result, not the median
+    unsigned sample_count; // of one round, where the row is a p99; what is pooled may be more by the warm-up
+    bool is_note;          // says something about the others: no contender is better by it
     bench_goal goals[BENCH_GOALS_MAX];
 } bench_row;
 
@@ -107,6 +113,8 @@ uint64_t bench_cpu_time_ns(void);
 uint64_t bench_random(uint64_t *state);
 // Binds the calling thread to one cpu, counted modulo the cpus there are; false where that is refused.
 bool bench_pin(unsigned cpu);
+// Lets it run on every cpu again.
+bool bench_unpin(void);
 unsigned bench_cpu_count(void);
 // True where the time stamp counter ticks at one rate in every power state.
 bool bench_has_invariant_tsc(void);
@@ -127,6 +135,14 @@ const bench_case *bench_channel_cases(size_t *count);
 const bench_case *bench_trace_cases(size_t *count);
 const bench_case *bench_loop_cases(size_t *count);
 const bench_case *bench_hash_cases(size_t *count);
+const bench_case *bench_fence_cases(size_t *count);
+const bench_case *bench_task_cases(size_t *count);
+const bench_case *bench_task_range_cases(size_t *count);
+const bench_case *bench_task_latency_cases(size_t *count);
+
+// How the program starts itself to measure a peer that needs a process of its own; not for users.
+#define BENCH_TASK_JOB_OPTION "--task-job"
+int bench_task_job(const char *words);
 
 #if defined(__GNUC__)
 #define BENCH_ALWAYS_INLINE static inline __attribute__((always_inline))

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__) || defined(__i386__)
@@ -24,7 +25,7 @@
 
 typedef struct load_sample {
     double busy_s; // all cpus, all processes, and time the host took away
-    double own_s;  // this process
+    double own_s;  // this process and those it started and saw end
     double clock_s;
     bool is_known;
 } load_sample;
@@ -60,6 +61,13 @@ bool bench_pin(unsigned cpu) {
     return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
+bool bench_unpin(void) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (unsigned cpu = 0; cpu < bench_cpu_count(); ++cpu) CPU_SET(cpu, &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
 bool bench_has_invariant_tsc(void) {
 #if defined(__x86_64__) || defined(__i386__)
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -92,6 +100,13 @@ bench_stat bench_stat_of(double *values, size_t count) {
     return stat;
 }
 
+static double children_s(void) {
+    struct rusage used;
+    if (getrusage(RUSAGE_CHILDREN, &used) != 0) return 0.0;
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+}
+
 static load_sample sample_load(void) {
     load_sample sample = {0.0, 0.0, 0.0, false};
     unsigned long long user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, soft = 0, steal = 0;
@@ -103,7 +118,7 @@ static load_sample sample_load(void) {
     }
     double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
     sample.busy_s = (double)(user + nice + system + irq + soft + steal) * tick_s;
-    sample.own_s = (double)bench_cpu_time_ns() * 1e-9;
+    sample.own_s = (double)bench_cpu_time_ns() * 1e-9 + children_s();
     sample.clock_s = (double)bench_now_ns() * 1e-9;
     return sample;
 }

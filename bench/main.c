@@ -23,7 +23,8 @@ typedef struct options {
 typedef const bench_case *case_list_fn(size_t *count);
 
 static case_list_fn *const case_lists[] = {
-    bench_arena_cases, bench_token_cases, bench_channel_cases, bench_trace_cases, bench_loop_cases, bench_hash_cases,
+    bench_arena_cases, bench_token_cases, bench_channel_cases, bench_trace_cases,      bench_loop_cases,
+    bench_hash_cases,  bench_fence_cases, bench_task_cases,    bench_task_range_cases, bench_task_latency_cases,
 };
 
 static const char help_text[] = "nebula_bench measures Nebula against its peers on this machine.\n"
@@ -175,6 +176,7 @@ static int measure(const options *chosen) {
 
 int main(int argc, char **argv) {
     options chosen = {NULL, NULL, RUNS_DEFAULT, false, false};
+    if (argc == 3 && strcmp(argv[1], BENCH_TASK_JOB_OPTION) == 0) return bench_task_job(argv[2]);
     if (!parse(argc, argv, &chosen)) return EXIT_USAGE;
     if (chosen.is_help) {
         fputs(help_text, stdout);

@@ -12,6 +12,8 @@
 #include <sys/utsname.h>
 
 #define NO_PEER (-1)
+// Fewer leave less than a hundred samples above a p99.
+#define P99_SAMPLES_LEAST 10000u
 // Where nothing at all went through; finite, because JSON has no infinity.
 #define COST_OF_NOTHING 1e30
 
@@ -25,12 +27,27 @@ static bool has_result(const bench_result *result, size_t contender) {
     return result->subject->contenders[contender].run && !result->is_failed[contender];
 }
 
+// Rounds that count for this row.
+static unsigned kept_count(const bench_result *result, size_t contender, size_t row) {
+    unsigned count = 0;
+    for (unsigned round = 0; round < result->round_count; ++round)
+        count += isnan(result->samples[contender][row][round]) ? 0 : 1;
+    return count;
+}
+
+static bool has_value(const bench_result *result, size_t contender, size_t row) {
+    return has_result(result, contender) && kept_count(result, contender, row) > 0;
+}
+
 static bench_stat stat_of(const bench_result *result, size_t contender, size_t row) {
+    const double *samples = result->samples[contender][row];
     double values[BENCH_ROUNDS_MAX];
-    memcpy(values, result->samples[contender][row], result->round_count * sizeof *values);
-    bench_stat stat = bench_stat_of(values, result->round_count);
-    if (result->subject->rows[row].is_pooled && result->round_count)
-        stat.median = result->samples[contender][row][result->round_count - 1];
+    size_t count = 0;
+    for (unsigned round = 0; round < result->round_count; ++round)
+        if (!isnan(samples[round])) values[count++] = samples[round];
+    double last = count ? values[count - 1] : 0.0;
+    bench_stat stat = bench_stat_of(values, count);
+    if (result->subject->rows[row].is_pooled) stat.median = last;
     return stat;
 }
 
@@ -46,20 +63,26 @@ static double cost_of(const bench_row *row, double value) {
 static double relative_cost(const bench_result *result, size_t row, size_t contender, size_t other) {
     const bench_row *what = &result->subject->rows[row];
     double ratios[BENCH_ROUNDS_MAX];
+    size_t count = 0;
     for (unsigned round = 0; round < result->round_count; ++round) {
         double cost = cost_of(what, result->samples[contender][row][round]);
         double other_cost = cost_of(what, result->samples[other][row][round]);
-        ratios[round] = other_cost > 0.0 ? cost / other_cost : 0.0;
+        if (isnan(cost) || isnan(other_cost)) continue;
+        ratios[count++] = other_cost > 0.0 ? cost / other_cost : 0.0;
     }
-    if (what->is_pooled && result->round_count) return ratios[result->round_count - 1];
-    return bench_stat_of(ratios, result->round_count).median;
+    // No round in which both count: all that is left is to compare across rounds.
+    if (count == 0)
+        return cost_of(what, stat_of(result, contender, row).median) /
+               cost_of(what, stat_of(result, other, row).median);
+    return what->is_pooled ? ratios[count - 1] : bench_stat_of(ratios, count).median;
 }
 
 static int best_peer(const bench_result *result, size_t row) {
     int best = NO_PEER;
     double best_cost = 0.0;
+    if (result->subject->rows[row].is_note) return NO_PEER;
     for (size_t i = 0; i < result->subject->contender_count; ++i) {
-        if (result->subject->contenders[i].role != BENCH_PEER || !has_result(result, i)) continue;
+        if (result->subject->contenders[i].role != BENCH_PEER || !has_value(result, i, row)) continue;
         double cost = relative_cost(result, row, i, nebula_index(result->subject));
         if (best == NO_PEER || cost < best_cost) {
             best = (int)i;
@@ -69,9 +92,9 @@ static int best_peer(const bench_result *result, size_t row) {
     return best;
 }
 
-static int peer_named(const bench_result *result, const char *name) {
+static int peer_named(const bench_result *result, size_t row, const char *name) {
     for (size_t i = 0; i < result->subject->contender_count; ++i)
-        if (strcmp(result->subject->contenders[i].name, name) == 0) return has_result(result, i) ? (int)i : NO_PEER;
+        if (strcmp(result->subject->contenders[i].name, name) == 0) return has_value(result, i, row) ? (int)i : NO_PEER;
     return NO_PEER;
 }
 
@@ -79,10 +102,10 @@ static double ratio_of(const bench_result *result, size_t row, int peer) {
     return peer == NO_PEER ? 0.0 : relative_cost(result, row, nebula_index(result->subject), (size_t)peer);
 }
 
-static bool has_every_peer(const bench_result *result) {
+static bool has_every_peer(const bench_result *result, size_t row) {
     bool has_all = true;
     for (size_t i = 0; i < result->subject->contender_count; ++i)
-        has_all &= result->subject->contenders[i].role != BENCH_PEER || has_result(result, i);
+        has_all &= result->subject->contenders[i].role != BENCH_PEER || has_value(result, i, row);
     return has_all;
 }
 
@@ -90,16 +113,16 @@ typedef enum verdict { VERDICT_MET, VERDICT_NOT_MET, VERDICT_UNKNOWN } verdict;
 
 static verdict judge(const bench_result *result, size_t row, const bench_goal *goal) {
     size_t ours = nebula_index(result->subject);
-    if (!has_result(result, ours)) return VERDICT_UNKNOWN;
+    if (!has_value(result, ours, row)) return VERDICT_UNKNOWN;
     double value = stat_of(result, ours, row).median;
     if (goal->kind == BENCH_GOAL_LIMIT) return value <= goal->factor ? VERDICT_MET : VERDICT_NOT_MET;
-    int peer = goal->kind == BENCH_GOAL_BEST ? best_peer(result, row) : peer_named(result, goal->peer);
+    int peer = goal->kind == BENCH_GOAL_BEST ? best_peer(result, row) : peer_named(result, row, goal->peer);
     if (peer == NO_PEER) return VERDICT_UNKNOWN;
     // What may be added to the peer's cost counts as a part of it.
     double extra = goal->extra > 0.0 ? goal->extra / stat_of(result, (size_t)peer, row).median : 0.0;
     if (ratio_of(result, row, peer) > goal->factor + extra) return VERDICT_NOT_MET;
     // Being ahead of those present proves nothing about a peer that is not.
-    return goal->kind == BENCH_GOAL_BEST && !has_every_peer(result) ? VERDICT_UNKNOWN : VERDICT_MET;
+    return goal->kind == BENCH_GOAL_BEST && !has_every_peer(result, row) ? VERDICT_UNKNOWN : VERDICT_MET;
 }
 
 static void describe_goal(const bench_row *row, const bench_goal *goal, char *text, size_t size) {
@@ -129,18 +152,25 @@ static void print_contender(const bench_result *result, size_t contender, size_t
         printf("    %-22s     FAILED\n", who->name);
         return;
     }
+    unsigned away_count = result->round_count - kept_count(result, contender, row);
+    if (away_count == result->round_count) {
+        printf("    %-22s    no value   all %u rounds thrown away\n", who->name, away_count);
+        return;
+    }
     bench_stat stat = stat_of(result, contender, row);
     size_t ours = nebula_index(result->subject);
-    printf("    %-22s %10.4g   %6.2f   [%.4g .. %.4g]%s\n", who->name, stat.median,
-           has_result(result, ours) ? relative_cost(result, row, contender, ours) : 0.0, stat.low, stat.high,
+    printf("    %-22s %10.4g   %6.2f   [%.4g .. %.4g]%s", who->name, stat.median,
+           has_value(result, ours, row) ? relative_cost(result, row, contender, ours) : 0.0, stat.low, stat.high,
            who->role == BENCH_SHOWN ? "  not counted" : "");
+    if (away_count) printf("  thrown away: %u of %u", away_count, result->round_count);
+    printf("\n");
 }
 
 // A goal missed while other programs used the machine says little, and is marked so.
 static bool is_busy(const bench_result *result) { return 2 * result->noisy_count > result->round_count; }
 
 static unsigned print_goals(const bench_result *result, size_t row) {
-    static const char *const words[] = {"met", "NOT MET", "not known: a peer is missing"};
+    static const char *const words[] = {"met", "NOT MET", "not known: a figure is missing"};
     const bench_row *what = &result->subject->rows[row];
     unsigned not_met_count = 0;
     for (size_t i = 0; i < BENCH_GOALS_MAX; ++i) {
@@ -155,14 +185,21 @@ static unsigned print_goals(const bench_result *result, size_t row) {
     return not_met_count;
 }
 
+static void print_sample_count(const bench_result *result, size_t row) {
+    unsigned count = result->subject->rows[row].sample_count * result->round_count;
+    if (count == 0) return;
+    printf("    n >= %u%s\n", count, count < P99_SAMPLES_LEAST ? ": too few for a p99 to be judged" : "");
+}
+
 static unsigned print_row(const bench_result *result, size_t row) {
     const bench_case *subject = result->subject;
     int best = best_peer(result, row);
     printf("%s, %s", subject->rows[row].name, subject->rows[row].unit);
-    if (best != NO_PEER && has_result(result, nebula_index(subject)))
+    if (best != NO_PEER && has_value(result, nebula_index(subject), row))
         printf(": ratio %.3f to the best peer, %s", ratio_of(result, row, best), subject->contenders[best].name);
     printf("\n");
     for (size_t i = 0; i < subject->contender_count; ++i) print_contender(result, i, row);
+    print_sample_count(result, row);
     return print_goals(result, row);
 }
 
@@ -216,7 +253,7 @@ static void write_peers(FILE *json, const bench_result *result, size_t row) {
     const char *comma = "";
     fprintf(json, ",\"peers\":{");
     for (size_t i = 0; i < result->subject->contender_count; ++i) {
-        if (result->subject->contenders[i].role == BENCH_NEBULA || !has_result(result, i)) continue;
+        if (result->subject->contenders[i].role == BENCH_NEBULA || !has_value(result, i, row)) continue;
         fprintf(json, "%s\"%s\":%.6g", comma, result->subject->contenders[i].name, stat_of(result, i, row).median);
         comma = ",";
     }
@@ -227,7 +264,7 @@ static void write_spread(FILE *json, const bench_result *result, size_t row) {
     const char *comma = "";
     fprintf(json, ",\"spread\":{");
     for (size_t i = 0; i < result->subject->contender_count; ++i) {
-        if (!has_result(result, i)) continue;
+        if (!has_value(result, i, row)) continue;
         bench_stat stat = stat_of(result, i, row);
         fprintf(json, "%s", comma);
         write_stat(json, result->subject->contenders[i].name, &stat);
@@ -247,6 +284,19 @@ static void write_names(FILE *json, const char *key, const bench_result *result,
         comma = ",";
     }
     fprintf(json, "]");
+}
+
+// How many rounds of whom did not count; nothing where all did.
+static void write_thrown_away(FILE *json, const bench_result *result, size_t row) {
+    const char *comma = "";
+    fprintf(json, ",\"thrown_away\":{");
+    for (size_t i = 0; i < result->subject->contender_count; ++i) {
+        unsigned away_count = result->round_count - kept_count(result, i, row);
+        if (!has_result(result, i) || away_count == 0) continue;
+        fprintf(json, "%s\"%s\":%u", comma, result->subject->contenders[i].name, away_count);
+        comma = ",";
+    }
+    fprintf(json, "}");
 }
 
 static bool is_missing(const bench_result *result, size_t i) { return !result->subject->contenders[i].run; }
@@ -281,12 +331,12 @@ static void write_row(FILE *json, const bench_result *result, size_t row) {
     size_t ours = nebula_index(subject);
     int best = best_peer(result, row);
     fprintf(json, "{\"case\":\"%s\",\"unit\":\"%s\"", subject->rows[row].name, subject->rows[row].unit);
-    if (has_result(result, ours))
+    if (has_value(result, ours, row))
         fprintf(json, ",\"nebula\":%.6g", stat_of(result, ours, row).median);
     else
         fprintf(json, ",\"nebula\":null");
     write_peers(json, result, row);
-    if (best != NO_PEER && has_result(result, ours))
+    if (best != NO_PEER && has_value(result, ours, row))
         fprintf(json, ",\"best_peer\":\"%s\",\"ratio\":%.4f", subject->contenders[best].name,
                 ratio_of(result, row, best));
     else
@@ -296,6 +346,9 @@ static void write_row(FILE *json, const bench_result *result, size_t row) {
     write_names(json, "uncounted", result, is_uncounted);
     write_names(json, "missing", result, is_missing);
     write_names(json, "failed", result, is_failed);
+    write_thrown_away(json, result, row);
+    if (subject->rows[row].sample_count)
+        fprintf(json, ",\"n\":%u", subject->rows[row].sample_count * result->round_count);
     fprintf(json, ",\"rounds\":%u,\"noisy_rounds\":%u}\n", result->round_count, result->noisy_count);
 }
 

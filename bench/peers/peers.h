@@ -7,6 +7,7 @@
 #include "../bench.h"
 #include "arena_frame.h"
 #include "channel_lane.h"
+#include "tasks_pool.h"
 
 #if !defined(BENCH_HAVE_MIMALLOC)
 #define BENCH_HAVE_MIMALLOC 0
@@ -31,6 +32,12 @@
 #endif
 #if !defined(BENCH_HAVE_XXHASH)
 #define BENCH_HAVE_XXHASH 0
+#endif
+#if !defined(BENCH_HAVE_TBB)
+#define BENCH_HAVE_TBB 0
+#endif
+#if !defined(BENCH_HAVE_OPENMP)
+#define BENCH_HAVE_OPENMP 0
 #endif
 
 // BENCH_OPTIONAL(BENCH_HAVE_X, value): the value, or NULL where X is not built in; then `value` is never named.
@@ -66,6 +73,11 @@ double peer_stop_token_check(size_t count);
 double peer_stop_token_cancel_wide(size_t count);
 double peer_stop_token_cancel_deep(size_t count);
 double peer_stop_token_child(size_t count);
+
+// A fence of a mutex and a condition variable, each returning nanoseconds: `count` frames with one piece of work;
+// `count` waits for a frame that is done.
+double peer_condvar_fence_cycle(size_t count);
+double peer_condvar_fence_complete(size_t count);
 
 typedef uint64_t hash_fn(const void *data, size_t size_bytes);
 uint64_t peer_xxhash_64(const void *data, size_t size_bytes);
