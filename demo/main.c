@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The headless demo: the loop at its tick rate, drawn at its frame rate into one line of a terminal.
+// The headless demo: the loop at its tick rate, drawn at its frame rate into one line of a terminal, with tasks on
+// every core whose results each frame verifies.
 
 #include <stdio.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "colour.h"
 #include "nebula/loop.h"
 #include "options.h"
+#include "work.h"
 
 // Refreshes of the status line: ten a second can be read.
 #define STATUS_NS 100000000u
@@ -19,11 +21,13 @@ typedef struct demo {
     nb_loop loop;
     nb_frame_stats stats;
     nb_clock_manual manual;
+    demo_work work;
     bool is_terminal;
     bool has_start;
-    uint64_t start_ns;       // of the first frame
-    uint64_t next_status_ns; // since then
-    uint64_t last_tick;      // the newest tick, drawn by its colour
+    uint64_t start_ns;         // of the first frame
+    uint64_t next_status_ns;   // since then
+    uint64_t next_teleport_ns; // since then; 0 = not set
+    uint64_t last_tick;        // the newest tick, drawn by its colour
 } demo;
 
 static void on_tick(void *user, const nb_tick *tick) {
@@ -34,17 +38,34 @@ static void on_tick(void *user, const nb_tick *tick) {
     printf("tick %llu #%02x%02x%02x\n", (unsigned long long)tick->index, colour.red, colour.green, colour.blue);
 }
 
-static void print_status(const demo *d, const nb_loop_frame *frame) {
+// How busy the workers are says something about this machine, so a virtual run leaves it out.
+static void print_work(demo *d) {
+    if (!d->options.is_virtual) {
+        demo_load load = demo_work_load_get(&d->work);
+        printf("busy %3.0f%%  queued %2llu  ", 100 * load.busy_share, (unsigned long long)load.queued_count);
+    }
+    fputs(d->work.wrong == 0 ? "sum ok  " : "sum WRONG  ", stdout);
+}
+
+static void print_status(demo *d, const nb_loop_frame *frame) {
     nb_frame_summary s = {0}, all = {0};
     nb_frame_stats_summarise(&d->stats, WINDOW_FRAMES, &s);
     nb_frame_stats_summarise(&d->stats, 0, &all);
     demo_colour c = demo_colour_of(d->last_tick);
     double time_s = (double)(frame->now_ns - d->start_ns) / 1e9, p99_ms = (double)all.p99_ns / 1e6;
-    if (d->is_terminal) printf("\r\x1b[48;2;%u;%u;%um        \x1b[0m ", c.red, c.green, c.blue);
-    printf("%6.2f s  %5.1f fps  %5.1f ups  alpha %.3f  p99 %6.2f ms  #%02x%02x%02x", time_s, s.fps, s.ups, frame->alpha,
-           p99_ms, c.red, c.green, c.blue);
-    fputs(d->is_terminal ? "\x1b[K" : "\n", stdout);
+    // Without wrapping, so that a narrow terminal cuts the line off and the next one still replaces it.
+    if (d->is_terminal) printf("\r\x1b[?7l\x1b[48;2;%u;%u;%um    \x1b[0m ", c.red, c.green, c.blue);
+    printf("%6.2f s  %5.1f fps  %5.1f ups  ", time_s, s.fps, s.ups);
+    print_work(d);
+    printf("p99 %6.2f ms  alpha %.3f  #%02x%02x%02x", p99_ms, frame->alpha, c.red, c.green, c.blue);
+    fputs(d->is_terminal ? "\x1b[K\x1b[?7h" : "\n", stdout);
     fflush(stdout);
+}
+
+static void teleport(demo *d) {
+    uint64_t stopped = demo_work_teleport(&d->work);
+    if (d->is_terminal) fputs("\r\x1b[K", stdout); // the status comes again below
+    printf("Cancelled %llu stale tasks\n", (unsigned long long)stopped);
 }
 
 static void on_frame(void *user, const nb_loop_frame *frame) {
@@ -52,6 +73,11 @@ static void on_frame(void *user, const nb_loop_frame *frame) {
     if (!d->has_start) d->start_ns = frame->now_ns;
     d->has_start = true;
     uint64_t time_ns = frame->now_ns - d->start_ns;
+    demo_work_frame(&d->work, frame->index);
+    if (d->options.teleport_ns > 0 && time_ns >= d->next_teleport_ns) {
+        if (d->next_teleport_ns > 0) teleport(d); // not before the first journey
+        d->next_teleport_ns = time_ns + d->options.teleport_ns;
+    }
     if (time_ns >= d->next_status_ns) {
         if (d->next_status_ns > 0) print_status(d, frame); // the first frame has nothing to say
         d->next_status_ns += d->is_terminal ? STATUS_NS : 10 * (uint64_t)STATUS_NS;
@@ -62,12 +88,13 @@ static void on_frame(void *user, const nb_loop_frame *frame) {
 static void print_end(const demo *d) {
     nb_loop_report report = nb_loop_report_get(&d->loop);
     if (d->is_terminal) putchar('\n');
-    printf("%llu frames, %llu ticks, %.1f ms dropped, %llu hitches\n", (unsigned long long)report.frame_count,
-           (unsigned long long)report.tick_count, (double)report.dropped_ns / 1e6,
-           (unsigned long long)d->stats.hitch_count);
+    printf("%llu frames, %llu ticks, %.1f ms dropped, %llu hitches, %llu frames checked, %llu wrong\n",
+           (unsigned long long)report.frame_count, (unsigned long long)report.tick_count,
+           (double)report.dropped_ns / 1e6, (unsigned long long)d->stats.hitch_count,
+           (unsigned long long)d->work.checked, (unsigned long long)d->work.wrong);
 }
 
-static int run(demo *d) {
+static nb_result run_loop(demo *d) {
     nb_loop_desc desc = nb_loop_desc_default();
     desc.tick_rate = d->options.tick_rate;
     desc.pace_rate = d->options.render_rate;
@@ -77,13 +104,21 @@ static int run(demo *d) {
     nb_frame_stats_init(&d->stats);
     nb_loop_callbacks callbacks = {.tick_fn = on_tick, .frame_fn = on_frame, .user = d};
     nb_result result = nb_loop_init(&d->loop, &desc);
-    if (result == NB_OK) result = nb_loop_run(&d->loop, &callbacks);
+    return result == NB_OK ? nb_loop_run(&d->loop, &callbacks) : result;
+}
+
+static int run(demo *d) {
+    bool has_chunks = !d->options.is_virtual || d->options.teleport_ns > 0;
+    nb_result result = demo_work_start(&d->work, d->options.worker_count, has_chunks);
+    if (result == NB_OK) result = run_loop(d);
+    nb_result stop_result = demo_work_stop(&d->work);
+    if (result == NB_OK) result = stop_result;
     if (result == NB_OK) {
         print_end(d);
     } else {
         fprintf(stderr, "nebula-demo: %s\n", nb_result_name(result));
     }
-    return result == NB_OK ? 0 : 1;
+    return result == NB_OK && d->work.wrong == 0 ? 0 : 1;
 }
 
 int main(int argc, char **argv) {

@@ -7,21 +7,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Longest run: an hour is more than anybody watches.
+#include "nebula/tasks.h"
+
+// Runs: long enough to show something, and an hour is more than anybody watches.
+#define SECONDS_MIN 0.1
 #define SECONDS_MAX 3600.0
+
+// Shortest time between teleports: the frame rate's limit.
+#define TELEPORT_SECONDS_MIN 0.001
+
+// Most workers: what a scheduler has room for beside its coordinator, rounded down.
+#define WORKERS_MAX 60
 
 // Rates the demo takes: what a person can see.
 #define RATE_MIN 1.0
 #define RATE_MAX 1000.0
 
-static const char HELP[] = "usage: nebula-demo [OPTION...]\n"
-                           "Runs the fixed-step loop and shows its numbers; the colour follows the tick counter.\n"
-                           "  --seconds S      how long, 0.1 to 3600 (default 3)\n"
-                           "  --hz R           ticks a second, 1 to 1000, such as 60 or 60000/1001 (default 60)\n"
-                           "  --render-hz R    frames a second (default: as many as ticks)\n"
-                           "  --virtual        run on a virtual clock: at once, and with the same output everywhere\n"
-                           "  --ticks          one line for each tick, with its colour\n"
-                           "  --help           this text\n";
+static const char HELP[] =
+    "usage: nebula-demo [OPTION...]\n"
+    "Runs the fixed-step loop and shows its numbers; the colour follows the tick counter.\n"
+    "  --seconds S         how long, 0.1 to 3600 (default 3)\n"
+    "  --hz R              ticks a second, 1 to 1000, such as 60 or 60000/1001 (default 60)\n"
+    "  --render-hz R       frames a second (default: as many as ticks)\n"
+    "  --workers N         threads beside the main one, 0 to 60 (default: the machine's; 0 with --virtual)\n"
+    "  --teleport-every S  seconds between teleports, which cancel work, 0.001 to 3600 (default: none)\n"
+    "  --virtual           run on a virtual clock: at once, and with the same output everywhere\n"
+    "  --ticks             one line for each tick, with its colour\n"
+    "  --help              this text\n";
 
 // "60" or "60000/1001".
 static bool read_rate(const char *text, nb_rate *out) {
@@ -41,23 +53,34 @@ static bool read_rate(const char *text, nb_rate *out) {
     return true;
 }
 
-static bool read_seconds(const char *text, uint64_t *out_ns) {
+static bool read_seconds(const char *text, double seconds_min, uint64_t *out_ns) {
     char *end = NULL;
     double seconds = strtod(text, &end);
     // Written so that a NaN is refused too.
-    if (end == text || *end != '\0' || !(seconds >= 0.1 && seconds <= SECONDS_MAX)) return false;
+    if (end == text || *end != '\0' || !(seconds >= seconds_min && seconds <= SECONDS_MAX)) return false;
     *out_ns = (uint64_t)(seconds * 1e9);
     return true;
 }
 
+static bool read_workers(const char *text, uint32_t *out) {
+    char *end = NULL;
+    unsigned long count = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || count > WORKERS_MAX) return false;
+    *out = count == 0 ? NB_WORKER_COUNT_NONE : (uint32_t)count;
+    return true;
+}
+
 static bool read_value(const char *name, const char *value, demo_options *out) {
-    if (strcmp(name, "--seconds") == 0) return read_seconds(value, &out->duration_ns);
+    if (strcmp(name, "--seconds") == 0) return read_seconds(value, SECONDS_MIN, &out->duration_ns);
+    if (strcmp(name, "--teleport-every") == 0) return read_seconds(value, TELEPORT_SECONDS_MIN, &out->teleport_ns);
+    if (strcmp(name, "--workers") == 0) return read_workers(value, &out->worker_count);
     if (strcmp(name, "--hz") == 0) return read_rate(value, &out->tick_rate);
     return read_rate(value, &out->render_rate);
 }
 
 static bool has_value(const char *name) {
-    return strcmp(name, "--seconds") == 0 || strcmp(name, "--hz") == 0 || strcmp(name, "--render-hz") == 0;
+    return strcmp(name, "--seconds") == 0 || strcmp(name, "--hz") == 0 || strcmp(name, "--render-hz") == 0 ||
+           strcmp(name, "--workers") == 0 || strcmp(name, "--teleport-every") == 0;
 }
 
 static bool read_flag(const char *name, demo_options *out) {
@@ -91,6 +114,12 @@ bool demo_options_read(int argc, char **argv, demo_options *out) {
         }
     }
     if (out->render_rate.num == 0) out->render_rate = out->tick_rate;
+    if (out->is_virtual && out->worker_count == 0) out->worker_count = NB_WORKER_COUNT_NONE;
+    if (out->is_virtual && out->teleport_ns > 0 && out->worker_count != NB_WORKER_COUNT_NONE) {
+        // How many chunks a worker has done by then depends on the machine.
+        fprintf(stderr, "nebula-demo: --teleport-every with --virtual needs --workers 0 (try --help)\n");
+        return false;
+    }
     if (out->is_help) fputs(HELP, stdout);
     return true;
 }

@@ -6,12 +6,14 @@
 #include "nebula/loop.h"
 
 typedef struct demo_options {
-    uint64_t duration_ns; // how long to run
-    nb_rate tick_rate;    // ticks a second
-    nb_rate render_rate;  // frames a second
-    bool is_virtual;      // a clock that jumps: the same output on every machine
-    bool has_tick_lines;  // one line a tick
-    bool is_help;         // the help was printed; nothing is to be done
+    uint64_t duration_ns;  // how long to run
+    nb_rate tick_rate;     // ticks a second
+    nb_rate render_rate;   // frames a second
+    uint32_t worker_count; // as in nb_scheduler_desc: 0 = the machine's, NB_WORKER_COUNT_NONE = none
+    uint64_t teleport_ns;  // between teleports; 0 = never
+    bool is_virtual;       // a clock that jumps: the same output on every machine
+    bool has_tick_lines;   // one line a tick
+    bool is_help;          // the help was printed; nothing is to be done
 } demo_options;
 
 // Reads the command line. On false one line about the mistake is on stderr, and the program should exit with 2.

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_demo.sh DEMO GOLDEN: the demo on its virtual clock prints exactly the golden text, a short real run ends well, and
-# bad words end with one line on stderr and exit code 2.
+# test_demo.sh DEMO GOLDEN: the demo on its virtual clock prints exactly the golden text, with any number of workers; short
+# real runs end well, with every frame's work right and with work cancelled; bad words end with one line on stderr and
+# exit code 2.
 set -u
 if [ $# -ne 2 ]; then
     echo "usage: test_demo.sh DEMO GOLDEN" >&2
@@ -16,19 +17,33 @@ fail() {
     failures=$((failures + 1))
 }
 
-{ "$demo" --virtual --seconds 2 --ticks && "$demo" --virtual --seconds 3 --hz 60000/1001 --render-hz 144; } \
-    >"$work/out" 2>"$work/err" || fail "a virtual run ended with $?"
+{
+    "$demo" --virtual --seconds 2 --ticks &&
+        "$demo" --virtual --seconds 3 --hz 60000/1001 --render-hz 144 --workers 3 &&
+        "$demo" --virtual --seconds 1 --teleport-every 0.4
+} >"$work/out" 2>"$work/err" || fail "a virtual run ended with $?"
 # The version changes with each release; everything else is the same everywhere.
 sed 's/^nebula [0-9.]*:/nebula VERSION:/' "$work/out" >"$work/actual"
 diff "$golden" "$work/actual" || fail "the output differs from $golden"
 [ ! -s "$work/err" ] || fail "a virtual run wrote to stderr"
 
-"$demo" --seconds 0.3 --hz 100 >"$work/out" 2>"$work/err" || fail "a real run ended with $?"
-grep -Eq '^[0-9]+ frames, [0-9]+ ticks,' "$work/out" || fail "a real run did not sum up"
-if grep -q "$(printf '\033')" "$work/out"; then fail "escape codes in a file"; fi
+# real OPTION...: a run on the real clock.
+real() {
+    "$demo" "$@" >"$work/out" 2>"$work/err" || fail "'$*' ended with $?"
+    [ ! -s "$work/err" ] || fail "'$*' wrote to stderr"
+    grep -Eq '^[0-9]+ frames, [0-9]+ ticks,.* [1-9][0-9]* frames checked, 0 wrong$' "$work/out" ||
+        fail "'$*' did not sum up, or had wrong frames"
+    if grep -q "$(printf '\033')" "$work/out"; then fail "escape codes in a file"; fi
+}
+real --seconds 0.3 --hz 100
+real --seconds 0.3 --workers 0
+real --seconds 0.5 --teleport-every 0.1
+grep -Eq '^Cancelled [1-9][0-9]* stale tasks$' "$work/out" || fail "a teleport cancelled nothing"
 
 "$demo" --help >"$work/out" 2>"$work/err" || fail "--help ended with $?"
-grep -q -e '--render-hz' "$work/out" || fail "--help does not name --render-hz"
+for option in --render-hz --workers --teleport-every; do
+    grep -q -e "$option" "$work/out" || fail "--help does not name $option"
+done
 
 refuse() {
     "$demo" "$@" >"$work/out" 2>"$work/err"
@@ -54,5 +69,16 @@ refuse --seconds inf
 refuse --seconds 0
 refuse --seconds 1e9
 refuse --seconds 3 --hz
+refuse --workers
+refuse --workers 61
+refuse --workers -1
+refuse --workers ''
+refuse --workers 2x
+refuse --workers 99999999999999999999
+refuse --teleport-every 0
+refuse --teleport-every -1
+refuse --teleport-every nan
+refuse --teleport-every 1s
+refuse --virtual --teleport-every 1 --workers 2
 [ $failures -eq 0 ] && echo "ok"
 [ $failures -eq 0 ]

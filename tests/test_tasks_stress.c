@@ -413,27 +413,30 @@ static void cycle_group(nb_scheduler *scheduler, uint32_t count) {
 typedef struct cycles {
     tasks *t;
     uint64_t rounds;
+    test_gate gate;
 } cycles;
 
 static void cycle_groups(void *user, uint32_t index) {
     cycles *c = user;
     bool is_attached = index % 2 == 0 && nb_scheduler_attach(c->t->scheduler) == NB_OK;
+    test_gate_pass(&c->gate, 5);
     for (uint64_t i = 0; i < c->rounds && !has_failed(); ++i) cycle_group(c->t->scheduler, (uint32_t)(1 + i % 3));
     if (is_attached) expect(nb_scheduler_detach(c->t->scheduler) == NB_OK);
 }
 
 static void group_may_be_used_again_at_once(void **state) {
     (void)state;
-    uint64_t rounds = test_size(1500, 20000, 1000000);
+    uint64_t rounds = test_size(5000, 40000, 1000000);
     stress_begin();
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         tasks t;
         tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = workers != 0 ? workers : NB_WORKER_COUNT_NONE,
                                                 .task_count_max = 256,
-                                                .group_count_max = 64});
-        cycles c = {&t, rounds};
+                                                .group_count_max = 24});
+        cycles c = {.t = &t, .rounds = rounds};
         test_thread threads[4];
         test_threads_start(threads, 4, cycle_groups, &c);
+        test_gate_pass(&c.gate, 5);
         for (uint64_t i = 0; i < rounds && !has_failed(); ++i) cycle_group(t.scheduler, (uint32_t)(1 + i % 3));
         test_threads_join(threads, 4);
         assert_int_equal(failures.value, 0);

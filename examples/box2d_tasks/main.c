@@ -3,7 +3,6 @@
 // range and one that waits for it. Here a scheduler gives it both; the physics is a toy that checks the bargain.
 
 #include <stdio.h>
-#include <string.h>
 
 #include "nebula/tasks.h"
 
@@ -12,14 +11,11 @@ typedef void physics_task(int start, int end, uint32_t worker_index, void *task_
 typedef void *physics_enqueue(physics_task *task, int item_count, int min_range, void *task_context, void *user);
 typedef void physics_finish(void *user_task, void *user);
 
-// The host's side: a group for each enqueue that is not finished.
-
-#define GROUP_COUNT 64 // more than a step has under way
-
+// The host's side.
 typedef struct host {
     nb_scheduler *scheduler;
-    int thread_count;             // workers and the thread that steps
-    nb_group groups[GROUP_COUNT]; // null = free
+    int thread_count;   // workers and the thread that steps
+    nb_group groups[8]; // of work under way; null = free
 } host;
 
 typedef struct range {
@@ -33,65 +29,51 @@ static void run_range(nb_task_context *context, void *argument) {
     mine->task(mine->start, mine->end, context->thread_index, mine->task_context);
 }
 
-static nb_group *find_free(host *h) {
-    for (int i = 0; i < GROUP_COUNT; ++i) {
-        if (h->groups[i].value == 0) return &h->groups[i];
-    }
-    return NULL;
-}
-
 // NULL tells the library that the work is done already. The step is the coordinator's, whose index is 0.
 static void *enqueue(physics_task *task, int item_count, int min_range, void *task_context, void *user) {
     host *h = user;
-    nb_group *group = find_free(h);
-    if (group == NULL || nb_group_begin(h->scheduler, group) != NB_OK) {
+    nb_group *group = h->groups, *end = h->groups + sizeof h->groups / sizeof *h->groups;
+    while (group < end && group->value != 0) ++group;
+    if (group == end || nb_group_begin(h->scheduler, group) != NB_OK) {
         task(0, item_count, 0, task_context);
         return NULL;
     }
     int size = (item_count + h->thread_count - 1) / h->thread_count;
     if (size < min_range) size = min_range;
     nb_task_desc desc = {.run = run_range, .priority = NB_PRIORITY_HIGH, .group = *group, .runs_inline = true};
-    desc.argument_size_bytes = sizeof(range);
     for (int start = 0; start < item_count; start += size) {
         range next = {task, task_context, start, start + size < item_count ? start + size : item_count};
-        desc.argument = &next;
+        desc.argument = &next, desc.argument_size_bytes = sizeof next;
         nb_task_submit(h->scheduler, &desc, NULL);
     }
     return group;
 }
 
 static void finish(void *user_task, void *user) {
-    host *h = user;
     nb_group *group = user_task;
-    nb_group_end(h->scheduler, *group, NB_NEVER_NS);
+    nb_group_end(((host *)user)->scheduler, *group, NB_NEVER_NS);
     *group = (nb_group){0};
 }
-
-// The library's side.
 
 #define BODY_COUNT 5000
 #define STEP_COUNT 60
 
+// The library's side.
 typedef struct world {
-    float height[BODY_COUNT], speed[BODY_COUNT];
-    int moved[BODY_COUNT], touched[BODY_COUNT];            // times each body was worked on
-    long long by_worker[NB_SCHEDULER_THREAD_COUNT_MAX][8]; // bodies; a cache line each, written without atomics
+    int moved[BODY_COUNT], touched[BODY_COUNT];         // times each body was worked on
+    long long by_worker[NB_SCHEDULER_THREAD_COUNT_MAX]; // bodies, counted without atomics: an index is one thread's
 } world;
 
 static void move_bodies(int start, int end, uint32_t worker_index, void *task_context) {
     world *w = task_context;
-    for (int i = start; i < end; ++i) {
-        w->speed[i] -= 9.8f / 60;
-        w->height[i] += w->speed[i] / 60;
-        ++w->moved[i];
-    }
-    w->by_worker[worker_index][0] += end - start;
+    for (int i = start; i < end; ++i) ++w->moved[i];
+    w->by_worker[worker_index] += end - start;
 }
 
 static void touch_bodies(int start, int end, uint32_t worker_index, void *task_context) {
     world *w = task_context;
     for (int i = start; i < end; ++i) ++w->touched[i];
-    w->by_worker[worker_index][0] += end - start;
+    w->by_worker[worker_index] += end - start;
 }
 
 // Two pieces of work that need nothing of each other are under way at once.
@@ -105,7 +87,7 @@ static void step(world *w, physics_enqueue *enqueue_fn, physics_finish *finish_f
 // Every body exactly once a step, and every piece of work under the index of the one thread that did it.
 static bool is_right(const world *w) {
     long long sum = 0;
-    for (int i = 0; i < NB_SCHEDULER_THREAD_COUNT_MAX; ++i) sum += w->by_worker[i][0];
+    for (int i = 0; i < NB_SCHEDULER_THREAD_COUNT_MAX; ++i) sum += w->by_worker[i];
     for (int i = 0; i < BODY_COUNT; ++i) {
         if (w->moved[i] != STEP_COUNT || w->touched[i] != STEP_COUNT) return false;
     }
@@ -114,7 +96,7 @@ static bool is_right(const world *w) {
 
 static bool run(const char *name, uint32_t worker_count) {
     static world w;
-    memset(&w, 0, sizeof w);
+    w = (world){0};
     host h = {0};
     nb_scheduler_desc desc = {.worker_count = worker_count};
     if (nb_scheduler_create(&desc, &h.scheduler) != NB_OK) return false;

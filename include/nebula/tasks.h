@@ -52,6 +52,11 @@
 // As desc.worker_count: no workers at all; everything runs in threads that wait or help.
 #define NB_WORKER_COUNT_NONE UINT32_MAX
 
+// As desc.pin: the only thread that may run the task. The coordinator runs its own when it waits for them or helps.
+#define NB_PIN_NONE 0u
+#define NB_PIN_COORDINATOR 1u
+#define NB_PIN_WORKER(index) (2u + (index))
+
 // One task. Zero is null; a task that has ended is never found again under its old value.
 typedef struct nb_task {
     uint64_t value; // private: generation and slot
@@ -115,10 +120,11 @@ typedef struct nb_task_desc {
     nb_label label;                                        // for reports and traces
     nb_priority priority;
     nb_lifetime lifetime;
-    nb_fence *fence;             // whose frame it belongs to; kept by the caller while the task is alive
-    nb_frame frame;              // null = the fence's current one
-    nb_token *token;             // a cancelled token's task never starts; a handle is held while the task is alive
-    nb_group group;              // null = none
+    nb_fence *fence; // whose frame it belongs to; kept by the caller while the task is alive
+    nb_frame frame;  // null = the fence's current one
+    nb_token *token; // once cancelled the task never starts, and ends when a thread comes to it; held until then
+    nb_group group;  // null = none
+    uint32_t pin;    // NB_PIN_*
     const nb_task *dependencies; // tasks whose end it waits for, run or cancelled; ended ones are fine
     uint32_t dependency_count;
     // Called by nb_scheduler_drain after the end, whatever the end was; NULL = nobody is told. The task's slot is kept
@@ -329,13 +335,13 @@ NB_API nb_result nb_parallel_reduce(nb_scheduler *scheduler, const nb_reduce_des
 NB_API nb_result nb_scheduler_frame_wait(nb_scheduler *scheduler, nb_fence *fence, nb_frame frame, uint64_t deadline_ns,
                                          nb_fence_report *report);
 
-// Runs queued tasks, whatever they are, until there are none or budget_ns has passed (0 = one task). *run_count may be
-// NULL.
+// Runs queued tasks, whatever they are, until there are none or budget_ns has passed (0 = one task); one whose token is
+// cancelled is ended instead. *run_count says how many of both, and may be NULL.
 // Thread: any. Owner: unchanged. Fails: NB_EMPTY (there was nothing to run), NB_FULL (as nb_task_claim), NB_ERR_MISUSE.
 NB_API nb_result nb_scheduler_help(nb_scheduler *scheduler, uint64_t budget_ns, uint64_t *run_count);
 
-// Calls on_complete for tasks that have ended, in the order in which each thread submitted them, at most count_max (0 =
-// all that are there). Called where the host wants results: after the frame's wait every result of the frame is there.
+// Calls on_complete for tasks that have ended; of those that are there, in the order in which each thread submitted
+// them, at most count_max (0 = all). After a frame's wait every result of that frame is there.
 // Thread: any, one at a time. Owner: unchanged. Fails: NB_EMPTY (there are none), NB_BUSY (another thread is at it, or
 // the call comes from on_complete), NB_ERR_MISUSE.
 NB_API nb_result nb_scheduler_drain(nb_scheduler *scheduler, uint64_t count_max, uint64_t *count);

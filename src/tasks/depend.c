@@ -134,7 +134,8 @@ static bool is_running_here(const nbi_lane *lane, uint32_t slot) {
 static nbi_hint walk_to_queued(const nbi_lane *lane, walk *w, bool *is_deadlock) {
     for (uint32_t slot = walk_next(w); slot != 0; slot = walk_next(w)) {
         uint64_t state = nbi_atomic_load_seq_cst_u64(&nbi_slot_at(w->scheduler, slot - 1)->state.word);
-        if (nbi_state_phase(state) == NBI_PHASE_QUEUED) return nbi_hint_of(nbi_state_generation(state), slot - 1);
+        nbi_hint hint = nbi_hint_of(nbi_state_generation(state), slot - 1);
+        if (nbi_state_phase(state) == NBI_PHASE_QUEUED && nbi_pin_allows(lane, hint)) return hint;
         if (nbi_state_phase(state) == NBI_PHASE_RUNNING && is_running_here(lane, slot - 1)) *is_deadlock = true;
     }
     return NBI_HINT_NONE;

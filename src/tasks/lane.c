@@ -121,8 +121,8 @@ static size_t round_to_pages(size_t size_bytes) {
 static size_t queue_cells(const nb_scheduler *scheduler) { return scheduler->ring_capacity + NBI_DEQUE_CAPACITY; }
 
 static size_t lane_pages_bytes(const nb_scheduler *scheduler) {
-    size_t cells_bytes = NBI_QUEUE_COUNT * queue_cells(scheduler) * sizeof(nb_atomic_u64);
-    return round_to_pages(NBI_QUEUE_COUNT * sizeof(nbi_queue) + cells_bytes);
+    size_t cells_bytes = NBI_QUEUE_COUNT * (queue_cells(scheduler) + scheduler->ring_capacity) * sizeof(nb_atomic_u64);
+    return round_to_pages(NBI_QUEUE_COUNT * (sizeof(nbi_queue) + sizeof(nbi_ring)) + cells_bytes);
 }
 
 nb_result nbi_lane_create(nb_scheduler *scheduler, uint32_t index) {
@@ -144,7 +144,11 @@ nb_result nbi_lane_create(nb_scheduler *scheduler, uint32_t index) {
     lane->spare_max = nbi_slot_spare_max(scheduler);
     lane->group_batch = nbi_group_batch(scheduler);
     lane->queues = lane->pages;
-    nb_atomic_u64 *cells = (nb_atomic_u64 *)(void *)(lane->queues + NBI_QUEUE_COUNT);
+    lane->inbox = (nbi_ring *)(void *)(lane->queues + NBI_QUEUE_COUNT);
+    nb_atomic_u64 *cells = (nb_atomic_u64 *)(void *)(lane->inbox + NBI_QUEUE_COUNT);
+    for (uint32_t i = 0; i < NBI_QUEUE_COUNT; ++i, cells += scheduler->ring_capacity) {
+        nbi_ring_init(&lane->inbox[i], cells, scheduler->ring_capacity);
+    }
     for (uint32_t i = 0; i < NBI_QUEUE_COUNT; ++i, cells += queue_cells(scheduler)) {
         nbi_ring_init(&lane->queues[i].ring, cells, scheduler->ring_capacity);
         nbi_deque_init(&lane->queues[i].deque, cells + scheduler->ring_capacity, NBI_DEQUE_CAPACITY, 0);

@@ -91,12 +91,12 @@ static bool run_range(nb_task_context *context, loop_job *job, uint64_t begin, u
                       uint64_t *done_count) {
     const nb_parallel_desc *desc = job->desc;
     uint64_t grain = desc->grain != 0 ? desc->grain : end - begin;
-    for (uint64_t at = begin; at < end; at += grain) {
+    for (uint64_t at = begin, stop; at < end; at = stop) {
         if (nb_task_should_stop(context)) {
             set_result(job, NB_CANCELLED);
             return false;
         }
-        uint64_t stop = end - at > grain ? at + grain : end;
+        stop = end - at > grain ? at + grain : end;
         desc->run(context, desc->user, at, stop);
         *done_count += stop - at;
         ++*call_count;
@@ -124,6 +124,18 @@ static void work(nb_task_context *context, loop_job *job) {
 
 static void helper_run(nb_task_context *context, void *argument) { work(context, *(loop_job **)argument); }
 
+// The helpers use the caller's stack, so their end is waited for whatever else is wrong: without helping, where a task
+// below depends on one that runs here.
+static void end_group(nb_scheduler *scheduler, nb_group handle) {
+    while (nb_group_end(scheduler, handle, NB_NEVER_NS) == NB_ERR_DEADLOCK) {
+        nbi_group *group = nbi_group_find(scheduler, handle);
+        nbi_target target = {.word = &group->tally,
+                             .generation = nbi_atomic_load_relaxed_u64(&group->sequence) & NBI_TALLY_GENERATION_MASK,
+                             .group = group};
+        nbi_wait_outside(&target, NB_NEVER_NS);
+    }
+}
+
 static nb_result run_loop(nbi_lane *lane, loop_job *job) {
     nb_scheduler *scheduler = lane->scheduler;
     const nb_parallel_desc *desc = job->desc;
@@ -137,7 +149,7 @@ static nb_result run_loop(nbi_lane *lane, loop_job *job) {
     nb_task_desc here = helper_desc(job, &job);
     uint32_t group = has_group ? nbi_group_index(scheduler, nbi_group_find(scheduler, job->group)) + 1 : 0;
     nbi_task_run_here(lane, &here, group, &job);
-    if (has_group) nb_group_end(scheduler, job->group, NB_NEVER_NS);
+    if (has_group) end_group(scheduler, job->group);
     return (nb_result)(int32_t)job->result.value;
 }
 

@@ -45,6 +45,17 @@ static bool wake_parked(nb_scheduler *scheduler, uint64_t mask) {
     return false;
 }
 
+void nbi_wake_lane(nb_scheduler *scheduler, uint32_t lane) {
+    uint64_t bit = (uint64_t)1 << lane;
+    // After the publishing RMW; the other halves are in sleep_parked and nbi_sleeper_enter.
+    bool is_parked = (nbi_atomic_load_seq_cst_u64(&scheduler->parked_mask) & bit) != 0;
+    if (is_parked) is_parked = (nbi_atomic_fetch_and_seq_cst_u64(&scheduler->parked_mask, ~bit) & bit) != 0;
+    if (is_parked)
+        wake(scheduler->lanes[lane]);
+    else if (nbi_atomic_load_seq_cst_u32(&scheduler->sleeper_count) != 0)
+        nbi_poke_sleepers(scheduler);
+}
+
 // A floating task is not worth a wake-up when no further worker may take it. Whoever makes room looks at what is queued
 // afterwards: nbi_float_end.
 static bool is_float_full(const nb_scheduler *scheduler) {
@@ -63,8 +74,13 @@ void nbi_wake_sleeping(nbi_lane *lane, bool is_floating, uint64_t parked_mask) {
     if (nbi_atomic_load_seq_cst_u32(&scheduler->sleeper_count) != 0) nbi_poke_sleepers(scheduler);
 }
 
+// One look: who goes to sleep after it has seen what this wake is for.
 void nbi_wake_all(nb_scheduler *scheduler) {
-    while (wake_parked(scheduler, nbi_atomic_load_seq_cst_u64(&scheduler->parked_mask))) {
+    uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->parked_mask);
+    for (; mask != 0; mask &= mask - 1) {
+        uint64_t bit = mask & (~mask + 1);
+        bool is_ours = (nbi_atomic_fetch_and_seq_cst_u64(&scheduler->parked_mask, ~bit) & bit) != 0;
+        if (is_ours) wake(scheduler->lanes[__builtin_ctzll(bit)]);
     }
 }
 
@@ -155,13 +171,16 @@ static void work_until_idle(nbi_lane *lane, nbi_hint hint) {
 void nbi_worker_run(nbi_lane *lane) {
     nb_scheduler *scheduler = lane->scheduler;
     uint64_t last_ns = nbi_clock_now_ns();
+    nbi_atomic_store_relaxed_u64(&lane->counts.period, last_ns << 1);
     nbi_hint hint = nbi_search(lane);
     while (!is_stopping(scheduler) || hint != NBI_HINT_NONE) {
         uint64_t begin_ns = nbi_clock_now_ns();
         nbi_count(&lane->counts.idle_ns, begin_ns - last_ns);
+        nbi_atomic_store_relaxed_u64(&lane->counts.period, begin_ns << 1 | 1);
         work_until_idle(lane, hint);
         last_ns = nbi_clock_now_ns();
         nbi_count(&lane->counts.busy_ns, last_ns - begin_ns);
+        nbi_atomic_store_relaxed_u64(&lane->counts.period, last_ns << 1);
         hint = await_work(lane);
     }
     nbi_lane_empty_pockets(lane);

@@ -17,6 +17,12 @@ void nbi_result_keep(nb_scheduler *scheduler, nbi_hint hint, nb_result status) {
     } while (!nbi_atomic_compare_exchange_release_u32(&scheduler->done_first, &first, slot + 1));
 }
 
+void nbi_result_part(nbi_lane *lane, uint32_t slot, uint32_t part) {
+    nb_atomic_u32 *parts = &lane->scheduler->outcomes[slot].parts;
+    // What the first did with the slot is done when the second gives it away.
+    if (nbi_atomic_fetch_or_acq_rel_u32(parts, part) != 0) nbi_slot_free(lane, slot);
+}
+
 static uint32_t next_of(const nb_scheduler *scheduler, uint32_t slot) { return scheduler->outcomes[slot - 1].next; }
 
 // Two sorted lists become one.
@@ -76,7 +82,7 @@ static void tell(nb_scheduler *scheduler, uint32_t slot) {
     nbi_count(&scheduler->stale_count, result.is_stale ? 1 : 0);
     outcome->on_complete(outcome->user, &result);
     nbi_lane *lane = nbi_lane_enter(scheduler);
-    nbi_slot_free(lane, slot);
+    nbi_result_part(lane, slot, NBI_OUTCOME_TOLD);
     nbi_lane_leave(lane);
 }
 

@@ -195,10 +195,10 @@ nb_result nb_scheduler_destroy(nb_scheduler *scheduler) {
 
 // --- numbers ---
 
-static void counts_add(nb_scheduler_stats *stats, const nbi_lane_counts *counts) {
-    stats->submit_count += nbi_atomic_load_relaxed_u64(&counts->submit_count);
-    stats->run_count += nbi_atomic_load_relaxed_u64(&counts->run_count);
-    stats->cancel_count += nbi_atomic_load_relaxed_u64(&counts->cancel_count);
+// Everything but the submits.
+static void add_ends(nb_scheduler_stats *stats, const nbi_lane_counts *counts) {
+    stats->run_count += nbi_atomic_load_acquire_u64(&counts->run_count);
+    stats->cancel_count += nbi_atomic_load_acquire_u64(&counts->cancel_count);
     stats->refuse_count += nbi_atomic_load_relaxed_u64(&counts->refuse_count);
     stats->full_count += nbi_atomic_load_relaxed_u64(&counts->full_count);
     stats->inline_count += nbi_atomic_load_relaxed_u64(&counts->inline_count);
@@ -212,8 +212,15 @@ nb_scheduler_stats nb_scheduler_stats_get(const nb_scheduler *scheduler) {
         return stats;
     }
     uint32_t count = nbi_atomic_load_acquire_u32(&scheduler->lane_count);
-    for (uint32_t i = 0; i < count; ++i) counts_add(&stats, &scheduler->lanes[i]->counts);
-    counts_add(&stats, &scheduler->lanes[NBI_LANE_OUTSIDE]->counts);
+    const nbi_lane *outside = scheduler->lanes[NBI_LANE_OUTSIDE];
+    add_ends(&stats, &outside->counts);
+    for (uint32_t i = 0; i < count; ++i) add_ends(&stats, &scheduler->lanes[i]->counts);
+    // After all ends: of a task that was seen to end the submit is seen, too.
+    stats.submit_count = nbi_atomic_load_acquire_u64(&outside->counts.submit_count);
+    count = nbi_atomic_load_acquire_u32(&scheduler->lane_count);
+    for (uint32_t i = 0; i < count; ++i) {
+        stats.submit_count += nbi_atomic_load_acquire_u64(&scheduler->lanes[i]->counts.submit_count);
+    }
     stats.worker_count = scheduler->worker_count;
     stats.thread_count = count;
     stats.alive_count = stats.submit_count - stats.run_count - stats.cancel_count;
@@ -232,6 +239,16 @@ static uint64_t queued_count(const nbi_queue *queue) {
     return in_ring + (in_deque > 0 ? (uint64_t)in_deque : 0);
 }
 
+// A worker that never runs out of work would otherwise tell nothing for as long as that lasts.
+static void add_period(nb_thread_stats *stats, uint64_t period) {
+    uint64_t now_ns = nbi_clock_now_ns(), begin_ns = period >> 1;
+    if (period == 0 || now_ns < begin_ns) return;
+    if (period & 1)
+        stats->busy_ns += now_ns - begin_ns;
+    else
+        stats->idle_ns += now_ns - begin_ns;
+}
+
 nb_thread_stats nb_scheduler_thread_stats_get(const nb_scheduler *scheduler, uint32_t thread_index) {
     nb_thread_stats stats = {0};
     if (scheduler == NULL) {
@@ -247,6 +264,7 @@ nb_thread_stats nb_scheduler_thread_stats_get(const nb_scheduler *scheduler, uin
     stats.park_count = nbi_atomic_load_relaxed_u64(&counts->park_count);
     stats.busy_ns = nbi_atomic_load_relaxed_u64(&counts->busy_ns);
     stats.idle_ns = nbi_atomic_load_relaxed_u64(&counts->idle_ns);
+    add_period(&stats, nbi_atomic_load_relaxed_u64(&counts->period));
     const nbi_lane *lane = scheduler->lanes[thread_index];
     for (uint32_t i = 0; i < NBI_QUEUE_COUNT; ++i) stats.queued_count += queued_count(&lane->queues[i]);
     return stats;

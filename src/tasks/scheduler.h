@@ -89,6 +89,7 @@ static inline uint64_t nbi_state_generation(uint64_t state) {
 #define NBI_KIND_GENERATION_SHIFT 16
 #define NBI_KIND_GENERATION_MASK 0xFFFF0000u
 #define NBI_KIND_FLOATING 8u
+#define NBI_KIND_PINNED 128u    // only one lane may run it
 #define NBI_KIND_HAS_RESULT 64u // somebody is told of the end
 #define NBI_KIND_HAS_FENCE 32u  // the slot's further fields say which
 #define NBI_KIND_HAS_HANDLE 16u // somebody may wait for it, or claim it by its handle
@@ -116,11 +117,13 @@ typedef struct nbi_slot_more {
     nb_frame frame;
     nb_atomic_u64 thread_id; // of the thread that runs it; 0 = not started. For the list of late tasks
     // Of depend.c, under its lock. Zero where nothing depends on anything.
-    uint32_t first_out;    // edge + 1 to one that waits for this
-    uint32_t first_in;     // edge + 1 from one that this waits for
-    uint32_t pending;      // of the latter
-    uint32_t next;         // in a list of one walk: slot + 1
-    uint64_t visit_number; // of the newest walk that came here
+    uint32_t first_out;     // edge + 1 to one that waits for this
+    uint32_t first_in;      // edge + 1 from one that this waits for
+    uint32_t pending;       // of the latter
+    uint32_t next;          // in a list of one walk: slot + 1
+    uint64_t visit_number;  // of the newest walk that came here
+    nb_atomic_u32 pin_lane; // of a pinned task
+    uint32_t pad;
 } nbi_slot_more;
 
 // Slots that a lane keeps for itself, at most; they move between lanes and the pool half of it at a time.
@@ -139,9 +142,13 @@ typedef struct nbi_outcome {
     nb_frame completed;
     nb_result status;
     uint32_t stale_frame_count;
-    uint32_t next; // slot + 1: in the stack of ended ones, or in the drain's sorted list
-    uint32_t pad;
+    uint32_t next;       // slot + 1: in the stack of ended ones, or in the drain's sorted list
+    nb_atomic_u32 parts; // NBI_OUTCOME_*: who of the two has done with the slot
 } nbi_outcome;
+
+// The thread that ends a task and the one that tells of it are both to be through before its slot is used again.
+#define NBI_OUTCOME_ENDED 1u
+#define NBI_OUTCOME_TOLD 2u
 
 // Says that the task `to` waits for the end of `from`. In two lists; indices are + 1, 0 ends a list.
 typedef struct nbi_edge {
@@ -205,10 +212,12 @@ typedef struct nbi_running {
 typedef struct nbi_lane_counts {
     nb_atomic_u64 submit_count, run_count, cancel_count, refuse_count, full_count, inline_count, wake_count,
         steal_count, help_count, overrun_count, park_count, busy_ns, idle_ns;
+    nb_atomic_u64 period; // of a worker: when its present busy or idle time began, << 1, and 1 if busy; 0 = none yet
 } nbi_lane_counts;
 
 static inline void nbi_count(nb_atomic_u64 *count, uint64_t more) {
-    nbi_atomic_store_relaxed_u64(count, nbi_atomic_load_relaxed_u64(count) + more);
+    // Read by the acquire loads in nb_scheduler_stats_get, so that no end is seen before its submit.
+    nbi_atomic_store_release_u64(count, nbi_atomic_load_relaxed_u64(count) + more);
 }
 
 typedef struct nbi_lane {
@@ -242,6 +251,10 @@ typedef struct nbi_lane {
     nbi_thread thread;
     void *pages; // of the queues
     nbi_queue *queues;
+    // The inbox: tasks that only this lane's thread may run. Anybody puts in, under the lock; the owner takes.
+    nbi_lock inbox_lock;
+    nb_atomic_u32 inbox_mask; // queues with an entry; changes under the lock
+    nbi_ring *inbox;
 } nbi_lane;
 
 // A thread asleep in a wait.
@@ -490,10 +503,32 @@ void nbi_scratch_end(nbi_lane *lane, const nbi_running *running);
 // Gives back all memory of the lane's thread, before it has another.
 void nbi_lane_memory_end(nbi_lane *lane);
 
+// --- pin.c ---
+
+// Puts a pinned task into its lane's inbox, and wakes that thread.
+void nbi_pin_publish(nb_scheduler *scheduler, nbi_hint hint, uint32_t queue);
+
+// The oldest pinned task of one queue of the caller's own lane.
+nbi_hint nbi_pin_take(nbi_lane *lane, uint32_t queue);
+
+// A pinned task of the caller's own lane that serves the target. It may stay in the inbox, dead once it was claimed.
+nbi_hint nbi_pin_search(nbi_lane *lane, const nbi_target *target);
+
+// Whether the lane's thread may run the task of a hint.
+static inline bool nbi_pin_allows(const nbi_lane *lane, nbi_hint hint) {
+    const nb_scheduler *scheduler = lane->scheduler;
+    uint32_t kind = nbi_atomic_load_relaxed_u32(&nbi_slot_at(scheduler, nbi_hint_slot(hint))->kind);
+    if (NB_LIKELY((kind & NBI_KIND_PINNED) == 0)) return true;
+    return nbi_atomic_load_relaxed_u32(&scheduler->more[nbi_hint_slot(hint)].pin_lane) == lane->index;
+}
+
 // --- result.c ---
 
 // Keeps an ended task, and its slot, for nb_scheduler_drain.
 void nbi_result_keep(nb_scheduler *scheduler, nbi_hint hint, nb_result status);
+
+// One of the two parts is through with the slot; the second frees it.
+void nbi_result_part(nbi_lane *lane, uint32_t slot, uint32_t part);
 
 // --- depend.c ---
 
@@ -522,8 +557,8 @@ void nbi_task_publish(nbi_lane *lane, nbi_hint hint);
 // Any task the lane's thread may take, strictly by priority. NBI_HINT_NONE: there was none.
 nbi_hint nbi_search(nbi_lane *lane);
 
-// Throws the dead entries out of a ring of the caller's own lane; the living ones keep their order.
-void nbi_ring_clean(nbi_lane *lane, uint32_t queue);
+// Throws dead and double entries out of a ring into which only the caller puts any; the living ones keep their order.
+void nbi_ring_clean(nb_scheduler *scheduler, nbi_ring *ring);
 
 // A lane's queue has got its first entry: if it is a Low one, its age is watched from now on.
 static inline void nbi_low_noted(nb_scheduler *scheduler, uint32_t queue) {
@@ -535,6 +570,9 @@ static inline void nbi_low_noted(nb_scheduler *scheduler, uint32_t queue) {
 // A task that serves the target; a thorough search also looks behind other tasks, and takes out of order. The hint may
 // stay in its queue: it is dead once its task was claimed.
 nbi_hint nbi_search_target(nbi_lane *lane, const nbi_target *target, bool is_thorough);
+
+// Whether the task of a hint is queued now, so that claiming it is worth a try.
+bool nbi_is_queued(const nb_scheduler *scheduler, nbi_hint hint);
 
 // Whether the task of a hint serves the target, as far as can be seen without claiming it.
 bool nbi_serves(const nb_scheduler *scheduler, const nbi_target *target, nbi_hint hint);
@@ -552,6 +590,9 @@ static inline void nbi_wake_one(nbi_lane *lane, bool is_floating) {
     if (NB_UNLIKELY((mask | sleeper_count) != 0)) nbi_wake_sleeping(lane, is_floating, mask);
 }
 void nbi_worker_main(void *lane);
+
+// Makes one worker look, if it sleeps for want of work; else every thread that sleeps in a wait.
+void nbi_wake_lane(nb_scheduler *scheduler, uint32_t lane);
 
 // What a worker does until the scheduler stops; the lane is the calling thread's.
 void nbi_worker_run(nbi_lane *lane);

@@ -189,7 +189,13 @@ static NB_NOINLINE nbi_hint take_aged_low(nbi_lane *lane, uint64_t since_ns) {
 static nbi_hint search_once(nbi_lane *lane, uint64_t low_since_ns) {
     nbi_hint hint = NB_UNLIKELY(low_since_ns != 0) ? take_aged_low(lane, low_since_ns) : NBI_HINT_NONE;
     if (NB_UNLIKELY(hint != NBI_HINT_NONE)) return hint;
+    uint32_t inbox_mask = nbi_atomic_load_seq_cst_u32(&lane->inbox_mask);
     for (uint32_t queue = 0; queue < NBI_QUEUE_COUNT; ++queue) {
+        // What only this thread may run does not count against the ceiling of floating work.
+        if (NB_UNLIKELY((inbox_mask & 1u << queue) != 0)) {
+            hint = nbi_pin_take(lane, queue);
+            if (hint != NBI_HINT_NONE) return hint;
+        }
         if (nbi_atomic_load_seq_cst_u64(&lane->scheduler->has_work[queue]) == 0) continue;
         if (nbi_queue_is_floating(queue) && !may_float(lane)) continue;
         hint = take_any(lane, queue);
@@ -327,7 +333,7 @@ static nbi_hint scan_deque(const nb_scheduler *scheduler, const nbi_deque *deque
 static nbi_hint scan_queue(nbi_lane *lane, nbi_lane *victim, uint32_t queue, const nbi_target *target) {
     uint32_t dead_count = 0;
     nbi_hint hint = scan_ring(lane->scheduler, &victim->queues[queue].ring, target, &dead_count);
-    if (dead_count > DEAD_MAX && victim == lane) nbi_ring_clean(lane, queue);
+    if (dead_count > DEAD_MAX && victim == lane) nbi_ring_clean(lane->scheduler, &lane->queues[queue].ring);
     return hint != NBI_HINT_NONE ? hint : scan_deque(lane->scheduler, &victim->queues[queue].deque, target);
 }
 
@@ -339,9 +345,7 @@ static bool is_met_again(nb_scheduler *scheduler, nbi_hint hint) {
     return is_met;
 }
 
-void nbi_ring_clean(nbi_lane *lane, uint32_t queue) {
-    nb_scheduler *scheduler = lane->scheduler;
-    nbi_ring *ring = &lane->queues[queue].ring;
+void nbi_ring_clean(nb_scheduler *scheduler, nbi_ring *ring) {
     nbi_lock_acquire(&scheduler->depend_lock); // for the numbers of walks
     nbi_visit_begin(scheduler);
     uint64_t end = nbi_atomic_load_relaxed_u64(&ring->tail), index;
@@ -354,11 +358,14 @@ void nbi_ring_clean(nbi_lane *lane, uint32_t queue) {
         if (!is_queued(scheduler, hint) || is_met_again(scheduler, hint)) continue;
         // There is room: an entry was just taken, and only this thread puts any in.
         nbi_ring_push(ring, hint);
-        // Somebody may have looked while it was out, and gone to sleep.
-        nbi_wake_one(lane, nbi_queue_is_floating(queue));
     }
     nbi_lock_release(&scheduler->depend_lock);
+    // Somebody may have looked while an entry was out, and gone to sleep.
+    nbi_wake_all(scheduler);
+    if (nbi_atomic_load_seq_cst_u32(&scheduler->sleeper_count) != 0) nbi_poke_sleepers(scheduler);
 }
+
+bool nbi_is_queued(const nb_scheduler *scheduler, nbi_hint hint) { return is_queued(scheduler, hint); }
 
 bool nbi_serves(const nb_scheduler *scheduler, const nbi_target *target, nbi_hint hint) {
     return serves(scheduler, target, hint);
@@ -368,6 +375,10 @@ nbi_hint nbi_search_target(nbi_lane *lane, const nbi_target *target, bool is_tho
     nb_scheduler *scheduler = lane->scheduler;
     nbi_hint hint = take_own_serving(lane, target);
     if (hint != NBI_HINT_NONE) return hint;
+    if (NB_UNLIKELY(nbi_atomic_load_seq_cst_u32(&lane->inbox_mask) != 0)) {
+        hint = nbi_pin_search(lane, target);
+        if (hint != NBI_HINT_NONE) return hint;
+    }
     for (uint32_t queue = 0; queue < NBI_QUEUE_COUNT; ++queue) {
         uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->has_work[queue]);
         if (!is_thorough) mask &= ~((uint64_t)1 << lane->index);

@@ -196,7 +196,7 @@ static NBI_HOT bool publish(nbi_lane *lane, nbi_hint hint, uint32_t queue) {
     nbi_queue *queues = &lane->queues[queue];
     bool is_in = lane->running != NULL && nbi_deque_push(&queues->deque, hint);
     if (!is_in && !nbi_ring_push(&queues->ring, hint)) {
-        nbi_ring_clean(lane, queue);
+        nbi_ring_clean(lane->scheduler, &queues->ring);
         if (!nbi_ring_push(&queues->ring, hint)) return false;
     }
     uint32_t bit = 1u << queue;
@@ -214,9 +214,12 @@ void nbi_task_publish(nbi_lane *lane, nbi_hint hint) {
     uint32_t kind = nbi_atomic_load_seq_cst_u32(&nbi_slot_at(lane->scheduler, nbi_hint_slot(hint))->kind);
     bool is_floating = (kind & NBI_KIND_FLOATING) != 0;
     // An old entry may have been found already, and the slot have another task: then this one is dead from the start.
-    nb_priority priority = (nb_priority)(kind & NBI_KIND_PRIORITY);
-    // There is room: without its dead entries a ring has at most one entry for each task.
-    publish(lane, hint, nbi_queue_index(priority, is_floating));
+    uint32_t queue = nbi_queue_index((nb_priority)(kind & NBI_KIND_PRIORITY), is_floating);
+    // There is room: without its dead and double entries a ring has at most one entry for each task.
+    if (NB_UNLIKELY((kind & NBI_KIND_PINNED) != 0))
+        nbi_pin_publish(lane->scheduler, hint, queue);
+    else
+        publish(lane, hint, queue);
 }
 
 // Takes back what could not be put into a queue.
@@ -249,14 +252,24 @@ static NBI_HOT nb_result submit(nbi_lane *lane, const nb_task_desc *desc, nb_tas
     uint32_t kind = (uint32_t)priority | (is_floating ? NBI_KIND_FLOATING : 0) |
                     (task != NULL ? NBI_KIND_HAS_HANDLE : 0) | (in.fence != NULL ? NBI_KIND_HAS_FENCE : 0) |
                     (desc->on_complete != NULL ? NBI_KIND_HAS_RESULT : 0);
+    if (NB_UNLIKELY(desc->pin != NB_PIN_NONE)) {
+        kind |= NBI_KIND_PINNED;
+        nbi_atomic_store_relaxed_u32(&scheduler->more[index].pin_lane, desc->pin - NB_PIN_COORDINATOR);
+    }
     nbi_phase phase = desc->dependency_count == 0 ? NBI_PHASE_QUEUED : NBI_PHASE_WAITING;
     nbi_hint hint = fill_slot(lane, desc, &in, index, kind, phase);
     // Before the task can run and count itself as ended.
     nbi_count(&lane->counts.submit_count, 1);
     if (NB_UNLIKELY(phase == NBI_PHASE_WAITING)) {
         result = nbi_depend_on_all(lane, hint, desc->dependencies, desc->dependency_count);
-    } else if (NB_UNLIKELY(!publish(lane, hint, nbi_queue_index(priority, is_floating)))) {
-        result = NB_FULL;
+    } else {
+        uint32_t queue = nbi_queue_index(priority, is_floating);
+        bool is_in = true;
+        if (NB_UNLIKELY(desc->pin != NB_PIN_NONE))
+            nbi_pin_publish(scheduler, hint, queue);
+        else
+            is_in = publish(lane, hint, queue);
+        if (NB_UNLIKELY(!is_in)) result = NB_FULL;
     }
     if (NB_UNLIKELY(result != NB_OK)) return undo(lane, desc, &in, hint, result);
     if (task != NULL) task->value = nbi_handle_of(scheduler, hint);
@@ -328,6 +341,9 @@ static NB_NOINLINE nb_result submit_refused(nbi_lane *lane, const nb_task_desc *
 
 nb_result nb_task_submit(nb_scheduler *scheduler, const nb_task_desc *desc, nb_task *task) {
     if (NB_UNLIKELY(scheduler == NULL || !is_valid(desc))) return refuse_desc(scheduler, desc);
+    if (NB_UNLIKELY(desc->pin > scheduler->worker_count + NB_PIN_COORDINATOR)) {
+        return refuse(scheduler, NB_ITEM_TASK_ARGUMENT, NB_ERR_RANGE, "pin names a worker that is not there");
+    }
     nbi_lane *lane = nbi_lane_enter(scheduler);
     nb_result result = submit(lane, desc, task);
     if (NB_UNLIKELY(result != NB_OK)) return submit_refused(lane, desc, task, result);
@@ -371,7 +387,10 @@ static NBI_HOT void end_slot(nbi_lane *lane, uint32_t index, uint32_t group, nbi
     } else {
         nbi_atomic_store_release_u64(&slot->state.word, ended);
     }
-    if (NB_LIKELY(!is_kept)) nbi_slot_free(lane, index);
+    if (NB_UNLIKELY(is_kept))
+        nbi_result_part(lane, index, NBI_OUTCOME_ENDED);
+    else
+        nbi_slot_free(lane, index);
     if (NB_UNLIKELY(frame_tally != NULL)) nbi_pocket_put(&lane->frame_pocket, frame_tally);
     if (group != 0) nbi_pocket_put(&lane->group_pocket, &scheduler->groups[group - 1].tally);
 }
@@ -487,7 +506,9 @@ nb_result nb_task_claim(nb_scheduler *scheduler, nb_task task) {
     if (result != NB_OK) return result;
     nbi_lane *lane = nbi_lane_borrow(scheduler);
     if (lane == NULL) return NB_FULL;
-    if (!nbi_task_run(lane, hint)) {
+    if (!nbi_pin_allows(lane, hint)) {
+        result = NB_ERR_THREAD;
+    } else if (!nbi_task_run(lane, hint)) {
         result = standing(scheduler, hint);
         if (result == NB_OK) result = NB_BUSY; // it waits for others
     }
@@ -544,14 +565,12 @@ nb_result nb_task_promote(nb_scheduler *scheduler, nb_task task, nb_priority pri
     nb_result result = standing(scheduler, hint);
     if (result != NB_OK) return result;
     nbi_slot *slot = nbi_slot_at(scheduler, nbi_hint_slot(hint));
-    bool is_floating = (nbi_atomic_load_relaxed_u32(&slot->kind) & NBI_KIND_FLOATING) != 0;
     if (!raise_priority(slot, hint, priority)) return NB_OK;
     // One that waits is queued by its new priority when its time comes; one of the two sees the other.
     uint64_t state = nbi_atomic_load_seq_cst_u64(&slot->state.word);
     if ((state & ~NBI_STATE_NOTES) != nbi_state_of(nbi_hint_generation(hint), NBI_PHASE_QUEUED)) return NB_OK;
     nbi_lane *lane = nbi_lane_enter(scheduler);
-    // There is room: without its dead entries a ring has at most one entry for each task.
-    publish(lane, hint, nbi_queue_index(priority, is_floating));
+    nbi_task_publish(lane, hint);
     nbi_lane_leave(lane);
     return NB_OK;
 }

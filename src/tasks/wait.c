@@ -175,7 +175,8 @@ nb_result nb_task_wait(nb_scheduler *scheduler, nb_task task, uint64_t deadline_
                           "a task waits for itself, or for a task that waits for it");
     } else {
         // The shortest way: it is still queued.
-        if (deadline_ns != 0 && nbi_task_run(lane, hint)) nbi_count(&lane->counts.help_count, 1);
+        bool is_run = deadline_ns != 0 && nbi_pin_allows(lane, hint) && nbi_task_run(lane, hint);
+        if (is_run) nbi_count(&lane->counts.help_count, 1);
         result = nbi_wait(lane, &target, deadline_ns);
     }
     nbi_lane_return(lane);

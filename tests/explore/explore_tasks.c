@@ -248,6 +248,45 @@ static void token_race_check(void *user) {
     nb_token_release(r->token);
 }
 
+// --- a result is told, and its slot has a new task, while the thread that ended the task is still at it ---
+
+static void note_told(void *user, const nb_task_result *result) {
+    room *r = user;
+    EXPLORE_CHECK(result->status == NB_OK);
+    ++r->accepted_count;
+}
+
+static void drained(void *user, uint32_t index) {
+    room *r = user;
+    if (index == 1) {
+        crew_work(&r->crew, 0);
+        return;
+    }
+    nb_scheduler *scheduler = r->crew.scheduler;
+    crew_coordinate(&r->crew);
+    nb_task_desc desc = {.run = count_run, .on_complete = note_told, .user = r};
+    EXPLORE_CHECK(submit(r, desc, &r->task) == NB_OK);
+    crew_count_await(&r->run_count, 1);
+    uint32_t submitted_count = 1;
+    for (uint32_t i = 0; i < 4; ++i) {
+        nb_result result = nb_scheduler_drain(scheduler, 0, NULL);
+        EXPLORE_CHECK(result == NB_OK || result == NB_EMPTY);
+        if (result == NB_EMPTY) continue;
+        // Takes the slot that was just given back.
+        nb_task next;
+        EXPLORE_CHECK(submit(r, (nb_task_desc){.run = count_run}, &next) == NB_OK);
+        EXPLORE_CHECK(next.value != r->task.value);
+        EXPLORE_CHECK(nb_task_wait(scheduler, next, NB_NEVER_NS) == NB_OK);
+        ++submitted_count;
+    }
+    // Who knows of the end finds the result.
+    EXPLORE_CHECK(nb_task_wait(scheduler, r->task, NB_NEVER_NS) == NB_OK);
+    nb_scheduler_drain(scheduler, 0, NULL);
+    EXPLORE_CHECK(r->accepted_count == 1);
+    crew_count_await(&r->run_count, submitted_count);
+    crew_dismiss(&r->crew);
+}
+
 // --- stop against submit and sleep ---
 
 static void stop_race(void *user, uint32_t index) {
@@ -293,6 +332,7 @@ int main(int argc, char **argv) {
         {"floating_ceiling_loses_no_wake_up", 4, create_two_with_frame, ceiling, destroy_with_frame, sizeof(room)},
         {"run_claim_cancel_and_promote_agree", 4, create_one, by_handle, by_handle_check, sizeof(room)},
         {"token_cancel_and_run_agree", 3, create_with_token, token_race, token_race_check, sizeof(room)},
+        {"drained_slot_is_not_used_too_early", 2, create_one, drained, destroy, sizeof(room)},
         {"stop_submit_and_parking_worker", 4, create_one, stop_race, stop_race_check, sizeof(room)},
     };
     return explore_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -15,6 +15,7 @@
 // have gone.
 //
 // By hand: spin -a -DWORKERS=2 -DTASKS=2 parking.pml; gcc -O2 -DSAFETY pan.c -o pan; ./pan -m1000000
+// States: ceiling 9.1 M (0.8 GB), first_is_short 4.1 M, the others below 0.5 M.
 //
 // run: workers         -DWORKERS=2 -DTASKS=2 expect pass
 // run: first_is_short  -DWORKERS=2 -DTASKS=3 -DONE_SHORT expect pass

@@ -13,6 +13,7 @@
 // from; and everybody comes to the end.
 //
 // By hand: spin -a -DTASKS=2 -DGROUPS=2 pocket.pml; gcc -O2 -DSAFETY pan.c -o pan; ./pan -m1000000
+// States: other_group 1.1 M, all and two_workers 0.5 M, the others below 0.2 M.
 //
 // run: two_groups  -DTASKS=3 -DGROUPS=2 expect pass
 // run: two_workers -DTASKS=2 -DGROUPS=2 -DTWO_WORKERS expect pass
