@@ -226,6 +226,7 @@ static void promoting_again_takes_no_room(void **state) {
     nb_task low = submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, run_noted, &n);
     for (int i = 0; i < 100; ++i) {
         assert_int_equal(nb_task_promote(t.scheduler, low, NB_PRIORITY_HIGH), NB_OK);
+        assert_int_equal(nb_scheduler_thread_stats_get(t.scheduler, 0).queued_count, 2); // the old entry and the new
     }
     event runs = {0};
     for (int i = 0; i < 8; ++i) submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, run_event, &runs);

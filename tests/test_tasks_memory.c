@@ -127,6 +127,20 @@ static void creation_survives_every_failed_page_call(void **state) {
     assert_in_range(create_with_failing_pages(true), 2, 100);
 }
 
+typedef struct worker_ends {
+    nb_atomic_u32 starts, stops;
+} worker_ends;
+
+static void note_start(void *user, uint32_t index) {
+    (void)index;
+    nbi_atomic_fetch_add_seq_cst_u32(&((worker_ends *)user)->starts, 1);
+}
+
+static void note_stop(void *user, uint32_t index) {
+    (void)index;
+    nbi_atomic_fetch_add_seq_cst_u32(&((worker_ends *)user)->stops, 1);
+}
+
 static void creation_survives_every_thread_that_does_not_start(void **state) {
     (void)state;
     for (int is_lasting = 0; is_lasting <= 1; ++is_lasting) {
@@ -136,10 +150,15 @@ static void creation_survives_every_thread_that_does_not_start(void **state) {
             os.thread_fail_from = is_lasting ? n : 0;
             test_heap heap = {0};
             test_log log = {0};
+            worker_ends ends = {0};
             nb_scheduler_desc desc = small_desc(&log, &heap, 4);
+            desc.on_start = note_start, desc.on_stop = note_stop, desc.user = &ends;
             nb_scheduler *scheduler = NULL;
             assert_int_equal(nb_scheduler_create(&desc, &scheduler), NB_ERR_OS);
             assert_null(scheduler);
+            // Those that had started have ended.
+            assert_int_equal(nbi_atomic_load_seq_cst_u32(&ends.starts), n - 1);
+            assert_int_equal(nbi_atomic_load_seq_cst_u32(&ends.stops), n - 1);
             assert_int_equal(test_log_count(&log, NB_ITEM_TASK_OS), 1);
             assert_int_equal(os.started_count.value, n - 1);
             assert_nothing_left(&heap);

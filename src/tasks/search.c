@@ -186,6 +186,15 @@ static NB_NOINLINE nbi_hint take_aged_low(nbi_lane *lane, uint64_t since_ns) {
     return hint;
 }
 
+// Turning to a task that only this thread may run: if it was woken for another one, somebody else has to come for that.
+static void pass_on(nbi_lane *lane) {
+    uint64_t bits = float_end(lane) ? 1 : 0;
+    for (uint32_t queue = 0; queue < NBI_QUEUE_COUNT; ++queue) {
+        bits |= nbi_atomic_load_seq_cst_u64(&lane->scheduler->has_work[queue]);
+    }
+    if (bits != 0) nbi_wake_one(lane, false);
+}
+
 static nbi_hint search_once(nbi_lane *lane, uint64_t low_since_ns) {
     nbi_hint hint = NB_UNLIKELY(low_since_ns != 0) ? take_aged_low(lane, low_since_ns) : NBI_HINT_NONE;
     if (NB_UNLIKELY(hint != NBI_HINT_NONE)) return hint;
@@ -194,7 +203,10 @@ static nbi_hint search_once(nbi_lane *lane, uint64_t low_since_ns) {
         // What only this thread may run does not count against the ceiling of floating work.
         if (NB_UNLIKELY((inbox_mask & 1u << queue) != 0)) {
             hint = nbi_pin_take(lane, queue);
-            if (hint != NBI_HINT_NONE) return hint;
+            if (hint != NBI_HINT_NONE) {
+                pass_on(lane);
+                return hint;
+            }
         }
         if (nbi_atomic_load_seq_cst_u64(&lane->scheduler->has_work[queue]) == 0) continue;
         if (nbi_queue_is_floating(queue) && !may_float(lane)) continue;

@@ -551,7 +551,7 @@ static bool raise_priority(nbi_slot *slot, nbi_hint hint, nb_priority priority) 
         if ((kind & NBI_KIND_GENERATION_MASK) != generation) return false;
         if ((kind & NBI_KIND_PRIORITY) >= (uint32_t)priority) return false;
     } while (
-        !nbi_atomic_compare_exchange_relaxed_u32(&slot->kind, &kind, (kind & ~NBI_KIND_PRIORITY) | (uint32_t)priority));
+        !nbi_atomic_compare_exchange_seq_cst_u32(&slot->kind, &kind, (kind & ~NBI_KIND_PRIORITY) | (uint32_t)priority));
     return true;
 }
 
