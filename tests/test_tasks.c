@@ -380,11 +380,18 @@ static void pool_smaller_than_the_threads_goes_round(void **state) {
         tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 3, .task_count_max = room});
         event runs = {0};
         for (uint32_t i = 0; i < 50; ++i) {
-            nb_task task = submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_CRITICAL}, run_event, &runs);
+            void *pointer = &runs;
+            nb_task_desc desc = task_with_pointer(run_event, &pointer);
+            desc.priority = NB_PRIORITY_CRITICAL;
+            // A task has ended a moment before its room is free.
+            nb_result result = NB_FULL;
+            uint64_t end_ns = nbi_clock_now_ns() + LIMIT_NS;
+            while (result == NB_FULL && nbi_clock_now_ns() < end_ns) {
+                result = nb_task_submit(t.scheduler, &desc, NULL);
+            }
+            assert_int_equal(result, NB_OK);
             // By events alone, so that workers run it too.
             assert_true(event_await(&runs, i + 1));
-            AWAIT(nb_task_is_complete(t.scheduler, task));
-            AWAIT(stats_of(&t).alive_count == 0);
         }
         tasks_close(&t);
     }
