@@ -17,6 +17,34 @@ static void functions_refuse_null(void **state) {
     assert_int_equal(nb_task_depend(NULL, task, task), NB_ERR_MISUSE);
     assert_int_equal(nb_scheduler_drain(NULL, 0, NULL), NB_ERR_MISUSE);
     assert_null(nb_task_arena(NULL));
+    assert_int_equal(nb_scheduler_budget_open(NULL, 0), NB_ERR_MISUSE);
+    assert_int_equal(nb_scheduler_budget_close(NULL), NB_ERR_MISUSE);
+}
+
+typedef struct elsewhere {
+    nb_scheduler *scheduler;
+    nb_result opened, closed;
+} elsewhere;
+
+static void open_elsewhere(void *user, uint32_t index) {
+    (void)index;
+    elsewhere *e = user;
+    e->opened = nb_scheduler_budget_open(e->scheduler, 0);
+    e->closed = nb_scheduler_budget_close(e->scheduler);
+}
+
+static void budget_refuses_other_threads(void **state) {
+    (void)state;
+    tasks t;
+    tasks_open(&t, 0);
+    elsewhere e = {.scheduler = t.scheduler};
+    test_thread thread;
+    test_threads_start(&thread, 1, open_elsewhere, &e);
+    test_threads_join(&thread, 1);
+    assert_int_equal(e.opened, NB_ERR_THREAD);
+    assert_int_equal(e.closed, NB_ERR_THREAD);
+    assert_int_equal(test_log_count(&t.log, NB_ITEM_TASK_THREAD), 2);
+    tasks_close(&t);
 }
 
 static void depend_refuses_handles_that_are_none(void **state) {
@@ -62,5 +90,6 @@ static void drain_of_nothing_is_empty(void **state) {
     tasks_close(&t);
 }
 
-TEST_MAIN(cmocka_unit_test(functions_refuse_null), cmocka_unit_test(depend_refuses_handles_that_are_none),
+TEST_MAIN(cmocka_unit_test(functions_refuse_null), cmocka_unit_test(budget_refuses_other_threads),
+          cmocka_unit_test(depend_refuses_handles_that_are_none),
           cmocka_unit_test(submit_refuses_dependencies_without_an_array), cmocka_unit_test(drain_of_nothing_is_empty))

@@ -43,6 +43,9 @@
 // Threads of a scheduler: coordinator, workers, attached threads. One bit each in a word.
 #define NB_SCHEDULER_THREAD_COUNT_MAX 62
 
+// Time for submitting in one frame where nb_scheduler_budget_open is given none: an eighth of a frame at 60 a second.
+#define NB_SUBMIT_BUDGET_NS_DEFAULT ((uint64_t)2000000)
+
 // Stack of a worker where the desc gives none.
 #define NB_WORKER_STACK_SIZE_DEFAULT ((size_t)2 << 20)
 
@@ -213,6 +216,7 @@ typedef struct nb_scheduler_stats {
     uint64_t full_count;   // of them NB_FULL
     uint64_t inline_count; // run in the submit, for want of room
     uint64_t alive_count;  // accepted and not ended
+    uint64_t held_count;   // of them, held back by the budget
     uint64_t result_count; // results told
     uint64_t stale_count;  // of them, stale
     uint64_t wake_count;   // workers woken by a submit
@@ -345,6 +349,17 @@ NB_API nb_result nb_scheduler_help(nb_scheduler *scheduler, uint64_t budget_ns, 
 // Thread: any, one at a time. Owner: unchanged. Fails: NB_EMPTY (there are none), NB_BUSY (another thread is at it, or
 // the call comes from on_complete), NB_ERR_MISUSE.
 NB_API nb_result nb_scheduler_drain(nb_scheduler *scheduler, uint64_t count_max, uint64_t *count);
+
+// Limits the time that the coordinator spends on submitting until nb_scheduler_budget_close: once budget_ns (0 =
+// NB_SUBMIT_BUDGET_NS_DEFAULT) has gone into nb_task_submit outside tasks, further tasks are accepted and held back, in
+// their order, except Critical ones. The next open lets them go first, within its own budget; whoever waits for one,
+// for its group or for its frame lets it go at once. Called at the beginning of a frame; a second open is a new frame.
+// Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_ERR_MISUSE.
+NB_API nb_result nb_scheduler_budget_open(nb_scheduler *scheduler, uint64_t budget_ns);
+
+// Ends the limit; what is held back stays so until the next open.
+// Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_ERR_MISUSE.
+NB_API nb_result nb_scheduler_budget_close(nb_scheduler *scheduler);
 
 // Says that work comes soon: sleeping workers wake, and look for it without sleeping for spin_ns (at most 1 ms). Called
 // 80 to 100 us ahead of a parallel phase it saves that phase the time of waking.

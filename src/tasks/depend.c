@@ -77,6 +77,70 @@ static void edge_unlink_in(nb_scheduler *scheduler, const nbi_edge *edge) {
         more_of(scheduler, edge->to)->first_in = edge->next_in;
 }
 
+// --- in and out of waiting ---
+
+static void enter_waiting(nb_scheduler *scheduler) { nbi_atomic_fetch_add_seq_cst_u32(&scheduler->waiting_count, 1); }
+
+// Out of phase WAITING; to QUEUED only where nothing is left to wait for. Under the lock, so that who still finds the
+// task waiting may add to what it waits for. The caller publishes it after the lock is free.
+static bool leave_waiting(nb_scheduler *scheduler, nbi_hint task, nbi_phase to) {
+    if (to == NBI_PHASE_QUEUED && more_of(scheduler, task)->pending != 0) return false;
+    if (!move(scheduler, task, NBI_PHASE_WAITING, to)) return false;
+    nbi_atomic_fetch_sub_seq_cst_u32(&scheduler->waiting_count, 1);
+    return true;
+}
+
+// --- held back by the budget ---
+
+static void held_link(nb_scheduler *scheduler, nbi_hint task) {
+    nbi_slot_more *more = more_of(scheduler, task);
+    uint32_t slot = nbi_hint_slot(task) + 1;
+    more->is_held = true;
+    more->next_held = 0;
+    more->prior_held = scheduler->last_held;
+    if (scheduler->last_held != 0)
+        scheduler->more[scheduler->last_held - 1].next_held = slot;
+    else
+        scheduler->first_held = slot;
+    scheduler->last_held = slot;
+    ++more->pending;
+    nbi_atomic_fetch_add_relaxed_u32(&scheduler->held_count, 1);
+}
+
+static void held_unlink(nb_scheduler *scheduler, uint32_t slot) {
+    nbi_slot_more *more = &scheduler->more[slot];
+    if (more->next_held != 0)
+        scheduler->more[more->next_held - 1].prior_held = more->prior_held;
+    else
+        scheduler->last_held = more->prior_held;
+    if (more->prior_held != 0)
+        scheduler->more[more->prior_held - 1].next_held = more->next_held;
+    else
+        scheduler->first_held = more->next_held;
+    more->is_held = false;
+    --more->pending;
+    nbi_atomic_fetch_sub_relaxed_u32(&scheduler->held_count, 1);
+}
+
+// Lets a task go, as far as the budget holds it. True: it is queued now, and to be published. The lock is held.
+static bool release_held(nb_scheduler *scheduler, uint32_t slot) {
+    if (!scheduler->more[slot].is_held) return false;
+    held_unlink(scheduler, slot);
+    uint64_t state = nbi_atomic_load_relaxed_u64(&nbi_slot_at(scheduler, slot)->state.word);
+    return leave_waiting(scheduler, nbi_hint_of(nbi_state_generation(state), slot), NBI_PHASE_QUEUED);
+}
+
+bool nbi_depend_release_held(nbi_lane *lane) {
+    nb_scheduler *scheduler = lane->scheduler;
+    nbi_lock_acquire(&scheduler->depend_lock);
+    uint32_t slot = scheduler->first_held;
+    bool is_ready = slot != 0 && release_held(scheduler, slot - 1);
+    uint64_t state = slot != 0 ? nbi_atomic_load_relaxed_u64(&nbi_slot_at(scheduler, slot - 1)->state.word) : 0;
+    nbi_lock_release(&scheduler->depend_lock);
+    if (is_ready) nbi_task_publish(lane, nbi_hint_of(nbi_state_generation(state), slot - 1));
+    return slot != 0;
+}
+
 // --- walking ---
 
 // A walk against the direction of the edges, from a task to all it waits for. Each slot once: the list runs through the
@@ -130,12 +194,14 @@ static bool is_running_here(const nbi_lane *lane, uint32_t slot) {
     return false;
 }
 
-// What the tasks on the list wait for, as far as it is queued.
-static nbi_hint walk_to_queued(const nbi_lane *lane, walk *w, bool *is_deadlock) {
+// What the tasks on the list wait for, as far as it is queued. What only the budget holds back is let go: *is_released.
+static nbi_hint walk_to_queued(const nbi_lane *lane, walk *w, bool *is_deadlock, bool *is_released) {
     for (uint32_t slot = walk_next(w); slot != 0; slot = walk_next(w)) {
+        *is_released = release_held(w->scheduler, slot - 1);
         uint64_t state = nbi_atomic_load_seq_cst_u64(&nbi_slot_at(w->scheduler, slot - 1)->state.word);
         nbi_hint hint = nbi_hint_of(nbi_state_generation(state), slot - 1);
-        if (nbi_state_phase(state) == NBI_PHASE_QUEUED && nbi_pin_allows(lane, hint)) return hint;
+        bool is_queued = nbi_state_phase(state) == NBI_PHASE_QUEUED;
+        if (*is_released || (is_queued && nbi_pin_allows(lane, hint))) return hint;
         if (nbi_state_phase(state) == NBI_PHASE_RUNNING && is_running_here(lane, slot - 1)) *is_deadlock = true;
     }
     return NBI_HINT_NONE;
@@ -151,10 +217,14 @@ nbi_hint nbi_depend_search(nbi_lane *lane, const nbi_target *target, bool *is_de
         if (nbi_state_phase(state) != NBI_PHASE_WAITING) continue;
         if (nbi_serves(scheduler, target, nbi_hint_of(nbi_state_generation(state), i))) walk_push(&w, i);
     }
-    nbi_hint hint = walk_to_queued(lane, &w, is_deadlock);
+    bool is_released = false;
+    nbi_hint hint = walk_to_queued(lane, &w, is_deadlock, &is_released);
     nbi_lock_release(&scheduler->depend_lock);
-    if (hint != NBI_HINT_NONE) *is_deadlock = false;
-    return hint;
+    if (hint == NBI_HINT_NONE) return hint;
+    *is_deadlock = false;
+    // Whoever may run it finds it, if this thread may not; its poke makes this one look again.
+    if (is_released) nbi_task_publish(lane, hint);
+    return nbi_pin_allows(lane, hint) ? hint : NBI_HINT_NONE;
 }
 
 // --- waiting and being let go ---
@@ -171,20 +241,10 @@ static nb_result prepare(nb_scheduler *scheduler, nbi_hint task, nbi_hint on, ui
     return NB_EMPTY;
 }
 
-static void enter_waiting(nb_scheduler *scheduler) { nbi_atomic_fetch_add_seq_cst_u32(&scheduler->waiting_count, 1); }
-
-// Out of phase WAITING; to QUEUED only where nothing is left to wait for. Under the lock, so that who still finds the
-// task waiting may add to what it waits for. The caller publishes it after the lock is free.
-static bool leave_waiting(nb_scheduler *scheduler, nbi_hint task, nbi_phase to) {
-    if (to == NBI_PHASE_QUEUED && more_of(scheduler, task)->pending != 0) return false;
-    if (!move(scheduler, task, NBI_PHASE_WAITING, to)) return false;
-    nbi_atomic_fetch_sub_seq_cst_u32(&scheduler->waiting_count, 1);
-    return true;
-}
-
 // Forgets what a task waits for; its edges stay in the lists of those, and mean nothing there. The lock is held.
 static void forget_all(nb_scheduler *scheduler, nbi_hint task) {
     nbi_slot_more *more = more_of(scheduler, task);
+    if (more->is_held) held_unlink(scheduler, nbi_hint_slot(task));
     for (uint32_t edge = more->first_in; edge != 0; edge = scheduler->edges[edge - 1].next_in) {
         scheduler->edges[edge - 1].to = NBI_HINT_NONE;
     }
@@ -192,11 +252,12 @@ static void forget_all(nb_scheduler *scheduler, nbi_hint task) {
     more->pending = 0;
 }
 
-nb_result nbi_depend_on_all(nbi_lane *lane, nbi_hint hint, const nb_task *on, uint32_t count) {
+nb_result nbi_depend_on_all(nbi_lane *lane, nbi_hint hint, const nb_task *on, uint32_t count, bool is_held) {
     nb_scheduler *scheduler = lane->scheduler;
     nb_result result = NB_OK;
     nbi_lock_acquire(&scheduler->depend_lock);
     enter_waiting(scheduler);
+    if (is_held) held_link(scheduler, hint);
     for (uint32_t i = 0; i < count && result != NB_FULL; ++i) {
         nbi_hint from = nbi_hint_of_handle(scheduler, on[i].value);
         uint32_t edge = 0;

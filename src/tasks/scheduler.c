@@ -224,6 +224,7 @@ nb_scheduler_stats nb_scheduler_stats_get(const nb_scheduler *scheduler) {
     stats.worker_count = scheduler->worker_count;
     stats.thread_count = count;
     stats.alive_count = stats.submit_count - stats.run_count - stats.cancel_count;
+    stats.held_count = nbi_atomic_load_relaxed_u32(&scheduler->held_count);
     stats.result_count = nbi_atomic_load_relaxed_u64(&scheduler->result_count);
     stats.stale_count = nbi_atomic_load_relaxed_u64(&scheduler->stale_count);
     stats.poke_count = nbi_atomic_load_relaxed_u64(&scheduler->poke_count);

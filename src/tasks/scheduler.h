@@ -123,7 +123,9 @@ typedef struct nbi_slot_more {
     uint32_t next;          // in a list of one walk: slot + 1
     uint64_t visit_number;  // of the newest walk that came here
     nb_atomic_u32 pin_lane; // of a pinned task
-    uint32_t pad;
+    // Of budget.c, under the same lock.
+    bool is_held;                   // one of `pending` is the budget's
+    uint32_t next_held, prior_held; // slot + 1
 } nbi_slot_more;
 
 // Slots that a lane keeps for itself, at most; they move between lanes and the pool half of it at a time.
@@ -231,6 +233,8 @@ typedef struct nbi_lane {
     uint64_t near_ns;        // when that row began
     uint32_t low_look_count; // tasks since the last look at the age of Low ones
     uint64_t low_look_ns;    // when that was
+    bool has_budget;         // submits of this lane's thread are timed; the coordinator's only
+    uint64_t budget_left_ns; // of the frame's time for submitting
     nbi_running *running;    // newest first
     nbi_pocket group_pocket, frame_pocket;
     uint32_t spare_count, spare_max;
@@ -306,8 +310,10 @@ struct nb_scheduler {
     nbi_lock depend_lock; // edges, the lists in slots, and the step into and out of phase WAITING
     nbi_edge *edges;
     uint32_t edge_count, free_edge, fresh_edge_count;
-    uint64_t visit_number;       // of the newest walk
-    nb_atomic_u32 waiting_count; // tasks in phase WAITING
+    uint64_t visit_number;          // of the newest walk
+    nb_atomic_u32 waiting_count;    // tasks in phase WAITING
+    uint32_t first_held, last_held; // slot + 1, in the order of their submits
+    nb_atomic_u32 held_count;
     nbi_lock sleeper_lock;
     nbi_sleeper *sleepers;    // (sleeper_lock)
     nbi_lock outside_lock;    // the lane NBI_LANE_OUTSIDE
@@ -535,9 +541,12 @@ void nbi_result_part(nbi_lane *lane, uint32_t slot, uint32_t part);
 // Lets go those that waited for a task which has ended, and whose state was LISTED.
 void nbi_depend_release(nbi_lane *lane, uint32_t slot);
 
-// Makes a new task in phase WAITING wait for all in the array; it is queued when none is left. NB_FULL: no room for
-// that; the task is as before.
-nb_result nbi_depend_on_all(nbi_lane *lane, nbi_hint hint, const nb_task *on, uint32_t count);
+// Makes a new task in phase WAITING wait for all in the array, and for the budget where is_held says so; it is queued
+// when none is left. NB_FULL: no room for that; the task is as before.
+nb_result nbi_depend_on_all(nbi_lane *lane, nbi_hint hint, const nb_task *on, uint32_t count, bool is_held);
+
+// Lets go the one that was held back first. False: there is none.
+bool nbi_depend_release_held(nbi_lane *lane);
 
 // Takes a task that waits away from what it waits for, for the caller to end. False: it does not wait.
 bool nbi_depend_claim(nb_scheduler *scheduler, nbi_hint hint);

@@ -234,7 +234,7 @@ static NB_NOINLINE nb_result undo(nbi_lane *lane, const nb_task_desc *desc, cons
     return result;
 }
 
-static NBI_HOT nb_result submit(nbi_lane *lane, const nb_task_desc *desc, nb_task *task) {
+static NBI_HOT nb_result submit(nbi_lane *lane, const nb_task_desc *desc, nb_task *task, bool is_held) {
     nb_scheduler *scheduler = lane->scheduler;
     nb_priority priority = desc->priority != 0 ? desc->priority : NB_PRIORITY_NORMAL;
     bool may_be_bound = desc->lifetime == NB_LIFETIME_FRAME ||
@@ -256,12 +256,12 @@ static NBI_HOT nb_result submit(nbi_lane *lane, const nb_task_desc *desc, nb_tas
         kind |= NBI_KIND_PINNED;
         nbi_atomic_store_relaxed_u32(&scheduler->more[index].pin_lane, desc->pin - NB_PIN_COORDINATOR);
     }
-    nbi_phase phase = desc->dependency_count == 0 ? NBI_PHASE_QUEUED : NBI_PHASE_WAITING;
+    nbi_phase phase = desc->dependency_count == 0 && !is_held ? NBI_PHASE_QUEUED : NBI_PHASE_WAITING;
     nbi_hint hint = fill_slot(lane, desc, &in, index, kind, phase);
     // Before the task can run and count itself as ended.
     nbi_count(&lane->counts.submit_count, 1);
     if (NB_UNLIKELY(phase == NBI_PHASE_WAITING)) {
-        result = nbi_depend_on_all(lane, hint, desc->dependencies, desc->dependency_count);
+        result = nbi_depend_on_all(lane, hint, desc->dependencies, desc->dependency_count, is_held);
     } else {
         uint32_t queue = nbi_queue_index(priority, is_floating);
         bool is_in = true;
@@ -339,13 +339,24 @@ static NB_NOINLINE nb_result submit_refused(nbi_lane *lane, const nb_task_desc *
     return result;
 }
 
+// By the coordinator, while its budget is open.
+static NB_NOINLINE nb_result submit_timed(nbi_lane *lane, const nb_task_desc *desc, nb_task *task) {
+    uint64_t start_ns = nbi_clock_now_ns();
+    bool is_held = lane->budget_left_ns == 0 && desc->priority != NB_PRIORITY_CRITICAL;
+    nb_result result = submit(lane, desc, task, is_held);
+    uint64_t spent_ns = nbi_clock_now_ns() - start_ns;
+    lane->budget_left_ns -= nbi_min_u64(spent_ns, lane->budget_left_ns);
+    return result;
+}
+
 nb_result nb_task_submit(nb_scheduler *scheduler, const nb_task_desc *desc, nb_task *task) {
     if (NB_UNLIKELY(scheduler == NULL || !is_valid(desc))) return refuse_desc(scheduler, desc);
     if (NB_UNLIKELY(desc->pin > scheduler->worker_count + NB_PIN_COORDINATOR)) {
         return refuse(scheduler, NB_ITEM_TASK_ARGUMENT, NB_ERR_RANGE, "pin names a worker that is not there");
     }
     nbi_lane *lane = nbi_lane_enter(scheduler);
-    nb_result result = submit(lane, desc, task);
+    bool is_timed = NB_UNLIKELY(lane->has_budget) && lane->running == NULL;
+    nb_result result = is_timed ? submit_timed(lane, desc, task) : submit(lane, desc, task, false);
     if (NB_UNLIKELY(result != NB_OK)) return submit_refused(lane, desc, task, result);
     nbi_lane_leave(lane);
     return NB_OK;
