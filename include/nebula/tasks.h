@@ -30,7 +30,8 @@
 // Argument bytes that travel inside a task: two cache lines less what the scheduler needs. More goes behind a pointer.
 #define NB_TASK_ARGUMENT_SIZE_MAX 80
 
-// Tasks alive at once where the desc gives none: 24 MiB of address space, committed as it is used.
+// Tasks alive at once where the desc gives none: 33 MiB of address space, and 16 MiB for the queues of each thread, of
+// which only what was used takes memory.
 #define NB_TASK_COUNT_DEFAULT (1u << 17)
 #define NB_TASK_COUNT_MAX (1u << 22)
 
@@ -99,10 +100,8 @@ typedef struct nb_task_context {
     uint32_t thread_index; // 0 = the coordinator, 1.. the workers, then attached threads
     nb_priority priority;
     nb_label label;
-    uint64_t check_count; // private: nb_task_should_stop
-    uint64_t check_ns;    // private
-    void *lane;           // private
-    nb_result result;     // private: nb_task_set_result
+    void *lane;       // private
+    nb_result result; // private: nb_task_set_result
 } nb_task_context;
 
 // What became of a task, told by nb_scheduler_drain.
@@ -325,7 +324,7 @@ NB_API uint32_t nb_group_pending_count(const nb_scheduler *scheduler, nb_group g
 // does it alone. *report may be NULL.
 // Thread: any. Owner: desc and what it points to are used until the return. Fails: NB_CANCELLED (by the token or a
 // stop; *report says how much was done), the first result a range set with nb_task_set_result (no further range begins
-// then), NB_ERR_MISUSE.
+// then), NB_FULL (as nb_task_claim), NB_ERR_MISUSE.
 NB_API nb_result nb_parallel_for(nb_scheduler *scheduler, const nb_parallel_desc *desc, nb_parallel_report *report);
 
 // Adds up a value over all indices; for one desc the result is the same to the bit with any number of threads. *value

@@ -57,7 +57,7 @@ void nbi_wake_lane(nb_scheduler *scheduler, uint32_t lane) {
 }
 
 // A floating task is not worth a wake-up when no further worker may take it. Whoever makes room looks at what is queued
-// afterwards: nbi_float_end.
+// afterwards: float_end in search.c.
 static bool is_float_full(const nb_scheduler *scheduler) {
     return scheduler->floating_max < scheduler->worker_count &&
            nbi_atomic_load_seq_cst_u32(&scheduler->floating_busy_count) >= scheduler->floating_max;

@@ -22,12 +22,9 @@ void nbi_pin_publish(nb_scheduler *scheduler, nbi_hint hint, uint32_t queue) {
 
 nbi_hint nbi_pin_take(nbi_lane *lane, uint32_t queue) {
     nbi_ring *ring = &lane->inbox[queue];
+    nbi_hint hint = nbi_ring_pop(ring);
+    if (hint != NBI_HINT_NONE) return hint;
     uint64_t index;
-    for (;;) {
-        nbi_hint hint = nbi_ring_peek(ring, &index);
-        if (hint == NBI_HINT_NONE) break;
-        if (nbi_ring_take(ring, index)) return hint;
-    }
     nbi_lock_acquire(&lane->inbox_lock);
     bool is_empty = nbi_ring_peek(ring, &index) == NBI_HINT_NONE;
     uint32_t mask = nbi_atomic_load_relaxed_u32(&lane->inbox_mask);

@@ -90,6 +90,15 @@ static inline bool nbi_ring_take(nbi_ring *ring, uint64_t index) {
     return nbi_atomic_compare_exchange_seq_cst_u64(&ring->head, &index, index + 1);
 }
 
+// Any thread: takes the oldest entry, or NBI_HINT_NONE.
+static inline nbi_hint nbi_ring_pop(nbi_ring *ring) {
+    uint64_t index;
+    for (;;) {
+        nbi_hint hint = nbi_ring_peek(ring, &index);
+        if (hint == NBI_HINT_NONE || nbi_ring_take(ring, index)) return hint;
+    }
+}
+
 // --- deque ---
 
 typedef struct nbi_deque {

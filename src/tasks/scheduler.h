@@ -12,7 +12,8 @@
 // - Threads that sleep for want of work are in parked_mask, threads that sleep in a wait in the list of sleepers.
 //
 // task.c submits, runs and ends; search.c finds; wait.c waits; park.c has the workers and wakes; lane.c, slot.c and
-// group.c keep lanes, slots and groups; scheduler.c makes and ends it all.
+// group.c keep lanes, slots and groups; scheduler.c makes and ends it all. On top of them: depend.c (tasks that wait
+// for others), budget.c (tasks held back), pin.c, result.c, memory.c and parallel.c.
 
 #include "nebula/tasks.h"
 
@@ -332,6 +333,12 @@ static inline nbi_hint nbi_hint_of_handle(const nb_scheduler *scheduler, uint64_
     return value != 0 ? (value - 1 - scheduler->handle_salt) & ~NBI_HINT_LAP : NBI_HINT_NONE & ~NBI_HINT_LAP;
 }
 
+// Whether the task of a hint is queued now, so that claiming it is worth a try.
+static inline bool nbi_is_queued(const nb_scheduler *scheduler, nbi_hint hint) {
+    uint64_t state = nbi_atomic_load_relaxed_u64(&nbi_slot_at(scheduler, nbi_hint_slot(hint))->state.word);
+    return (state & ~NBI_STATE_NOTES) == nbi_state_of(nbi_hint_generation(hint), NBI_PHASE_QUEUED);
+}
+
 // --- slot.c: the pool of slots ---
 
 void nbi_slot_refill(nbi_lane *lane, nb_priority priority);
@@ -579,9 +586,6 @@ static inline void nbi_low_noted(nb_scheduler *scheduler, uint32_t queue) {
 // A task that serves the target; a thorough search also looks behind other tasks, and takes out of order. The hint may
 // stay in its queue: it is dead once its task was claimed.
 nbi_hint nbi_search_target(nbi_lane *lane, const nbi_target *target, bool is_thorough);
-
-// Whether the task of a hint is queued now, so that claiming it is worth a try.
-bool nbi_is_queued(const nb_scheduler *scheduler, nbi_hint hint);
 
 // Whether the task of a hint serves the target, as far as can be seen without claiming it.
 bool nbi_serves(const nb_scheduler *scheduler, const nbi_target *target, nbi_hint hint);

@@ -174,7 +174,7 @@ static inline nbi_hint fill_slot(nbi_lane *lane, const nb_task_desc *desc, const
     slot->run = desc->run;
     slot->token = desc->token;
     nbi_atomic_store_relaxed_ptr(&slot->frame_tally, in->frame_tally);
-    uint32_t group = in->group != NULL ? (uint32_t)(in->group - scheduler->groups) + 1 : 0;
+    uint32_t group = in->group != NULL ? nbi_group_index(scheduler, in->group) + 1 : 0;
     nbi_atomic_store_relaxed_u32(&slot->group, group);
     nbi_atomic_store_relaxed_u32(&slot->label, desc->label.id);
     copy_argument(slot->argument, desc->argument, desc->argument_size_bytes);
@@ -418,7 +418,6 @@ static inline nb_result run_claimed(nbi_lane *lane, nbi_slot *slot, nbi_hint hin
     context->thread_index = lane->index;
     context->priority = (nb_priority)(kind & NBI_KIND_PRIORITY);
     context->label.id = nbi_atomic_load_relaxed_u32(&slot->label);
-    context->check_count = 0;
     context->lane = lane;
     context->result = NB_OK;
     if (NB_UNLIKELY((kind & NBI_KIND_HAS_FENCE) != 0)) {
@@ -590,7 +589,6 @@ nb_result nb_task_promote(nb_scheduler *scheduler, nb_task task, nb_priority pri
 
 bool nb_task_should_stop(nb_task_context *context) {
     if (context == NULL) return NBI_FAIL_NULL("context") == NB_OK;
-    ++context->check_count;
     return nb_token_is_cancelled(context->token) || nbi_atomic_load_relaxed_u32(&context->scheduler->is_stopping) != 0;
 }
 
