@@ -223,7 +223,9 @@ nb_scheduler_stats nb_scheduler_stats_get(const nb_scheduler *scheduler) {
     }
     stats.worker_count = scheduler->worker_count;
     stats.thread_count = count;
-    stats.alive_count = stats.submit_count - stats.run_count - stats.cancel_count;
+    // What was submitted and ended between the two looks would count as alive: never more than there is room for.
+    uint64_t alive_count = stats.submit_count - stats.run_count - stats.cancel_count;
+    stats.alive_count = nbi_min_u64(alive_count, scheduler->slot_count);
     stats.held_count = nbi_atomic_load_relaxed_u32(&scheduler->held_count);
     stats.result_count = nbi_atomic_load_relaxed_u64(&scheduler->result_count);
     stats.stale_count = nbi_atomic_load_relaxed_u64(&scheduler->stale_count);
@@ -232,12 +234,14 @@ nb_scheduler_stats nb_scheduler_stats_get(const nb_scheduler *scheduler) {
 }
 
 static uint64_t queued_count(const nbi_queue *queue) {
-    // The heads first: they can only grow, so the differences are never below zero.
+    // The heads first: they can only grow, so the differences are never below zero; and never more than there is room
+    // for, whatever came and went between the two looks.
     uint64_t head = nbi_atomic_load_acquire_u64(&queue->ring.head),
              top = nbi_atomic_load_acquire_u64(&queue->deque.top);
     uint64_t in_ring = nbi_atomic_load_acquire_u64(&queue->ring.tail) - head;
     int64_t in_deque = (int64_t)(nbi_atomic_load_acquire_u64(&queue->deque.bottom) - top);
-    return in_ring + (in_deque > 0 ? (uint64_t)in_deque : 0);
+    return nbi_min_u64(in_ring, queue->ring.mask + 1) +
+           nbi_min_u64(in_deque > 0 ? (uint64_t)in_deque : 0, queue->deque.mask + 1);
 }
 
 // A worker that never runs out of work would otherwise tell nothing for as long as that lasts.
