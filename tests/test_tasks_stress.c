@@ -659,6 +659,7 @@ static void read_numbers(void *user, uint32_t index) {
     while (nbi_atomic_load_acquire_u32(&r->is_over) == 0) {
         nb_scheduler_stats stats = stats_of(r->t);
         expect(stats.alive_count <= 4096);
+        expect(stats.run_count + stats.cancel_count <= stats.submit_count);
         expect(stats.run_count >= last);
         last = stats.run_count;
         for (uint32_t i = 0; i < stats.thread_count; ++i) {
