@@ -17,13 +17,13 @@ static uint64_t state_of(const nb_scheduler *scheduler, nbi_hint hint) {
 }
 
 static bool is_in_phase(const nb_scheduler *scheduler, nbi_hint hint, nbi_phase phase) {
-    return (state_of(scheduler, hint) & ~NBI_STATE_NOTES) == nbi_state_of(nbi_hint_generation(hint), phase);
+    return (state_of(scheduler, hint) & ~NBI_STATE_NOTES) == nbi_state_of_hint(hint, phase);
 }
 
 // Moves a task from one phase to another. False: it is not in the first. The lock is held.
 static bool move(const nb_scheduler *scheduler, nbi_hint hint, nbi_phase from, nbi_phase to) {
     nbi_slot *slot = nbi_slot_at(scheduler, nbi_hint_slot(hint));
-    uint64_t wanted = nbi_state_of(nbi_hint_generation(hint), from), state = wanted;
+    uint64_t wanted = nbi_state_of_hint(hint, from), state = wanted;
     do {
         uint64_t moved = (state & ~NBI_PHASE_MASK) | (uint64_t)to;
         if (nbi_atomic_compare_exchange_seq_cst_u64(&slot->state.word, &state, moved)) return true;

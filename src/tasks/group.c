@@ -25,7 +25,7 @@ static uint32_t spare_pop(nbi_lane *lane) {
     return index;
 }
 
-static void refill(nbi_lane *lane) {
+static NB_NOINLINE void refill(nbi_lane *lane) {
     nb_scheduler *scheduler = lane->scheduler;
     nbi_lock_acquire(&scheduler->pool_lock);
     for (uint32_t i = lane->group_batch; i > 0; --i) {
@@ -41,7 +41,7 @@ static void refill(nbi_lane *lane) {
     nbi_lock_release(&scheduler->pool_lock);
 }
 
-static void spill(nbi_lane *lane) {
+static NB_NOINLINE void spill(nbi_lane *lane) {
     nb_scheduler *scheduler = lane->scheduler;
     nbi_lock_acquire(&scheduler->pool_lock);
     for (uint32_t i = lane->group_batch; i > 0; --i) {
@@ -52,7 +52,7 @@ static void spill(nbi_lane *lane) {
     nbi_lock_release(&scheduler->pool_lock);
 }
 
-static void group_free(nbi_lane *lane, uint32_t index) {
+static inline void group_free(nbi_lane *lane, uint32_t index) {
     spare_push(lane, index);
     if (NB_UNLIKELY(lane->spare_group_count > 2 * lane->group_batch)) spill(lane);
 }
@@ -70,10 +70,10 @@ static bool group_seal(nbi_group *group) {
 
 static void group_open(nbi_lane *lane, nbi_group *group, uint64_t sequence) {
     const nbi_running *running = lane->running;
-    uint32_t parent = running != NULL ? running->group : 0;
-    uint32_t depth = parent != 0 ? nbi_atomic_load_relaxed_u32(&lane->scheduler->groups[parent - 1].depth) + 1 : 0;
+    nbi_group *parent = running != NULL ? running->group : NULL;
+    uint32_t depth = parent != NULL ? nbi_atomic_load_relaxed_u32(&parent->depth) + 1 : 0;
     uint64_t owner = running != NULL ? running->id : 0;
-    nbi_atomic_store_relaxed_u32(&group->parent, parent);
+    nbi_atomic_store_relaxed_ptr(&group->parent, parent);
     nbi_atomic_store_relaxed_u32(&group->depth, depth);
     nbi_atomic_store_relaxed_u64(&group->owner, owner);
     nbi_atomic_store_relaxed_ptr(&group->frame_tally, running != NULL ? running->frame_tally : NULL);
@@ -88,7 +88,8 @@ static void group_open(nbi_lane *lane, nbi_group *group, uint64_t sequence) {
     uint64_t generation = sequence & NBI_TALLY_GENERATION_MASK;
     // A plain store, unlike nbi_tally_open: nobody else opens or closes a group. A mark that a late sleeper of the last
     // generation makes at this moment may be lost; what it saw told it not to sleep.
-    nbi_atomic_store_release_u64(&group->tally.word, generation << NBI_TALLY_GENERATION_SHIFT | (1 + units));
+    nbi_atomic_store_release_u64(&group->tally.word,
+                                 generation << NBI_TALLY_GENERATION_SHIFT | nbi_tally_units(1 + units));
     nbi_atomic_store_release_u64(&group->sequence, sequence);
 }
 
@@ -110,38 +111,36 @@ nb_result nb_group_begin(nb_scheduler *scheduler, nb_group *group) {
 }
 
 // Whether a task that runs in this lane belongs to the group, or lies below it: it could never end.
-static bool is_inside(const nbi_lane *lane, const nbi_group *group, uint32_t wanted) {
-    const nb_scheduler *scheduler = lane->scheduler;
+static bool is_inside(const nbi_lane *lane, const nbi_group *group) {
     const nbi_running *top = lane->running;
     if (top == NULL) return false;
     // What runs here was submitted before the newest task of all opened the group.
     if (top->id != 0 && nbi_atomic_load_relaxed_u64(&group->owner) == top->id) return false;
     for (const nbi_running *running = top; running != NULL; running = running->below) {
         // Each of these groups has a unit out: they and their parents are what they were.
-        for (uint32_t at = running->group; at != 0;
-             at = nbi_atomic_load_relaxed_u32(&scheduler->groups[at - 1].parent)) {
-            if (at == wanted) return true;
+        for (const nbi_group *at = running->group; at != NULL; at = nbi_atomic_load_relaxed_ptr(&at->parent)) {
+            if (at == group) return true;
         }
     }
     return false;
 }
 
-static nb_result group_result(nbi_lane *lane, nbi_group *group, uint32_t index) {
+static inline nb_result group_result(nbi_lane *lane, nbi_group *group) {
     nb_result result = (nb_result)(int32_t)nbi_atomic_load_relaxed_u32(&group->result);
     nbi_atomic_store_relaxed_u32(&group->stage, NBI_GROUP_ENDED);
-    group_free(lane, index);
+    group_free(lane, (uint32_t)(group - lane->scheduler->groups));
     return result;
 }
 
-static nb_result end_in_lane(nbi_lane *lane, nbi_group *group, const nbi_target *target, uint64_t deadline_ns) {
-    if (NB_UNLIKELY(is_inside(lane, group, target->group_index))) {
+static inline nb_result end_in_lane(nbi_lane *lane, nbi_group *group, const nbi_target *target, uint64_t deadline_ns) {
+    if (NB_UNLIKELY(is_inside(lane, group))) {
         return nbi_fail(&lane->scheduler->desc.hooks, NB_ITEM_TASK_DEADLOCK, NB_ERR_DEADLOCK, "nb_group_end",
                         "a task waits for its own group");
     }
     // The open unit goes the way of all units: into the pocket, and from there together with those of the last tasks.
     if (group_seal(group)) nbi_pocket_put(&lane->group_pocket, &group->tally);
     nb_result result = nbi_wait(lane, target, deadline_ns);
-    return result == NB_OK ? group_result(lane, group, target->group_index - 1) : result;
+    return result == NB_OK ? group_result(lane, group) : result;
 }
 
 // For a thread that finds no lane free.
@@ -151,7 +150,7 @@ static nb_result end_outside(nb_scheduler *scheduler, nbi_group *group, const nb
     nb_result result = nbi_wait_outside(target, deadline_ns);
     if (result != NB_OK) return result;
     nbi_lane *lane = nbi_lane_enter(scheduler);
-    result = group_result(lane, group, target->group_index - 1);
+    result = group_result(lane, group);
     nbi_lane_leave(lane);
     return result;
 }
@@ -162,10 +161,7 @@ nb_result nb_group_end(nb_scheduler *scheduler, nb_group handle, uint64_t deadli
     if (NB_UNLIKELY(group == NULL || is_stage(group, NBI_GROUP_ENDED))) {
         return NBI_FAIL(&scheduler->desc.hooks, NB_ITEM_TASK_STALE, NB_ERR_STALE, "the group has ended, or never was");
     }
-    nbi_target target = {.word = &group->tally,
-                         .generation = nbi_atomic_load_relaxed_u64(&group->sequence) & NBI_TALLY_GENERATION_MASK,
-                         .group = group,
-                         .group_index = nbi_group_index(scheduler, group) + 1};
+    nbi_target target = nbi_target_group(group);
     nbi_lane *lane = nbi_lane_borrow(scheduler);
     if (NB_UNLIKELY(lane == NULL)) return end_outside(scheduler, group, &target, deadline_ns);
     nb_result result = end_in_lane(lane, group, &target, deadline_ns);

@@ -128,10 +128,7 @@ static void helper_run(nb_task_context *context, void *argument) { work(context,
 // below depends on one that runs here.
 static void end_group(nb_scheduler *scheduler, nb_group handle) {
     while (nb_group_end(scheduler, handle, NB_NEVER_NS) == NB_ERR_DEADLOCK) {
-        nbi_group *group = nbi_group_find(scheduler, handle);
-        nbi_target target = {.word = &group->tally,
-                             .generation = nbi_atomic_load_relaxed_u64(&group->sequence) & NBI_TALLY_GENERATION_MASK,
-                             .group = group};
+        nbi_target target = nbi_target_group(nbi_group_find(scheduler, handle));
         nbi_wait_outside(&target, NB_NEVER_NS);
     }
 }
@@ -147,7 +144,7 @@ static nb_result run_loop(nbi_lane *lane, loop_job *job) {
     bool has_group = job->helper_left.value != 0 && nb_group_begin(scheduler, &job->group) == NB_OK;
     if (!has_group) job->helper_left.value = 0;
     nb_task_desc here = helper_desc(job, &job);
-    uint32_t group = has_group ? nbi_group_index(scheduler, nbi_group_find(scheduler, job->group)) + 1 : 0;
+    nbi_group *group = has_group ? nbi_group_find(scheduler, job->group) : NULL;
     nbi_task_run_here(lane, &here, group, &job);
     if (has_group) end_group(scheduler, job->group);
     return (nb_result)(int32_t)job->result.value;

@@ -90,6 +90,11 @@ static inline bool nbi_ring_take(nbi_ring *ring, uint64_t index) {
     return nbi_atomic_compare_exchange_seq_cst_u64(&ring->head, &index, index + 1);
 }
 
+// Any thread: takes all entries seen from an index on, as many as they are. False: another was faster.
+static inline bool nbi_ring_take_many(nbi_ring *ring, uint64_t index, uint64_t count) {
+    return nbi_atomic_compare_exchange_seq_cst_u64(&ring->head, &index, index + count);
+}
+
 // Any thread: takes the oldest entry, or NBI_HINT_NONE.
 static inline nbi_hint nbi_ring_pop(nbi_ring *ring) {
     uint64_t index;

@@ -11,9 +11,9 @@
 //   than everything else; it empties the pocket before it could keep anybody waiting.
 // - Threads that sleep for want of work are in parked_mask, threads that sleep in a wait in the list of sleepers.
 //
-// task.c submits, runs and ends; search.c finds; wait.c waits; park.c has the workers and wakes; lane.c, slot.c and
-// group.c keep lanes, slots and groups; scheduler.c makes and ends it all. On top of them: depend.c (tasks that wait
-// for others), budget.c (tasks held back), pin.c, result.c, memory.c and parallel.c.
+// submit.c takes tasks in; task.c runs and ends them; search.c finds; wait.c waits; park.c has the workers and wakes;
+// lane.c, slot.c and group.c keep lanes, slots and groups; scheduler.c makes and ends it all. On top of them: depend.c
+// (tasks that wait for others), budget.c (tasks held back), pin.c, result.c, memory.c and parallel.c.
 
 #include "nebula/tasks.h"
 
@@ -47,8 +47,10 @@ NB_STATIC_ASSERT(NBI_LANE_COUNT_MAX <= 64, "a lane is a bit in a word");
 // On the way of every task; a call costs as much as what it would do.
 #if defined(__GNUC__)
 #define NBI_HOT inline __attribute__((always_inline))
+#define NBI_COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
 #else
 #define NBI_HOT inline
+#define NBI_COMPILER_BARRIER() ((void)0)
 #endif
 
 // In nb_scheduler.is_stopping.
@@ -57,32 +59,31 @@ NB_STATIC_ASSERT(NBI_LANE_COUNT_MAX <= 64, "a lane is a bit in a word");
 
 // --- slots ---
 
-// The state of a slot: [ generation 41, in two parts | what sleepers and pokes change | phase 4 ]. The middle and the
+// The state of a slot: [ generation 41 | 0 | listed 1 | phase 2 | what sleepers and pokes change ]. The last and the
 // futex are those of a tally word (tally.h), so that who waits for a task sleeps and is poked in the same way.
 typedef enum nbi_phase {
     NBI_PHASE_FREE = 0,
-    NBI_PHASE_QUEUED = 1,
-    NBI_PHASE_RUNNING = 2,
-    NBI_PHASE_WAITING = 3, // for the end of others
+    NBI_PHASE_QUEUED = 1 << NBI_TALLY_COUNT_SHIFT,
+    NBI_PHASE_RUNNING = 2 << NBI_TALLY_COUNT_SHIFT,
+    NBI_PHASE_WAITING = 3 << NBI_TALLY_COUNT_SHIFT, // for the end of others
 } nbi_phase;
 
-#define NBI_PHASE_BITS 4
-#define NBI_PHASE_MASK ((uint64_t)3)
-#define NBI_STATE_LISTED ((uint64_t)4)                        // others wait for its end; depend.c knows them
-#define NBI_STATE_NOTES (NBI_TALLY_WAITED | NBI_STATE_LISTED) // what says nothing about the phase
-#define NBI_STATE_LOW_BITS 19                                 // of the generation, where a tally has its count
-#define NBI_STATE_LOW_MASK (((uint64_t)1 << NBI_STATE_LOW_BITS) - 1)
-NB_STATIC_ASSERT(NBI_PHASE_BITS + NBI_STATE_LOW_BITS == 23, "the phase and a part of the generation replace the count");
+#define NBI_PHASE_MASK ((uint64_t)3 << NBI_TALLY_COUNT_SHIFT)
+#define NBI_STATE_LISTED ((uint64_t)4 << NBI_TALLY_COUNT_SHIFT) // others wait for its end; depend.c knows them
+#define NBI_STATE_NOTES (NBI_TALLY_WAITED | NBI_STATE_LISTED)   // what says nothing about the phase
+#define NBI_STATE_GENERATION_SHIFT 23
 
 static inline uint64_t nbi_state_of(uint64_t generation, nbi_phase phase) {
-    uint64_t cut = generation & NBI_HINT_GENERATION_MASK;
-    return cut >> NBI_STATE_LOW_BITS << NBI_TALLY_GENERATION_SHIFT | (cut & NBI_STATE_LOW_MASK) << NBI_PHASE_BITS |
-           (uint64_t)phase;
+    return generation << NBI_STATE_GENERATION_SHIFT | (uint64_t)phase;
 }
 static inline nbi_phase nbi_state_phase(uint64_t state) { return (nbi_phase)(state & NBI_PHASE_MASK); }
-static inline uint64_t nbi_state_generation(uint64_t state) {
-    return state >> NBI_TALLY_GENERATION_SHIFT << NBI_STATE_LOW_BITS | (state >> NBI_PHASE_BITS & NBI_STATE_LOW_MASK);
+static inline uint64_t nbi_state_generation(uint64_t state) { return state >> NBI_STATE_GENERATION_SHIFT; }
+
+// What the state of a hint's task is in a phase, without notes. The shift drops the lap bit.
+static inline uint64_t nbi_state_of_hint(nbi_hint hint, nbi_phase phase) {
+    return hint << 1 >> NBI_STATE_GENERATION_SHIFT << NBI_STATE_GENERATION_SHIFT | (uint64_t)phase;
 }
+NB_STATIC_ASSERT(NBI_STATE_GENERATION_SHIFT == NBI_HINT_SLOT_BITS + 1, "a hint and a state differ by one bit");
 
 // In nbi_slot.kind: the priority, flags, and the low bits of the task's generation, so that a promotion that comes late
 // does not change another task's priority.
@@ -102,10 +103,9 @@ typedef struct nbi_slot {
     void (*run)(nb_task_context *context, void *argument);
     nb_token *token;
     nb_atomic_ptr frame_tally; // of a frame-bound task; NULL = floating
-    nb_atomic_u32 group;       // index + 1; 0 = none
+    nb_atomic_ptr group;       // NULL = none
     nb_atomic_u32 label;
     nb_atomic_u32 kind;
-    uint32_t pad;
     unsigned char argument[NB_TASK_ARGUMENT_SIZE_MAX];
 } nbi_slot;
 
@@ -173,15 +173,14 @@ typedef struct nbi_edge {
 // never something else.
 typedef struct nbi_group {
     nbi_tally tally;
-    nb_atomic_u32 parent;      // index + 1 of the group of the task that opened it; 0 = none
+    nb_atomic_ptr parent;      // the group of the task that opened it; NULL = none
     nb_atomic_u32 depth;       // groups above it
+    nb_atomic_u32 result;      // the first nb_result that was not NB_OK
     nb_atomic_u64 owner;       // the task that opened it; 0 = none
     nb_atomic_ptr frame_tally; // of that task
-    nb_atomic_u32 result;      // the first nb_result that was not NB_OK
     uint32_t next_free;        // index + 1
     nb_atomic_u32 stage;       // NBI_GROUP_*
-    char pad[4];
-    nb_atomic_u64 sequence; // how often it was opened; the tally has its low bits as generation
+    nb_atomic_u64 sequence;    // how often it was opened; the tally has its low bits as generation
     char pad_end[NB_CACHE_LINE - 56];
 } nbi_group;
 
@@ -204,8 +203,8 @@ typedef struct nbi_queue {
 typedef struct nbi_running {
     nb_task_context context;
     struct nbi_running *below;
-    uint64_t id;    // of the task: its hint + 1; 0 = no task of its own
-    uint32_t group; // index + 1; 0 = none
+    uint64_t id; // of the task: its hint + 1; 0 = no task of its own
+    nbi_group *group;
     nbi_tally *frame_tally;
     bool has_scratch; // it has taken memory that ends with it
     nb_arena_mark scratch_mark;
@@ -336,7 +335,7 @@ static inline nbi_hint nbi_hint_of_handle(const nb_scheduler *scheduler, uint64_
 // Whether the task of a hint is queued now, so that claiming it is worth a try.
 static inline bool nbi_is_queued(const nb_scheduler *scheduler, nbi_hint hint) {
     uint64_t state = nbi_atomic_load_relaxed_u64(&nbi_slot_at(scheduler, nbi_hint_slot(hint))->state.word);
-    return (state & ~NBI_STATE_NOTES) == nbi_state_of(nbi_hint_generation(hint), NBI_PHASE_QUEUED);
+    return (state & ~NBI_STATE_NOTES) == nbi_state_of_hint(hint, NBI_PHASE_QUEUED);
 }
 
 // --- slot.c: the pool of slots ---
@@ -377,9 +376,13 @@ static inline nbi_group *nbi_group_find(const nb_scheduler *scheduler, nb_group 
     return nbi_atomic_load_relaxed_u64(&group->sequence) == nbi_hint_generation(hint) ? group : NULL;
 }
 
-static inline uint32_t nbi_group_index(const nb_scheduler *scheduler, const nbi_group *group) {
-    return (uint32_t)(group - scheduler->groups);
+// What the group's end is to return, unless a failure was noted before. NULL is fine.
+static inline void nbi_group_note(nbi_group *group, nb_result result) {
+    uint32_t none = (uint32_t)NB_OK;
+    if (group != NULL) nbi_atomic_compare_exchange_relaxed_u32(&group->result, &none, (uint32_t)result);
 }
+
+static inline nbi_tally *nbi_group_tally(nbi_group *group) { return group != NULL ? &group->tally : NULL; }
 
 // --- lanes (lane.c) ---
 
@@ -474,25 +477,24 @@ static inline void nbi_lane_empty_pockets(nbi_lane *lane) {
 }
 
 // Units of what the lane's thread is not working for go back: the work it turns to may take long.
-static inline void nbi_lane_turn_pockets(nbi_lane *lane, uint32_t group, const nbi_tally *frame_tally) {
-    const nbi_tally *group_tally = group != 0 ? &lane->scheduler->groups[group - 1].tally : NULL;
-    if (lane->group_pocket.tally != group_tally) nbi_pocket_empty(&lane->group_pocket);
+static inline void nbi_lane_turn_pockets(nbi_lane *lane, nbi_group *group, const nbi_tally *frame_tally) {
+    if (lane->group_pocket.tally != nbi_group_tally(group)) nbi_pocket_empty(&lane->group_pocket);
     if (lane->frame_pocket.tally != frame_tally) nbi_pocket_empty(&lane->frame_pocket);
 }
 
 // Before control goes back to the caller's code.
 static inline void nbi_lane_settle_pockets(nbi_lane *lane) {
     const nbi_running *running = lane->running;
-    nbi_lane_turn_pockets(lane, running != NULL ? running->group : 0, running != NULL ? running->frame_tally : NULL);
+    nbi_lane_turn_pockets(lane, running != NULL ? running->group : NULL, running != NULL ? running->frame_tally : NULL);
 }
 
-// --- running (task.c) ---
+// --- running and ending (task.c) ---
 
 // Takes the task of a hint and runs it. False: it was taken, cancelled or claimed before.
 bool nbi_task_run(nbi_lane *lane, nbi_hint hint);
 
-// Calls run in the calling thread as if in a task of the group (index + 1; 0 = none), and returns the result it set.
-nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, uint32_t group, void *argument);
+// Calls run in the calling thread as if in a task of the group (NULL = none), and returns the result it set.
+nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, void *argument);
 
 // Claims and ends every queued task.
 void nbi_task_cancel_all(nb_scheduler *scheduler);
@@ -500,13 +502,33 @@ void nbi_task_cancel_all(nb_scheduler *scheduler);
 // What a thread waits for, and so what it may run: tasks of a group or below it; one task, and what lies below it;
 // tasks of a frame, and what lies below them.
 typedef struct nbi_target {
-    nbi_tally *word;        // of the group or task, where it sleeps
-    uint64_t generation;    // of the word
+    nbi_tally *word; // of the group or task, where it sleeps
+    uint64_t begun;  // what the word has of its generation while that lasts
+    uint64_t begun_mask;
     const nbi_group *group; // or NULL
-    uint32_t group_index;   // + 1
     uint64_t task_id;       // hint + 1; 0 = none
     const nbi_tally *frame; // or NULL
 } nbi_target;
+
+// The end of a group or task that is not over.
+static inline nbi_target nbi_target_group(nbi_group *group) {
+    uint64_t generation = nbi_atomic_load_relaxed_u64(&group->sequence) & NBI_TALLY_GENERATION_MASK;
+    return (nbi_target){.word = &group->tally,
+                        .begun = generation << NBI_TALLY_GENERATION_SHIFT,
+                        .begun_mask = NBI_TALLY_GENERATION_MASK << NBI_TALLY_GENERATION_SHIFT,
+                        .group = group};
+}
+static inline nbi_target nbi_target_task(const nb_scheduler *scheduler, nbi_hint hint) {
+    return (nbi_target){.word = &nbi_slot_at(scheduler, nbi_hint_slot(hint))->state,
+                        .begun = nbi_state_of_hint(hint, NBI_PHASE_FREE),
+                        .begun_mask = NBI_HINT_GENERATION_MASK << NBI_STATE_GENERATION_SHIFT,
+                        .task_id = hint + 1};
+}
+
+// Whether it was over when the word was read. A task that has ended has left its generation; a group may not have yet.
+static inline bool nbi_target_is_over(const nbi_target *target, uint64_t word) {
+    return ((word ^ target->begun) & target->begun_mask) != 0 || (target->group != NULL && nbi_tally_count(word) == 0);
+}
 
 // --- memory.c ---
 
@@ -581,6 +603,15 @@ static inline void nbi_low_noted(nb_scheduler *scheduler, uint32_t queue) {
     if (queue < nbi_queue_index(NB_PRIORITY_LOW, false)) return;
     uint64_t none = 0;
     nbi_atomic_compare_exchange_relaxed_u64(&scheduler->low_since_ns, &none, nbi_clock_now_ns());
+}
+
+// A queue of the caller's own lane has an entry: others are to look into it.
+static inline void nbi_own_noted(nbi_lane *lane, uint32_t queue) {
+    uint32_t bit = 1u << queue;
+    if (NB_LIKELY((lane->owned_mask & bit) != 0)) return;
+    lane->owned_mask |= bit;
+    nbi_atomic_fetch_or_seq_cst_u64(&lane->scheduler->has_work[queue], (uint64_t)1 << lane->index);
+    nbi_low_noted(lane->scheduler, queue);
 }
 
 // A task that serves the target; a thorough search also looks behind other tasks, and takes out of order. The hint may

@@ -12,6 +12,16 @@
 #define DISTANCE_QUEUED 64u
 #define DISTANCE_PAUSE_NS 2000u
 
+// Where more than BULK_QUEUED entries lie in another's ring, a thief takes BULK_COUNT at once: many thieves at one head
+// would spend their time on taking its line from each other. Tasks may start so much out of order.
+#if defined(NB_EXPLORE)
+#define BULK_COUNT 2u
+#define BULK_QUEUED 2u
+#else
+#define BULK_COUNT 8u
+#define BULK_QUEUED 32u
+#endif
+
 // A Low task may go first when Low was neither empty nor served for this long.
 #define LOW_AGE_NS 500000000u
 
@@ -46,7 +56,7 @@ static nbi_hint take_own(nbi_lane *lane, uint32_t queue) {
     return hint;
 }
 
-static bool is_urgent(const nb_scheduler *scheduler) {
+static bool has_urgent(const nb_scheduler *scheduler) {
     uint64_t bits = 0;
     for (uint32_t queue = 0; queue < nbi_queue_index(NB_PRIORITY_NORMAL, false); ++queue) {
         bits |= nbi_atomic_load_relaxed_u64(&scheduler->has_work[queue]);
@@ -54,15 +64,17 @@ static bool is_urgent(const nb_scheduler *scheduler) {
     return bits != 0;
 }
 
-// Called for each task taken from another's ring.
-static void keep_distance(nbi_lane *lane, const nbi_ring *ring, bool is_pressing) {
-    if (++lane->near_count % DISTANCE_TASKS != 0) return;
+// Called for tasks taken from another's ring.
+static void keep_distance(nbi_lane *lane, const nbi_ring *ring, uint32_t count, bool is_pressing) {
+    lane->near_count += count;
+    if (lane->near_count < DISTANCE_TASKS) return;
+    lane->near_count = 0;
     uint64_t now_ns = nbi_clock_now_ns();
     bool is_quick = now_ns - lane->near_ns < (uint64_t)DISTANCE_TASKS * DISTANCE_TASK_NS;
     uint64_t ahead = nbi_atomic_load_relaxed_u64(&ring->head) + DISTANCE_QUEUED;
     if (is_quick && !is_pressing && nbi_ring_at(ring, ahead) == NBI_HINT_NONE) {
         uint64_t until_ns = now_ns + DISTANCE_PAUSE_NS;
-        while (now_ns < until_ns && !is_urgent(lane->scheduler)) {
+        while (now_ns < until_ns && !has_urgent(lane->scheduler)) {
             for (int i = 0; i < 8; ++i) nbi_cpu_relax();
             now_ns = nbi_clock_now_ns();
         }
@@ -80,12 +92,45 @@ static void clear_outside(nb_scheduler *scheduler, uint32_t queue) {
     nbi_lock_release(&scheduler->outside_lock);
 }
 
+// Copies the entries behind an index into the own deque, so that the oldest is found first. Returns how many.
+static uint32_t copy_behind(nbi_lane *lane, const nbi_ring *ring, uint64_t index, uint32_t queue) {
+    nbi_deque *own = &lane->queues[queue].deque;
+    uint32_t count = 0;
+    for (uint64_t at = index + BULK_COUNT - 1; at != index; --at) {
+        nbi_hint hint = nbi_ring_at(ring, at);
+        if (hint != NBI_HINT_NONE && nbi_deque_push(own, hint)) ++count;
+    }
+    nbi_own_noted(lane, queue);
+    return count;
+}
+
+// The oldest entry of a long ring, and with it some more: those are in the own deque before they leave the ring, so
+// that none is ever out of sight, and an entry seen in both is one whose task is claimed once.
+static nbi_hint take_bulk(nbi_lane *lane, nbi_ring *ring, uint32_t queue) {
+    uint64_t index;
+    nbi_hint hint = nbi_ring_peek(ring, &index);
+    bool is_long = hint != NBI_HINT_NONE && nbi_ring_at(ring, index + BULK_QUEUED) != NBI_HINT_NONE;
+    if (!is_long) return NBI_HINT_NONE;
+    uint32_t count = copy_behind(lane, ring, index, queue);
+    if (count == BULK_COUNT - 1 && nbi_ring_take_many(ring, index, BULK_COUNT)) {
+        // Who looked into the deque before and into the ring afterwards has seen nothing, and may go to sleep.
+        nbi_wake_one(lane, nbi_queue_is_floating(queue));
+        return hint;
+    }
+    // Another was faster; what it has taken need not be found here too.
+    while (count-- > 0) nbi_deque_pop(&lane->queues[queue].deque);
+    return NBI_HINT_NONE;
+}
+
 static nbi_hint take_from(nbi_lane *lane, nbi_lane *victim, uint32_t queue) {
     nbi_queue *theirs = &victim->queues[queue];
-    nbi_hint hint = nbi_ring_pop(&theirs->ring);
+    // Urgent work is taken in its order, and does not wait for anybody's cache.
+    bool is_urgent = queue < nbi_queue_index(NB_PRIORITY_NORMAL, false);
+    nbi_hint hint = is_urgent ? NBI_HINT_NONE : take_bulk(lane, &theirs->ring, queue);
+    uint32_t count = hint != NBI_HINT_NONE ? BULK_COUNT : 1;
+    if (hint == NBI_HINT_NONE) hint = nbi_ring_pop(&theirs->ring);
     if (hint != NBI_HINT_NONE) {
-        // Urgent work does not wait for anybody's cache.
-        keep_distance(lane, &theirs->ring, queue < nbi_queue_index(NB_PRIORITY_NORMAL, false));
+        keep_distance(lane, &theirs->ring, count, is_urgent);
     } else {
         hint = take_deque(&theirs->deque);
     }
@@ -229,26 +274,25 @@ nbi_hint nbi_search(nbi_lane *lane) {
 
 // Whether a group lies at or below what is waited for. Stale values can lead astray, not out of the array, and no
 // further than there are groups; the claim decides whether what was read was true.
-static NB_NOINLINE bool is_group_below(const nb_scheduler *scheduler, uint32_t at, const nbi_target *target) {
+static NB_NOINLINE bool is_group_below(const nb_scheduler *scheduler, const nbi_group *at, const nbi_target *target) {
     uint32_t top_depth = target->group != NULL ? nbi_atomic_load_relaxed_u32(&target->group->depth) : 0;
-    for (uint32_t step = 0; at != 0 && step < scheduler->group_count; ++step) {
-        if (at == target->group_index) return true;
-        const nbi_group *group = &scheduler->groups[at - 1];
-        if (target->task_id != 0 && nbi_atomic_load_relaxed_u64(&group->owner) == target->task_id) return true;
-        if (target->frame != NULL && nbi_atomic_load_relaxed_ptr(&group->frame_tally) == target->frame) return true;
-        if (target->group != NULL && nbi_atomic_load_relaxed_u32(&group->depth) <= top_depth) return false;
-        at = nbi_atomic_load_relaxed_u32(&group->parent);
+    for (uint32_t step = 0; at != NULL && step < scheduler->group_count; ++step) {
+        if (at == target->group) return true;
+        if (target->task_id != 0 && nbi_atomic_load_relaxed_u64(&at->owner) == target->task_id) return true;
+        if (target->frame != NULL && nbi_atomic_load_relaxed_ptr(&at->frame_tally) == target->frame) return true;
+        if (target->group != NULL && nbi_atomic_load_relaxed_u32(&at->depth) <= top_depth) return false;
+        at = nbi_atomic_load_relaxed_ptr(&at->parent);
     }
     return false;
 }
 
 static inline bool serves(const nb_scheduler *scheduler, const nbi_target *target, nbi_hint hint) {
     const nbi_slot *slot = nbi_slot_at(scheduler, nbi_hint_slot(hint));
-    uint32_t group = nbi_atomic_load_relaxed_u32(&slot->group);
-    if (NB_LIKELY(group == target->group_index && group != 0)) return true;
+    const nbi_group *group = nbi_atomic_load_relaxed_ptr(&slot->group);
+    if (NB_LIKELY(group == target->group && group != NULL)) return true;
     if (hint + 1 == target->task_id) return true;
     if (target->frame != NULL && nbi_atomic_load_relaxed_ptr(&slot->frame_tally) == target->frame) return true;
-    return group != 0 && is_group_below(scheduler, group, target);
+    return group != NULL && is_group_below(scheduler, group, target);
 }
 
 // The newest entry of the own deque. Dead ones are thrown away: they would hide what lies below them.

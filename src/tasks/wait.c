@@ -10,38 +10,43 @@
 // Looks at the tally between two searches for work while spinning.
 #define LOOKS_A_SEARCH 16
 
-static bool is_word_over(const nbi_target *target, uint64_t word) {
-    if (target->task_id != 0) {
-        return nbi_state_generation(word) != target->generation || nbi_state_phase(word) == NBI_PHASE_FREE;
-    }
-    return nbi_tally_is_over(word, target->generation);
-}
-
 // Whether it is over, or nothing is outstanding but what lies in this thread's own pocket: that is given back then.
-static bool is_over(nbi_lane *lane, const nbi_target *target) {
+static NBI_HOT bool is_over(nbi_lane *lane, const nbi_target *target) {
     // Pairs with the release half of nbi_tally_sub and of the exchange in end_slot.
     uint64_t word = nbi_atomic_load_acquire_u64(&target->word->word);
-    if (is_word_over(target, word)) return true;
+    if (nbi_target_is_over(target, word)) return true;
     nbi_pocket *pocket = &lane->group_pocket;
     if (target->group == NULL || pocket->tally != target->word || pocket->count != nbi_tally_count(word)) return false;
     // Somebody may have added to the group since the look.
     return nbi_pocket_empty(pocket);
 }
 
-static bool help_once(nbi_lane *lane, const nbi_target *target, bool is_thorough) {
-    nbi_hint hint = nbi_search_target(lane, target, is_thorough);
+// The newest task of the own deque if it belongs to the group itself: what a task that waits for its parts finds, as a
+// rule.
+static NBI_HOT nbi_hint take_newest(nbi_lane *lane, const nbi_group *group) {
+    if (lane->owned_mask == 0) return NBI_HINT_NONE;
+    nbi_deque *deque = &lane->queues[__builtin_ctz(lane->owned_mask)].deque;
+    nbi_hint hint = nbi_deque_newest(deque);
+    if (hint == NBI_HINT_NONE) return hint;
+    const nbi_slot *slot = nbi_slot_at(lane->scheduler, nbi_hint_slot(hint));
+    return nbi_atomic_load_relaxed_ptr(&slot->group) == group ? nbi_deque_pop(deque) : NBI_HINT_NONE;
+}
+
+static NBI_HOT bool help_once(nbi_lane *lane, const nbi_target *target, bool is_thorough) {
+    nbi_hint hint = target->group != NULL ? take_newest(lane, target->group) : NBI_HINT_NONE;
+    if (hint == NBI_HINT_NONE) hint = nbi_search_target(lane, target, is_thorough);
     if (hint == NBI_HINT_NONE) return false;
     if (nbi_task_run(lane, hint)) nbi_count(&lane->counts.help_count, 1);
     return true;
 }
 
 // True: there is something to do or to see.
-static bool spin(nbi_lane *lane, const nbi_target *target, uint64_t deadline_ns) {
+static NB_NOINLINE bool spin(nbi_lane *lane, const nbi_target *target, uint64_t deadline_ns) {
 #if !defined(NB_EXPLORE)
     uint64_t until_ns = nbi_min_u64(nbi_clock_now_ns() + SPIN_NS, deadline_ns);
     do {
         for (int i = 0; i < LOOKS_A_SEARCH; ++i) {
-            if (is_word_over(target, nbi_atomic_load_acquire_u64(&target->word->word))) return true;
+            if (nbi_target_is_over(target, nbi_atomic_load_acquire_u64(&target->word->word))) return true;
             nbi_cpu_relax();
         }
         if (help_once(lane, target, false)) return true;
@@ -93,13 +98,14 @@ static bool help_dependency(nbi_lane *lane, const nbi_target *target, bool *is_d
 }
 
 // Announces itself to completers (the mark in the word) and to submitters (the list), looks once more, sleeps.
-static nb_result sleep_on(nbi_lane *lane, const nbi_target *target, uint64_t deadline_ns) {
+static NB_NOINLINE nb_result sleep_on(nbi_lane *lane, const nbi_target *target, uint64_t deadline_ns) {
     nb_scheduler *scheduler = lane->scheduler;
     bool is_deadlock = false;
     nbi_sleeper sleeper;
     nbi_sleeper_enter(scheduler, &sleeper, target->word);
     uint64_t word = nbi_tally_announce(target->word);
-    if (!is_word_over(target, word) && !help_once(lane, target, true) && !help_dependency(lane, target, &is_deadlock)) {
+    if (!nbi_target_is_over(target, word) && !help_once(lane, target, true) &&
+        !help_dependency(lane, target, &is_deadlock)) {
         nbi_count(&lane->counts.park_count, 1);
         nbi_tally_sleep(target->word, word, deadline_ns);
     }
@@ -108,7 +114,7 @@ static nb_result sleep_on(nbi_lane *lane, const nbi_target *target, uint64_t dea
 }
 
 // 0 is always past, and the clock is only read where there is a deadline.
-static bool is_late(uint64_t deadline_ns) {
+static inline bool is_late(uint64_t deadline_ns) {
     return deadline_ns == 0 || (deadline_ns != NB_NEVER_NS && nbi_clock_now_ns() >= deadline_ns);
 }
 
@@ -139,7 +145,7 @@ nb_result nbi_wait(nbi_lane *lane, const nbi_target *target, uint64_t deadline_n
 nb_result nbi_wait_outside(const nbi_target *target, uint64_t deadline_ns) {
     for (;;) {
         uint64_t word = nbi_tally_announce(target->word);
-        if (is_word_over(target, word)) return NB_OK;
+        if (nbi_target_is_over(target, word)) return NB_OK;
         if (is_late(deadline_ns)) return NB_TIMEOUT;
         nbi_tally_sleep(target->word, word, deadline_ns);
     }
@@ -149,12 +155,10 @@ nb_result nbi_wait_outside(const nbi_target *target, uint64_t deadline_ns) {
 
 // Whether a task could end only after one that runs in this lane: it is that one, or one that opened a group above it.
 static bool is_above(const nbi_lane *lane, uint64_t task_id) {
-    const nb_scheduler *scheduler = lane->scheduler;
     for (const nbi_running *running = lane->running; running != NULL; running = running->below) {
         if (running->id == task_id) return true;
-        for (uint32_t at = running->group; at != 0;
-             at = nbi_atomic_load_relaxed_u32(&scheduler->groups[at - 1].parent)) {
-            if (nbi_atomic_load_relaxed_u64(&scheduler->groups[at - 1].owner) == task_id) return true;
+        for (const nbi_group *at = running->group; at != NULL; at = nbi_atomic_load_relaxed_ptr(&at->parent)) {
+            if (nbi_atomic_load_relaxed_u64(&at->owner) == task_id) return true;
         }
     }
     return false;
@@ -164,9 +168,7 @@ nb_result nb_task_wait(nb_scheduler *scheduler, nb_task task, uint64_t deadline_
     if (scheduler == NULL) return NBI_FAIL_NULL("scheduler");
     if (nb_task_is_complete(scheduler, task)) return NB_OK;
     nbi_hint hint = nbi_hint_of_handle(scheduler, task.value);
-    nbi_target target = {.word = &nbi_slot_at(scheduler, nbi_hint_slot(hint))->state,
-                         .generation = nbi_hint_generation(hint),
-                         .task_id = hint + 1};
+    nbi_target target = nbi_target_task(scheduler, hint);
     nbi_lane *lane = nbi_lane_borrow(scheduler);
     if (lane == NULL) return nbi_wait_outside(&target, deadline_ns);
     nb_result result = NB_OK;
@@ -238,12 +240,10 @@ static void frame_sleep_after(void *user, nbi_tally *tally) {
 
 // Whether the frame could end only after a task that runs in this lane.
 static bool is_in_frame(const nbi_lane *lane, const nbi_tally *tally) {
-    const nb_scheduler *scheduler = lane->scheduler;
     for (const nbi_running *running = lane->running; running != NULL; running = running->below) {
         if (running->frame_tally == tally) return true;
-        for (uint32_t at = running->group; at != 0;
-             at = nbi_atomic_load_relaxed_u32(&scheduler->groups[at - 1].parent)) {
-            if (nbi_atomic_load_relaxed_ptr(&scheduler->groups[at - 1].frame_tally) == tally) return true;
+        for (const nbi_group *at = running->group; at != NULL; at = nbi_atomic_load_relaxed_ptr(&at->parent)) {
+            if (nbi_atomic_load_relaxed_ptr(&at->frame_tally) == tally) return true;
         }
     }
     return false;

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+// Submitting: what a task takes with it, its slot, its place in a queue.
+
+#include "scheduler.h"
+
+#include <string.h>
+
+// --- pockets ---
+
+// Takes a unit that the pocket has. False: it has none of this tally.
+static inline bool pocket_take(nbi_pocket *pocket, const nbi_tally *tally) {
+    if (pocket->tally != tally || pocket->count == 0) return false;
+    --pocket->count;
+    return true;
+}
+
+static void pocket_fill(nbi_pocket *pocket, nbi_tally *tally, uint32_t count) {
+    nbi_pocket_empty(pocket);
+    *pocket = (nbi_pocket){tally, count};
+}
+
+// --- what a task belongs to ---
+
+// A task on its way in: what was taken for it, to be given back if it cannot be queued.
+typedef struct entry {
+    nbi_group *group;
+    nbi_tally *frame_tally; // NULL = floating
+    nb_fence *fence;
+    nb_frame frame;
+} entry;
+
+static nb_result refuse(const nb_scheduler *scheduler, nb_log_item item, nb_result result, const char *what) {
+    return nbi_fail(scheduler != NULL ? &scheduler->desc.hooks : NULL, item, result, "nb_task_submit", "%s", what);
+}
+
+static bool is_valid(const nb_task_desc *desc) {
+    return desc != NULL && desc->run != NULL && desc->argument_size_bytes <= NB_TASK_ARGUMENT_SIZE_MAX &&
+           (desc->argument != NULL || desc->argument_size_bytes == 0) &&
+           (desc->dependencies != NULL || desc->dependency_count == 0) &&
+           (uint32_t)desc->priority < NB_PRIORITY_COUNT && (uint32_t)desc->lifetime < NB_LIFETIME_COUNT;
+}
+
+static NB_NOINLINE nb_result refuse_desc(const nb_scheduler *scheduler, const nb_task_desc *desc) {
+    if (scheduler == NULL) return refuse(NULL, NB_ITEM_BASE_NULL, NB_ERR_MISUSE, "scheduler is NULL");
+    const char *what = "priority or lifetime does not exist";
+    if (desc == NULL)
+        what = "desc is NULL";
+    else if (desc->run == NULL)
+        what = "run is NULL";
+    else if (desc->argument_size_bytes > NB_TASK_ARGUMENT_SIZE_MAX)
+        return refuse(scheduler, NB_ITEM_TASK_ARGUMENT, NB_ERR_RANGE, "argument_size_bytes is over 80");
+    else if (desc->argument == NULL && desc->argument_size_bytes != 0)
+        what = "argument is NULL and has a size";
+    else if (desc->dependencies == NULL && desc->dependency_count != 0)
+        what = "dependencies is NULL and has a count";
+    return refuse(scheduler, NB_ITEM_TASK_ARGUMENT, NB_ERR_MISUSE, what);
+}
+
+static NB_NOINLINE nb_result group_add(nbi_lane *lane, nbi_group *group, nb_group handle) {
+    // More than one only for the group that the running task belongs to or ends itself: nobody waits for that while the
+    // task runs.
+    const nbi_running *running = lane->running;
+    bool is_own = running != NULL && (running->group == group ||
+                                      (running->id != 0 && running->id == nbi_atomic_load_relaxed_u64(&group->owner)));
+    uint32_t extra = is_own ? NBI_POCKET_TAKE : 0;
+    // The handle's own: the group may have ended, and begun anew, since it was looked at.
+    uint64_t generation = nbi_hint_generation(nbi_hint_of_handle(lane->scheduler, handle.value));
+    nb_result result = nbi_tally_add(&group->tally, generation, 1 + extra);
+    if (NB_UNLIKELY(result != NB_OK)) return result;
+    if (extra != 0) pocket_fill(&lane->group_pocket, &group->tally, extra);
+    return NB_OK;
+}
+
+// A unit of the group. The task that submits holds one as a rule, and its pocket may have more.
+static NBI_HOT nb_result group_enter(nbi_lane *lane, nb_group handle, nbi_group **out) {
+    nbi_group *group = nbi_group_find(lane->scheduler, handle);
+    if (NB_UNLIKELY(group == NULL)) return NB_ERR_STALE;
+    nb_result result =
+        NB_LIKELY(pocket_take(&lane->group_pocket, &group->tally)) ? NB_OK : group_add(lane, group, handle);
+    if (NB_LIKELY(result == NB_OK)) *out = group;
+    return result;
+}
+
+// A unit for one more task in the frame of the task that submits it.
+static nb_result frame_inherit(nbi_lane *lane, entry *in) {
+    const nbi_running *running = lane->running;
+    if (!pocket_take(&lane->frame_pocket, running->frame_tally)) {
+        if (!nbi_tally_add_held(running->frame_tally, 1 + NBI_POCKET_TAKE)) return NB_FULL;
+        pocket_fill(&lane->frame_pocket, running->frame_tally, NBI_POCKET_TAKE);
+    }
+    in->fence = running->context.fence, in->frame = running->context.frame;
+    in->frame_tally = running->frame_tally;
+    return NB_OK;
+}
+
+// A unit of the frame, where the task is to be bound to one; called only if it may be.
+static NB_NOINLINE nb_result frame_enter(nbi_lane *lane, const nb_task_desc *desc, entry *in) {
+    const nbi_running *running = lane->running;
+    bool is_inherited = running != NULL && running->frame_tally != NULL &&
+                        (desc->frame.value == 0 || desc->frame.value == running->context.frame.value) &&
+                        (desc->fence == NULL || desc->fence == running->context.fence);
+    if (is_inherited) return frame_inherit(lane, in);
+    bool is_optional = desc->lifetime == NB_LIFETIME_DEFAULT;
+    if (desc->fence == NULL) return is_optional ? NB_OK : NB_ERR_MISUSE;
+    in->fence = desc->fence, in->frame = desc->frame;
+    // What has kept its frames waiting too often is no longer waited for.
+    if (nb_fence_is_quarantined(desc->fence, desc->label)) {
+        if (in->frame.value == 0) in->frame = nb_fence_current(desc->fence);
+        return NB_OK;
+    }
+    nb_result result = nbi_fence_enter(desc->fence, &in->frame, 1, &in->frame_tally);
+    if (result == NB_ERR_MISUSE && is_optional) return NB_OK;
+    return is_optional && result == NB_CLOSED ? NB_OK : result;
+}
+
+static NB_NOINLINE void leave_all(nbi_lane *lane, const nb_task_desc *desc, const entry *in) {
+    if (in->frame_tally != NULL) nbi_pocket_put(&lane->frame_pocket, in->frame_tally);
+    if (in->group != NULL) nbi_pocket_put(&lane->group_pocket, &in->group->tally);
+    nbi_lane_empty_pockets(lane);
+    if (desc->token == NULL) return;
+    nb_token_task_withdraw(desc->token);
+    nb_token_release(desc->token);
+}
+
+static NB_NOINLINE nb_result token_enter(nb_token *token) {
+    nb_result result = nb_token_task_enter(token);
+    if (result == NB_OK) nb_token_retain(token);
+    return result;
+}
+
+static nb_result enter_all(nbi_lane *lane, const nb_task_desc *desc, entry *in) {
+    nb_result result = NB_OK;
+    if (desc->token != NULL) {
+        result = token_enter(desc->token);
+        if (result != NB_OK) return result;
+    }
+    if (desc->group.value != 0) result = group_enter(lane, desc->group, &in->group);
+    bool may_be_bound = desc->lifetime == NB_LIFETIME_FRAME ||
+                        (desc->lifetime == NB_LIFETIME_DEFAULT && desc->priority == NB_PRIORITY_CRITICAL);
+    if (may_be_bound && result == NB_OK) {
+        result = frame_enter(lane, desc, in);
+    } else if (desc->fence != NULL) {
+        in->fence = desc->fence;
+        in->frame = desc->frame.value != 0 ? desc->frame : nb_fence_current(desc->fence);
+    }
+    if (NB_UNLIKELY(result != NB_OK)) leave_all(lane, desc, in);
+    return result;
+}
+
+// --- submitting ---
+
+// Eight bytes at a time, as they were written a moment ago: a wider load would have to wait for two such writes to
+// reach the cache. The barrier keeps the compiler from making one.
+static NBI_HOT void copy_argument(unsigned char *to, const void *from, size_t size_bytes) {
+    const unsigned char *bytes = from;
+    size_t at = 0;
+    for (; at + 8 <= size_bytes; at += 8) {
+        memcpy(to + at, bytes + at, 8);
+        NBI_COMPILER_BARRIER();
+    }
+    for (; NB_UNLIKELY(at < size_bytes); ++at) to[at] = bytes[at];
+}
+
+static NB_NOINLINE void fill_outcome(nbi_lane *lane, const nb_task_desc *desc, nbi_hint hint) {
+    lane->scheduler->outcomes[nbi_hint_slot(hint)] =
+        (nbi_outcome){.on_complete = desc->on_complete,
+                      .user = desc->user,
+                      .sequence = (uint64_t)lane->index << 48 | lane->sequence++,
+                      .task = {nbi_handle_of(lane->scheduler, hint)},
+                      .stale_frame_count = desc->stale_frame_count};
+}
+
+// What only some tasks have.
+static void fill_more(nbi_lane *lane, const nb_task_desc *desc, const entry *in, nbi_hint hint) {
+    nbi_slot_more *more = &lane->scheduler->more[nbi_hint_slot(hint)];
+    if (in->fence != NULL) {
+        more->fence = in->fence;
+        more->frame = in->frame;
+        nbi_atomic_store_relaxed_u64(&more->thread_id, 0);
+    }
+    if (desc->pin != NB_PIN_NONE) nbi_atomic_store_relaxed_u32(&more->pin_lane, desc->pin - NB_PIN_COORDINATOR);
+    if (desc->on_complete != NULL) fill_outcome(lane, desc, hint);
+}
+
+// The hint of the next task in a free slot.
+static NBI_HOT nbi_hint next_hint(const nb_scheduler *scheduler, uint32_t index) {
+    uint64_t state = nbi_atomic_load_relaxed_u64(&nbi_slot_at(scheduler, index)->state.word);
+    return nbi_hint_of(nbi_state_generation(state), index);
+}
+
+static NBI_HOT void fill_slot(nbi_slot *slot, const nb_task_desc *desc, const entry *in, nbi_hint hint, uint32_t kind,
+                              nbi_phase phase) {
+    slot->run = desc->run;
+    slot->token = desc->token;
+    nbi_atomic_store_relaxed_ptr(&slot->frame_tally, in->frame_tally);
+    nbi_atomic_store_relaxed_ptr(&slot->group, in->group);
+    nbi_atomic_store_relaxed_u32(&slot->label, desc->label.id);
+    copy_argument(slot->argument, desc->argument, desc->argument_size_bytes);
+    uint32_t generation = (uint32_t)nbi_hint_generation(hint) << NBI_KIND_GENERATION_SHIFT;
+    nbi_atomic_store_relaxed_u32(&slot->kind, kind | generation);
+    // Publishes the task, with the push that follows; read by the acquire half of the claim.
+    nbi_atomic_store_release_u64(&slot->state.word, nbi_state_of_hint(hint, phase));
+}
+
+static NBI_HOT bool publish(nbi_lane *lane, nbi_hint hint, uint32_t queue) {
+    nbi_queue *queues = &lane->queues[queue];
+    bool is_in = lane->running != NULL && nbi_deque_push(&queues->deque, hint);
+    if (!is_in && !nbi_ring_push(&queues->ring, hint)) {
+        nbi_ring_clean(lane->scheduler, &queues->ring);
+        if (!nbi_ring_push(&queues->ring, hint)) return false;
+    }
+    nbi_own_noted(lane, queue);
+    nbi_wake_one(lane, nbi_queue_is_floating(queue));
+    return true;
+}
+
+void nbi_task_publish(nbi_lane *lane, nbi_hint hint) {
+    // After the phase: a promotion that comes between finds the task queued, and publishes it again.
+    uint32_t kind = nbi_atomic_load_seq_cst_u32(&nbi_slot_at(lane->scheduler, nbi_hint_slot(hint))->kind);
+    bool is_floating = (kind & NBI_KIND_FLOATING) != 0;
+    // An old entry may have been found already, and the slot have another task: then this one is dead from the start.
+    uint32_t queue = nbi_queue_index((nb_priority)(kind & NBI_KIND_PRIORITY), is_floating);
+    // There is room: without its dead and double entries a ring has at most one entry for each task.
+    if (NB_UNLIKELY((kind & NBI_KIND_PINNED) != 0))
+        nbi_pin_publish(lane->scheduler, hint, queue);
+    else
+        publish(lane, hint, queue);
+}
+
+// Takes back what could not be put into a queue.
+static NB_NOINLINE nb_result undo(nbi_lane *lane, const nb_task_desc *desc, const entry *in, nbi_hint hint,
+                                  nb_result result) {
+    uint32_t index = nbi_hint_slot(hint);
+    uint64_t unused = nbi_state_of_hint(hint, NBI_PHASE_FREE);
+    nbi_atomic_store_relaxed_u64(&nbi_slot_at(lane->scheduler, index)->state.word, unused);
+    nbi_slot_free(lane, index);
+    leave_all(lane, desc, in);
+    nbi_count(&lane->counts.submit_count, UINT64_MAX); // one less
+    return result;
+}
+
+// Where the task of a slot goes now: into a queue, or, in phase WAITING, to those it waits for.
+static nb_result place(nbi_lane *lane, const nb_task_desc *desc, nbi_hint hint, uint32_t queue, bool is_held) {
+    if (desc->dependency_count != 0 || is_held) {
+        return nbi_depend_on_all(lane, hint, desc->dependencies, desc->dependency_count, is_held);
+    }
+    if (desc->pin == NB_PIN_NONE) return publish(lane, hint, queue) ? NB_OK : NB_FULL;
+    nbi_pin_publish(lane->scheduler, hint, queue);
+    return NB_OK;
+}
+
+static NBI_HOT nb_priority priority_of(const nb_task_desc *desc) {
+    return desc->priority != 0 ? desc->priority : NB_PRIORITY_NORMAL;
+}
+
+static NB_NOINLINE nb_result submit_any(nbi_lane *lane, const nb_task_desc *desc, nb_task *task, bool is_held) {
+    nb_scheduler *scheduler = lane->scheduler;
+    if (nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) != 0) return NB_CLOSED;
+    uint32_t index = nbi_slot_alloc(lane, priority_of(desc));
+    if (index == UINT32_MAX) return NB_FULL;
+    entry in = {.group = NULL, .frame_tally = NULL, .fence = NULL};
+    nb_result result = enter_all(lane, desc, &in);
+    if (result != NB_OK) {
+        nbi_slot_free(lane, index);
+        return result;
+    }
+    bool is_floating = in.frame_tally == NULL;
+    uint32_t kind = (uint32_t)priority_of(desc) | (is_floating ? NBI_KIND_FLOATING : 0) |
+                    (task != NULL ? NBI_KIND_HAS_HANDLE : 0) | (in.fence != NULL ? NBI_KIND_HAS_FENCE : 0) |
+                    (desc->on_complete != NULL ? NBI_KIND_HAS_RESULT : 0) |
+                    (desc->pin != NB_PIN_NONE ? NBI_KIND_PINNED : 0);
+    nbi_phase phase = desc->dependency_count == 0 && !is_held ? NBI_PHASE_QUEUED : NBI_PHASE_WAITING;
+    nbi_hint hint = next_hint(scheduler, index);
+    fill_more(lane, desc, &in, hint);
+    fill_slot(nbi_slot_at(scheduler, index), desc, &in, hint, kind, phase);
+    // Before the task can run and count itself as ended.
+    nbi_count(&lane->counts.submit_count, 1);
+    result = place(lane, desc, hint, nbi_queue_index(priority_of(desc), is_floating), is_held);
+    if (NB_UNLIKELY(result != NB_OK)) return undo(lane, desc, &in, hint, result);
+    if (task != NULL) task->value = nbi_handle_of(scheduler, hint);
+    return NB_OK;
+}
+
+// A plain task is a function with an argument, a label, a priority and a group: most of all tasks. It is valid, and
+// needs nothing of what submit_any does for others.
+static NBI_HOT bool is_plain(const nb_task_desc *desc) {
+    uintptr_t more = (uintptr_t)desc->token | (uintptr_t)desc->fence | desc->pin | desc->dependency_count;
+    return more == 0 && desc->on_complete == NULL && desc->run != NULL && desc->priority < NB_PRIORITY_CRITICAL &&
+           desc->lifetime < NB_LIFETIME_FRAME && desc->argument_size_bytes <= NB_TASK_ARGUMENT_SIZE_MAX &&
+           (desc->argument != NULL || desc->argument_size_bytes == 0);
+}
+
+static NBI_HOT nb_result submit_plain(nbi_lane *lane, const nb_task_desc *desc, nb_task *task) {
+    nb_scheduler *scheduler = lane->scheduler;
+    nbi_group *group = NULL;
+    if (NB_UNLIKELY(nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) != 0)) return NB_CLOSED;
+    uint32_t index = nbi_slot_alloc(lane, priority_of(desc));
+    if (NB_UNLIKELY(index == UINT32_MAX)) return NB_FULL;
+    nb_result result = desc->group.value != 0 ? group_enter(lane, desc->group, &group) : NB_OK;
+    if (NB_UNLIKELY(result != NB_OK)) {
+        nbi_slot_free(lane, index);
+        return result;
+    }
+    uint32_t kind = (uint32_t)priority_of(desc) | NBI_KIND_FLOATING | (task != NULL ? NBI_KIND_HAS_HANDLE : 0);
+    nbi_hint hint = next_hint(scheduler, index);
+    fill_slot(nbi_slot_at(scheduler, index), desc, &(entry){.group = group}, hint, kind, NBI_PHASE_QUEUED);
+    // Before the task can run and count itself as ended.
+    nbi_count(&lane->counts.submit_count, 1);
+    if (NB_UNLIKELY(!publish(lane, hint, nbi_queue_index(priority_of(desc), true)))) {
+        return undo(lane, desc, &(entry){.group = group}, hint, NB_FULL);
+    }
+    if (task != NULL) task->value = nbi_handle_of(scheduler, hint);
+    return NB_OK;
+}
+
+// Runs a task that found no room, in the call that submitted it: nobody has to wait for it.
+static nb_result run_inline(nb_scheduler *scheduler, const nb_task_desc *desc, nb_task *task) {
+    nbi_group *group = nbi_group_find(scheduler, desc->group);
+    if (group == NULL && desc->group.value != 0) return NB_ERR_STALE;
+    if (group != NULL && nbi_tally_count(nbi_atomic_load_relaxed_u64(&group->tally.word)) == 0) return NB_CLOSED;
+    nbi_lane *lane = nbi_lane_borrow(scheduler);
+    if (lane == NULL) return NB_FULL;
+    _Alignas(16) unsigned char argument[NB_TASK_ARGUMENT_SIZE_MAX];
+    copy_argument(argument, desc->argument, desc->argument_size_bytes);
+    nb_result result = nb_token_task_enter(desc->token);
+    if (result == NB_OK) result = nb_token_task_start(desc->token);
+    if (result == NB_OK) {
+        nbi_count(&lane->counts.submit_count, 1);
+        nbi_count(&lane->counts.inline_count, 1);
+        nb_result told = nbi_task_run_here(lane, desc, NULL, argument);
+        if (told != NB_OK) nbi_group_note(group, told);
+        nb_token_task_leave(desc->token);
+        nbi_count(&lane->counts.run_count, 1);
+        if (task != NULL) task->value = 0;
+    }
+    nbi_lane_return(lane);
+    return result;
+}
+
+static NB_NOINLINE nb_result submit_refused(nbi_lane *lane, const nb_task_desc *desc, nb_task *task, nb_result result) {
+    nb_scheduler *scheduler = lane->scheduler;
+    bool runs_inline = result == NB_FULL && desc->runs_inline;
+    nbi_count(&lane->counts.refuse_count, runs_inline ? 0 : 1);
+    nbi_count(&lane->counts.full_count, result == NB_FULL ? 1 : 0);
+    nbi_lane_leave(lane);
+    if (runs_inline) return run_inline(scheduler, desc, task);
+    // Reported only now: the shared lane's lock is never held across a logger.
+    if (result == NB_ERR_STALE)
+        refuse(scheduler, NB_ITEM_TASK_STALE, result, "the token, the group or the frame has ended");
+    if (result == NB_ERR_MISUSE) refuse(scheduler, NB_ITEM_TASK_ARGUMENT, result, "a frame-bound task needs a frame");
+    return result;
+}
+
+// By the coordinator, while its budget is open.
+static nb_result submit_timed(nbi_lane *lane, const nb_task_desc *desc, nb_task *task) {
+    uint64_t start_ns = nbi_clock_now_ns();
+    bool is_held = lane->budget_left_ns == 0 && desc->priority != NB_PRIORITY_CRITICAL;
+    nb_result result = submit_any(lane, desc, task, is_held);
+    uint64_t spent_ns = nbi_clock_now_ns() - start_ns;
+    lane->budget_left_ns -= nbi_min_u64(spent_ns, lane->budget_left_ns);
+    return result;
+}
+
+static NB_NOINLINE nb_result submit_checked(nb_scheduler *scheduler, const nb_task_desc *desc, nb_task *task) {
+    if (scheduler == NULL || !is_valid(desc)) return refuse_desc(scheduler, desc);
+    if (desc->pin > scheduler->worker_count + NB_PIN_COORDINATOR) {
+        return refuse(scheduler, NB_ITEM_TASK_ARGUMENT, NB_ERR_RANGE, "pin names a worker that is not there");
+    }
+    nbi_lane *lane = nbi_lane_enter(scheduler);
+    bool is_timed = lane->has_budget && lane->running == NULL;
+    nb_result result = is_timed ? submit_timed(lane, desc, task) : submit_any(lane, desc, task, false);
+    if (result != NB_OK) return submit_refused(lane, desc, task, result);
+    nbi_lane_leave(lane);
+    return NB_OK;
+}
+
+nb_result nb_task_submit(nb_scheduler *scheduler, const nb_task_desc *desc, nb_task *task) {
+    bool is_quick = scheduler != NULL && desc != NULL && is_plain(desc);
+    nbi_lane *lane = NB_LIKELY(is_quick) ? nbi_lane_own(scheduler) : NULL;
+    if (NB_UNLIKELY(lane == NULL || lane->has_budget)) return submit_checked(scheduler, desc, task);
+    nb_result result = submit_plain(lane, desc, task);
+    return NB_LIKELY(result == NB_OK) ? NB_OK : submit_refused(lane, desc, task, result);
+}
