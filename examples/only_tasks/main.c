@@ -57,7 +57,7 @@ static void build(nb_task_context *context, void *argument) { (void)context, **(
 
 static void on_built(void *user, const nb_task_result *result) {
     (void)user;
-    printf("built: %llu, %s\n", (unsigned long long)**(uint64_t **)result->argument, nb_result_name(result->status));
+    printf("built: %llu, %s\n", (unsigned long long)**NB_RESULT_AS(uint64_t *, result), nb_result_name(result->status));
 }
 
 static bool run_dependency(nb_scheduler *scheduler) {

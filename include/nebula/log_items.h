@@ -47,6 +47,7 @@
     X(TASK_DEADLOCK, task_deadlock, 702)               \
     X(TASK_THREAD, task_thread, 703)                   \
     X(TASK_OS, task_os, 704)                           \
+    X(TASK_CHECK, task_check, 705)                     \
     X(FENCE_ARGUMENT, fence_argument, 750)             \
     X(FENCE_TIMEOUT, fence_timeout, 751)               \
     X(FENCE_FULL, fence_full, 752)                     \

@@ -50,6 +50,9 @@
 // Stack of a worker where the desc gives none.
 #define NB_WORKER_STACK_SIZE_DEFAULT ((size_t)2 << 20)
 
+// Labels whose tasks' questions are timed; the tasks of all further ones count as the last of these.
+#define NB_CHECK_LABEL_COUNT_MAX 64
+
 // Longest spin that nb_scheduler_prewake may ask for: beyond it a worker had better sleep.
 #define NB_SCHEDULER_PREWAKE_NS_MAX ((uint64_t)1000000)
 
@@ -114,6 +117,9 @@ typedef struct nb_task_result {
     nb_frame completed;  // the one it ended in
     bool is_stale;       // more than desc.stale_frame_count frames lie between the two
 } nb_task_result;
+
+// What a task left in its argument, in on_complete: NB_RESULT_AS(mesh_job, result)->triangle_count.
+#define NB_RESULT_AS(type, result) ((type *)(result)->argument)
 
 typedef struct nb_task_desc {
     void (*run)(nb_task_context *context, void *argument); // argument: the copy, 16-byte aligned
@@ -191,6 +197,9 @@ typedef struct nb_scheduler_desc {
     void (*on_start)(void *user, uint32_t worker_index); // in each worker, before its first task
     void (*on_stop)(void *user, uint32_t worker_index);  // in each worker, after its last
     void *user;
+    // A task with a token that goes longer without nb_task_should_stop is reported, the first time for its label; 1 ms
+    // suits most. 0 = none is.
+    uint64_t check_interval_max_ns;
     nb_hooks hooks;
 } nb_scheduler_desc;
 
@@ -204,6 +213,15 @@ typedef struct nb_thread_stats {
     uint64_t idle_ns;       // else; both 0 for threads that are not workers
     uint64_t queued_count;  // entries in its queues now, dead ones included
 } nb_thread_stats;
+
+// How long tasks with a token go without asking nb_task_should_stop: from the start to the first question, from one to
+// the next, from the last to the end. Of one task in eight; of the others between their questions.
+typedef struct nb_check_stats {
+    nb_label label;
+    uint64_t interval_count;  // such times measured
+    uint64_t interval_max_ns; // the longest
+    uint64_t late_count;      // those over desc.check_interval_max_ns
+} nb_check_stats;
 
 typedef struct nb_scheduler_stats {
     uint32_t worker_count;
@@ -372,5 +390,10 @@ NB_API nb_scheduler_stats nb_scheduler_stats_get(const nb_scheduler *scheduler);
 // Those of one thread.
 // Thread: any. Owner: the caller gets a value. Fails: zeros for NULL and for a thread that is not there.
 NB_API nb_thread_stats nb_scheduler_thread_stats_get(const nb_scheduler *scheduler, uint32_t thread_index);
+
+// Which tasks would be slow to stop: a row for each label, up to count_max, in the order in which they first ran.
+// Returns how many labels there are. stats may be NULL.
+// Thread: any. Owner: unchanged. Fails: 0 for NULL.
+NB_API uint32_t nb_scheduler_check_stats_get(const nb_scheduler *scheduler, nb_check_stats *stats, uint32_t count_max);
 
 NB_EXTERN_C_END

@@ -13,7 +13,7 @@
 //
 // submit.c takes tasks in; task.c runs and ends them; search.c finds; wait.c waits; park.c has the workers and wakes;
 // lane.c, slot.c and group.c keep lanes, slots and groups; scheduler.c makes and ends it all. On top of them: depend.c
-// (tasks that wait for others), budget.c (tasks held back), pin.c, result.c, memory.c and parallel.c.
+// (tasks that wait for others), budget.c (tasks held back), check.c, pin.c, result.c, memory.c and parallel.c.
 
 #include "nebula/tasks.h"
 
@@ -206,7 +206,9 @@ typedef struct nbi_running {
     uint64_t id; // of the task: its hint + 1; 0 = no task of its own
     nbi_group *group;
     nbi_tally *frame_tally;
-    bool has_scratch; // it has taken memory that ends with it
+    bool has_scratch;  // it has taken memory that ends with it
+    bool is_sampled;   // of a task with a token: its end is timed too
+    uint64_t check_ns; // when it last asked whether to stop, or started; 0 = not known
     nb_arena_mark scratch_mark;
 } nbi_running;
 
@@ -241,7 +243,8 @@ typedef struct nbi_lane {
     uint32_t spare[NBI_SPARE_MAX + 1];
     uint32_t spare_group; // index + 1, chained by next_free
     uint32_t spare_group_count, group_batch;
-    uint64_t sequence; // submissions of tasks with a result
+    uint64_t sequence;    // submissions of tasks with a result
+    uint32_t check_count; // tasks with a token that were run
     nbi_lane_counts counts;
     nb_thread_arena *arena;  // of desc.arenas; NULL until it is needed
     nb_arena scratch;        // memory of floating tasks, which end in the order in which they came here reversed
@@ -260,6 +263,12 @@ typedef struct nbi_lane {
     nb_atomic_u32 inbox_mask; // queues with an entry; changes under the lock
     nbi_ring *inbox;
 } nbi_lane;
+
+// Intervals between two questions whether to stop, of the tasks of one label.
+typedef struct nbi_check {
+    nb_atomic_u64 key; // label + 1; 0 = free
+    nb_atomic_u64 interval_count, interval_max_ns, late_count;
+} nbi_check;
 
 // A thread asleep in a wait.
 typedef struct nbi_sleeper {
@@ -314,6 +323,7 @@ struct nb_scheduler {
     nb_atomic_u32 waiting_count;    // tasks in phase WAITING
     uint32_t first_held, last_held; // slot + 1, in the order of their submits
     nb_atomic_u32 held_count;
+    nbi_check checks[NB_CHECK_LABEL_COUNT_MAX];
     nbi_lock sleeper_lock;
     nbi_sleeper *sleepers;    // (sleeper_lock)
     nbi_lock outside_lock;    // the lane NBI_LANE_OUTSIDE
@@ -537,6 +547,13 @@ void nbi_scratch_end(nbi_lane *lane, const nbi_running *running);
 
 // Gives back all memory of the lane's thread, before it has another.
 void nbi_lane_memory_end(nbi_lane *lane);
+
+// --- check.c ---
+
+// Around a task with a token, and where it asks.
+void nbi_check_begin(nbi_lane *lane, nbi_running *running);
+void nbi_check_note(nbi_lane *lane);
+void nbi_check_end(nbi_lane *lane, const nbi_running *running);
 
 // --- pin.c ---
 

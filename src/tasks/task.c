@@ -85,7 +85,9 @@ static NB_NOINLINE void run_guarded(nbi_lane *lane, nbi_slot *slot, nbi_hint hin
     nb_token *token = slot->token;
     nb_result result = is_stopping ? NB_CANCELLED : nb_token_task_start(token);
     if (result == NB_OK) {
+        nbi_check_begin(lane, running);
         result = run_claimed(lane, slot, hint, running);
+        nbi_check_end(lane, running);
         nb_token_task_leave(token);
     } else {
         if (is_stopping) nb_token_task_withdraw(token);
@@ -256,6 +258,7 @@ nb_result nb_task_promote(nb_scheduler *scheduler, nb_task task, nb_priority pri
 
 bool nb_task_should_stop(nb_task_context *context) {
     if (context == NULL) return NBI_FAIL_NULL("context") == NB_OK;
+    if (context->token != NULL && context->lane != NULL) nbi_check_note(context->lane);
     return nb_token_is_cancelled(context->token) || nbi_atomic_load_relaxed_u32(&context->scheduler->is_stopping) != 0;
 }
 
