@@ -63,10 +63,12 @@ typedef struct task_contender {
     BENCH_CONTENDER_IF(BENCH_HAVE_OPENMP, name, BENCH_SHOWN, run, who, "gcc as the compiler")
 
 extern const task_pool task_pool_nebula;
+extern const task_pool task_pool_nebula_queued;
 extern const task_pool task_pool_nebula_frame; // every task also belongs to a frame
 
 extern const task_contender task_nebula;
 extern const task_contender task_nebula_frame;
+extern const task_contender task_nebula_queued;
 extern const task_contender task_mutex;
 #if BENCH_HAVE_TBB
 extern const task_contender task_tbb;

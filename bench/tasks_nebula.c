@@ -11,6 +11,7 @@ typedef struct nebula_pool {
     nb_scheduler *scheduler;
     nb_fence *fence;     // NULL: tasks float
     nb_task_desc common; // what the tasks of this pool have in common
+    bool is_queued;      // tree: both parts are submitted, none is run at once
 } nebula_pool;
 
 typedef struct tree_call {
@@ -53,6 +54,12 @@ static void *open_pool_frame(const task_setup *setup) {
     }
     close_pool(self);
     return NULL;
+}
+
+static void *open_pool_queued(const task_setup *setup) {
+    nebula_pool *self = open_pool(setup);
+    if (self) self->is_queued = true;
+    return self;
 }
 
 // Around the work of one measurement: with a fence it is one frame.
@@ -101,12 +108,15 @@ static void run_tree(nb_task_context *context, void *argument) {
     nb_task_desc desc = call->pool->common;
     desc.run = run_tree;
     desc.group = group;
-    for (uint64_t i = 0; is_good && i < 2; ++i) {
-        tree_call child = {call->pool, &parts[i], call->n - 1 - i};
-        desc.argument = &child;
-        desc.argument_size_bytes = sizeof child;
-        is_good = nb_task_submit(context->scheduler, &desc, NULL) == NB_OK;
-    }
+    tree_call first = {call->pool, &parts[0], call->n - 1}, second = {call->pool, &parts[1], call->n - 2};
+    desc.argument = &first;
+    desc.argument_size_bytes = sizeof first;
+    is_good = is_good && nb_task_submit(context->scheduler, &desc, NULL) == NB_OK;
+    desc.argument = &second;
+    if (call->pool->is_queued)
+        is_good = is_good && nb_task_submit(context->scheduler, &desc, NULL) == NB_OK;
+    else
+        is_good = is_good && nb_task_run(context->scheduler, &desc) == NB_OK;
     // What went wrong shows in the sum.
     if (nb_group_end(context->scheduler, group, NB_NEVER_NS) == NB_OK && is_good) *call->result = parts[0] + parts[1];
 }
@@ -206,5 +216,6 @@ const task_pool task_pool_nebula = {.open = open_pool,
                                     .wake = wake_worker,
                                     .race = race_all,
                                     .prewake = prewake};
+const task_pool task_pool_nebula_queued = {.open = open_pool_queued, .close = close_pool, .tree = tree};
 const task_pool task_pool_nebula_frame = {
     .open = open_pool_frame, .close = close_pool, .flat = flat, .tree = tree, .batch = batch};

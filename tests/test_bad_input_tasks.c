@@ -81,6 +81,7 @@ static void functions_refuse_no_scheduler(void **state) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_scheduler_detach(NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_task_submit(NULL, &desc, &task));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_task_submit(NULL, NULL, NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_task_run(NULL, &desc));
     refused_default(true, NB_ITEM_BASE_NULL, nb_task_is_complete(NULL, task));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_task_wait(NULL, task, NB_NEVER_NS));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_task_claim(NULL, task));

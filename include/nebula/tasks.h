@@ -277,6 +277,12 @@ NB_API nb_result nb_scheduler_detach(nb_scheduler *scheduler);
 // nothing was queued), NB_CLOSED (stopped, or the frame or group is over), NB_ERR_STALE, NB_ERR_RANGE, NB_ERR_MISUSE.
 NB_API nb_result nb_task_submit(nb_scheduler *scheduler, const nb_task_desc *desc, nb_task *task);
 
+// Runs a task here and now, without a queue; in all else it is as if it had been submitted. The last of the parts into
+// which a task divides its work, before it waits for the others.
+// Thread: any. Owner: the argument is copied. Fails: as nb_task_submit, and nothing was run; NB_ERR_MISUSE with a pin or
+// dependencies. What the task sets with nb_task_set_result is told by its group.
+NB_API nb_result nb_task_run(nb_scheduler *scheduler, const nb_task_desc *desc);
+
 // True once the task has ended, whether it ran or was cancelled.
 // Thread: any. Owner: unchanged. Fails: true for null and stale handles.
 NB_API bool nb_task_is_complete(const nb_scheduler *scheduler, nb_task task);

@@ -503,6 +503,9 @@ static inline void nbi_lane_settle_pockets(nbi_lane *lane) {
 // Takes the task of a hint and runs it. False: it was taken, cancelled or claimed before.
 bool nbi_task_run(nbi_lane *lane, nbi_hint hint);
 
+// Runs a task that the caller has claimed, or that was never in a queue.
+void nbi_task_run_claimed(nbi_lane *lane, nbi_hint hint);
+
 // Calls run in the calling thread as if in a task of the group (NULL = none), and returns the result it set.
 nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, void *argument);
 

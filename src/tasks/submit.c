@@ -253,36 +253,45 @@ static NBI_HOT nb_priority priority_of(const nb_task_desc *desc) {
     return desc->priority != 0 ? desc->priority : NB_PRIORITY_NORMAL;
 }
 
-static NB_NOINLINE nb_result submit_any(nbi_lane *lane, const nb_task_desc *desc, nb_task *task, bool is_held) {
+// Gives a task its slot and what it belongs to, in a phase. It is in no queue.
+static NB_NOINLINE nb_result enter_any(nbi_lane *lane, const nb_task_desc *desc, bool has_handle, nbi_phase phase,
+                                       entry *in, nbi_hint *hint) {
     nb_scheduler *scheduler = lane->scheduler;
     if (nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) != 0) return NB_CLOSED;
     uint32_t index = nbi_slot_alloc(lane, priority_of(desc));
     if (index == UINT32_MAX) return NB_FULL;
-    entry in = {.group = NULL, .frame_tally = NULL, .fence = NULL};
-    nb_result result = enter_all(lane, desc, &in);
+    *in = (entry){.group = NULL, .frame_tally = NULL, .fence = NULL};
+    nb_result result = enter_all(lane, desc, in);
     if (result != NB_OK) {
         nbi_slot_free(lane, index);
         return result;
     }
-    bool is_floating = in.frame_tally == NULL;
-    uint32_t kind = (uint32_t)priority_of(desc) | (is_floating ? NBI_KIND_FLOATING : 0) |
-                    (task != NULL ? NBI_KIND_HAS_HANDLE : 0) | (in.fence != NULL ? NBI_KIND_HAS_FENCE : 0) |
+    uint32_t kind = (uint32_t)priority_of(desc) | (in->frame_tally == NULL ? NBI_KIND_FLOATING : 0) |
+                    (has_handle ? NBI_KIND_HAS_HANDLE : 0) | (in->fence != NULL ? NBI_KIND_HAS_FENCE : 0) |
                     (desc->on_complete != NULL ? NBI_KIND_HAS_RESULT : 0) |
                     (desc->pin != NB_PIN_NONE ? NBI_KIND_PINNED : 0);
-    nbi_phase phase = desc->dependency_count == 0 && !is_held ? NBI_PHASE_QUEUED : NBI_PHASE_WAITING;
-    nbi_hint hint = next_hint(scheduler, index);
-    fill_more(lane, desc, &in, hint);
-    fill_slot(nbi_slot_at(scheduler, index), desc, &in, hint, kind, phase);
+    *hint = next_hint(scheduler, index);
+    fill_more(lane, desc, in, *hint);
+    fill_slot(nbi_slot_at(scheduler, index), desc, in, *hint, kind, phase);
     // Before the task can run and count itself as ended.
     nbi_count(&lane->counts.submit_count, 1);
-    result = place(lane, desc, hint, nbi_queue_index(priority_of(desc), is_floating), is_held);
+    return NB_OK;
+}
+
+static NB_NOINLINE nb_result submit_any(nbi_lane *lane, const nb_task_desc *desc, nb_task *task, bool is_held) {
+    entry in;
+    nbi_hint hint;
+    nbi_phase phase = desc->dependency_count == 0 && !is_held ? NBI_PHASE_QUEUED : NBI_PHASE_WAITING;
+    nb_result result = enter_any(lane, desc, task != NULL, phase, &in, &hint);
+    if (result != NB_OK) return result;
+    result = place(lane, desc, hint, nbi_queue_index(priority_of(desc), in.frame_tally == NULL), is_held);
     if (NB_UNLIKELY(result != NB_OK)) return undo(lane, desc, &in, hint, result);
-    if (task != NULL) task->value = nbi_handle_of(scheduler, hint);
+    if (task != NULL) task->value = nbi_handle_of(lane->scheduler, hint);
     return NB_OK;
 }
 
 // A plain task is a function with an argument, a label, a priority and a group: most of all tasks. It is valid, and
-// needs nothing of what submit_any does for others.
+// needs nothing of what enter_any does for others.
 static NBI_HOT bool is_plain(const nb_task_desc *desc) {
     uintptr_t more = (uintptr_t)desc->token | (uintptr_t)desc->fence | desc->pin | desc->dependency_count;
     return more == 0 && desc->on_complete == NULL && desc->run != NULL && desc->priority < NB_PRIORITY_CRITICAL &&
@@ -290,26 +299,35 @@ static NBI_HOT bool is_plain(const nb_task_desc *desc) {
            (desc->argument != NULL || desc->argument_size_bytes == 0);
 }
 
-static NBI_HOT nb_result submit_plain(nbi_lane *lane, const nb_task_desc *desc, nb_task *task) {
+static NBI_HOT nb_result enter_plain(nbi_lane *lane, const nb_task_desc *desc, bool has_handle, nbi_phase phase,
+                                     nbi_group **group, nbi_hint *hint) {
     nb_scheduler *scheduler = lane->scheduler;
-    nbi_group *group = NULL;
+    *group = NULL;
     if (NB_UNLIKELY(nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) != 0)) return NB_CLOSED;
     uint32_t index = nbi_slot_alloc(lane, priority_of(desc));
     if (NB_UNLIKELY(index == UINT32_MAX)) return NB_FULL;
-    nb_result result = desc->group.value != 0 ? group_enter(lane, desc->group, &group) : NB_OK;
+    nb_result result = desc->group.value != 0 ? group_enter(lane, desc->group, group) : NB_OK;
     if (NB_UNLIKELY(result != NB_OK)) {
         nbi_slot_free(lane, index);
         return result;
     }
-    uint32_t kind = (uint32_t)priority_of(desc) | NBI_KIND_FLOATING | (task != NULL ? NBI_KIND_HAS_HANDLE : 0);
-    nbi_hint hint = next_hint(scheduler, index);
-    fill_slot(nbi_slot_at(scheduler, index), desc, &(entry){.group = group}, hint, kind, NBI_PHASE_QUEUED);
+    uint32_t kind = (uint32_t)priority_of(desc) | NBI_KIND_FLOATING | (has_handle ? NBI_KIND_HAS_HANDLE : 0);
+    *hint = next_hint(scheduler, index);
+    fill_slot(nbi_slot_at(scheduler, index), desc, &(entry){.group = *group}, *hint, kind, phase);
     // Before the task can run and count itself as ended.
     nbi_count(&lane->counts.submit_count, 1);
+    return NB_OK;
+}
+
+static NBI_HOT nb_result submit_plain(nbi_lane *lane, const nb_task_desc *desc, nb_task *task) {
+    nbi_group *group;
+    nbi_hint hint;
+    nb_result result = enter_plain(lane, desc, task != NULL, NBI_PHASE_QUEUED, &group, &hint);
+    if (NB_UNLIKELY(result != NB_OK)) return result;
     if (NB_UNLIKELY(!publish(lane, hint, nbi_queue_index(priority_of(desc), true)))) {
         return undo(lane, desc, &(entry){.group = group}, hint, NB_FULL);
     }
-    if (task != NULL) task->value = nbi_handle_of(scheduler, hint);
+    if (task != NULL) task->value = nbi_handle_of(lane->scheduler, hint);
     return NB_OK;
 }
 
@@ -380,4 +398,50 @@ nb_result nb_task_submit(nb_scheduler *scheduler, const nb_task_desc *desc, nb_t
     if (NB_UNLIKELY(lane == NULL || lane->has_budget)) return submit_checked(scheduler, desc, task);
     nb_result result = submit_plain(lane, desc, task);
     return NB_LIKELY(result == NB_OK) ? NB_OK : submit_refused(lane, desc, task, result);
+}
+
+// --- running at once ---
+
+// The task is over. Units of a group that the calling task ends itself may stay in the pocket: nobody else waits for
+// them while it runs.
+static NBI_HOT void settle(nbi_lane *lane, nb_group handle) {
+    const nbi_running *running = lane->running;
+    const nbi_group *group = running != NULL ? nbi_group_find(lane->scheduler, handle) : NULL;
+    bool is_own = group != NULL && running->id != 0 && nbi_atomic_load_relaxed_u64(&group->owner) == running->id;
+    if (NB_LIKELY(is_own && lane->group_pocket.tally == &group->tally)) return;
+    nbi_lane_settle_pockets(lane);
+}
+
+static NB_NOINLINE nb_result run_refused(nb_scheduler *scheduler, const nb_task_desc *desc, nb_result result) {
+    if (scheduler == NULL || !is_valid(desc)) return refuse_desc(scheduler, desc);
+    if (desc->pin != NB_PIN_NONE || desc->dependency_count != 0) {
+        return refuse(scheduler, NB_ITEM_TASK_ARGUMENT, NB_ERR_MISUSE,
+                      "what runs at once has no pin and no dependencies");
+    }
+    if (result == NB_ERR_STALE)
+        refuse(scheduler, NB_ITEM_TASK_STALE, result, "the token, the group or the frame has ended");
+    if (result == NB_ERR_MISUSE) refuse(scheduler, NB_ITEM_TASK_ARGUMENT, result, "a frame-bound task needs a frame");
+    return result;
+}
+
+nb_result nb_task_run(nb_scheduler *scheduler, const nb_task_desc *desc) {
+    bool is_good = scheduler != NULL && desc != NULL && is_valid(desc);
+    if (NB_UNLIKELY(!is_good || desc->pin != NB_PIN_NONE || desc->dependency_count != 0)) {
+        return run_refused(scheduler, desc, NB_ERR_MISUSE);
+    }
+    nbi_lane *lane = nbi_lane_borrow(scheduler);
+    if (NB_UNLIKELY(lane == NULL)) return NB_FULL;
+    nbi_group *group;
+    nbi_hint hint;
+    entry in;
+    nb_result result = is_plain(desc) ? enter_plain(lane, desc, false, NBI_PHASE_RUNNING, &group, &hint)
+                                      : enter_any(lane, desc, false, NBI_PHASE_RUNNING, &in, &hint);
+    if (NB_LIKELY(result == NB_OK)) {
+        nbi_task_run_claimed(lane, hint);
+        settle(lane, desc->group);
+    }
+    nbi_lane_return(lane);
+    if (NB_LIKELY(result == NB_OK)) return NB_OK;
+    return result == NB_FULL && desc->runs_inline ? run_inline(scheduler, desc, NULL)
+                                                  : run_refused(scheduler, desc, result);
 }

@@ -98,9 +98,7 @@ static NB_NOINLINE void run_guarded(nbi_lane *lane, nbi_slot *slot, nbi_hint hin
     nb_token_release(token);
 }
 
-bool nbi_task_run(nbi_lane *lane, nbi_hint hint) {
-    nbi_slot *slot = nbi_slot_at(lane->scheduler, nbi_hint_slot(hint));
-    if (NB_UNLIKELY(!claim(slot, hint))) return false;
+static NBI_HOT void run_and_end(nbi_lane *lane, nbi_slot *slot, nbi_hint hint) {
     nbi_running running;
     running.group = nbi_atomic_load_relaxed_ptr(&slot->group);
     running.frame_tally = nbi_atomic_load_relaxed_ptr(&slot->frame_tally);
@@ -108,10 +106,20 @@ bool nbi_task_run(nbi_lane *lane, nbi_hint hint) {
     bool is_stopping = nbi_atomic_load_relaxed_u32(&lane->scheduler->is_stopping) != 0;
     if (NB_UNLIKELY(slot->token != NULL || is_stopping)) {
         run_guarded(lane, slot, hint, &running, is_stopping);
-        return true;
+        return;
     }
     nb_result result = run_claimed(lane, slot, hint, &running);
     end_slot(lane, hint, running.group, running.frame_tally, result);
+}
+
+void nbi_task_run_claimed(nbi_lane *lane, nbi_hint hint) {
+    run_and_end(lane, nbi_slot_at(lane->scheduler, nbi_hint_slot(hint)), hint);
+}
+
+bool nbi_task_run(nbi_lane *lane, nbi_hint hint) {
+    nbi_slot *slot = nbi_slot_at(lane->scheduler, nbi_hint_slot(hint));
+    if (NB_UNLIKELY(!claim(slot, hint))) return false;
+    run_and_end(lane, slot, hint);
     return true;
 }
 
