@@ -64,7 +64,7 @@ typedef struct barrier {
 
 static void barrier_work(void *user, uint32_t index) {
     barrier *b = user;
-    while (nbi_atomic_load_acquire_u32(&b->go) == 0) nbi_thread_yield();
+    while (nbi_atomic_load_acquire_u32(&b->go) <= index) nbi_thread_yield();
     for (int i = 0; i < 100; ++i) nbi_thread_yield();
     nbi_atomic_fetch_add_relaxed_u32(&b->counter, 1);
     nb_fence_return(b->fence, b->tickets[index]);
@@ -78,9 +78,15 @@ static void test_barrier_waits_for_all_critical(void **state) {
     test_thread threads[5];
     test_threads_start(threads, 5, barrier_work, &b);
     nb_fence_report report;
-    assert_int_equal(look(b.fence, frame, &report), NB_TIMEOUT);
-    assert_int_equal(report.pending_count, 5);
-    nbi_atomic_store_release_u32(&b.go, 1);
+    uint64_t end_ns = nbi_clock_now_ns() + 10000000000u;
+    for (uint32_t left = 5; left > 0; --left) {
+        do {
+            nbi_thread_yield();
+            assert_int_equal(look(b.fence, frame, &report), NB_TIMEOUT);
+        } while (report.pending_count > left && nbi_clock_now_ns() < end_ns);
+        assert_int_equal(report.pending_count, left);
+        nbi_atomic_store_release_u32(&b.go, 6 - left); // lets one more thread go
+    }
     assert_int_equal(nb_fence_wait(b.fence, frame, NB_NEVER_NS, NULL, &report), NB_OK);
     assert_int_equal(nbi_atomic_load_relaxed_u32(&b.counter), 5);
     assert_int_equal(report.status, NB_FENCE_COMPLETE);
@@ -397,13 +403,18 @@ static void late_frames_make_the_ring_grow_and_then_fill(void **state) {
 typedef struct late_return {
     nb_fence *fence;
     nb_fence_ticket ticket;
+    nb_frame frame;
 } late_return;
 
 static void return_late(void *user, uint32_t index) {
     (void)index;
     late_return *late = user;
-    // Any time is right: whether the coordinator sleeps, spins or has not come yet.
-    for (int i = 0; i < 200; ++i) nbi_thread_yield();
+    // Until somebody is about to sleep for the frame, or much too long.
+    const nbi_tally *tally = nbi_fence_tally(late->fence, late->frame);
+    uint64_t end_ns = nbi_clock_now_ns() + 2000000000u;
+    while ((nbi_atomic_load_acquire_u64(&tally->word) & NBI_TALLY_MARK) == 0 && nbi_clock_now_ns() < end_ns) {
+        nbi_thread_yield();
+    }
     nb_fence_return(late->fence, late->ticket);
 }
 
@@ -414,15 +425,53 @@ static void begin_waits_for_a_slot_if_asked_to(void **state) {
     desc.policy = NB_FENCE_POLICY_WAIT;
     desc.timeout_ns = 10000000000u;
     nb_fence *fence = fence_of(&desc);
-    late_return late = {fence, take(fence, begin(fence))};
+    late_return late = {.fence = fence, .frame = begin(fence)};
+    late.ticket = take(fence, late.frame);
     nb_fence_ticket second = take(fence, begin(fence));
     test_thread thread;
     test_threads_start(&thread, 1, return_late, &late);
+    uint64_t start_ns = nbi_clock_now_ns();
     nb_frame frame = begin(fence);
+    assert_true(nbi_clock_now_ns() - start_ns < 1000000000u); // it was woken: the deadline is far
     assert_int_equal(nb_frame_number(frame), 3);
     test_threads_join(&thread, 1);
     give_back(fence, second);
     assert_int_equal(look(fence, frame, NULL), NB_OK);
+    fence_end(fence);
+}
+
+typedef struct late_clock {
+    late_return late;
+    uint32_t call_count; // since it was armed; 0 = it is not
+} late_clock;
+
+// Whoever waits asks for the time: then the work comes back.
+static uint64_t return_when_asked(void *user) {
+    late_clock *c = user;
+    if (c->call_count != 0 && c->call_count++ == 3) nb_fence_return(c->late.fence, c->late.ticket);
+    return c->call_count;
+}
+
+static void begin_waits_until_the_slot_is_back_and_no_longer(void **state) {
+    (void)state;
+    late_clock c = {.call_count = 0};
+    nb_fence_desc desc = desc_of_test();
+    desc.slot_count = desc.slot_count_max = 2;
+    desc.policy = NB_FENCE_POLICY_WAIT;
+    desc.clock = (nb_clock){.now_ns = return_when_asked, .user = &c};
+    desc.timeout_ns = 100;
+    nb_fence *fence = fence_of(&desc);
+    nb_fence_ticket first = take(fence, begin(fence)), second = take(fence, begin(fence));
+    c = (late_clock){.late = {.fence = fence, .ticket = first}, .call_count = 1};
+    nb_frame frame = begin(fence);
+    assert_in_range(c.call_count, 4, 6);
+    assert_int_equal(nb_frame_number(frame), 3);
+    // Nothing comes back: it gives up at the deadline.
+    nb_fence_ticket third = take(fence, frame);
+    assert_int_equal(nb_fence_begin(fence, &frame), NB_FULL);
+    assert_in_range(c.call_count, 100, 110);
+    give_back(fence, second);
+    give_back(fence, third);
     fence_end(fence);
 }
 
@@ -763,8 +812,10 @@ TEST_MAIN(
     cmocka_unit_test(units_beyond_the_word_are_refused), cmocka_unit_test(frames_go_on_where_the_word_begins_again),
     cmocka_unit_test(over_frame_is_complete_then_superseded),
     cmocka_unit_test(late_frames_make_the_ring_grow_and_then_fill),
-    cmocka_unit_test(begin_waits_for_a_slot_if_asked_to), cmocka_unit_test(coordinator_is_one_thread_until_disowned),
-    cmocka_unit_test(closing_ends_frames_tickets_and_waits), cmocka_unit_test(waiting_thread_does_the_work_itself),
+    cmocka_unit_test(begin_waits_for_a_slot_if_asked_to),
+    cmocka_unit_test(begin_waits_until_the_slot_is_back_and_no_longer),
+    cmocka_unit_test(coordinator_is_one_thread_until_disowned), cmocka_unit_test(closing_ends_frames_tickets_and_waits),
+    cmocka_unit_test(waiting_thread_does_the_work_itself),
     cmocka_unit_test(helped_work_overruns_the_deadline_and_is_counted), cmocka_unit_test(poll_only_looks),
     cmocka_unit_test(late_frame_keeps_its_arena_frame), cmocka_unit_test(full_arenas_and_full_ring_leave_no_pin_behind),
     cmocka_unit_test(label_late_three_times_in_a_row_no_longer_counts),

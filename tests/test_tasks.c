@@ -730,24 +730,30 @@ static void attach_and_stay(void *user, uint32_t index) {
 typedef struct laneless {
     tasks *t;
     nb_result task_result, group_result, early_result;
+    held h;
     event runs;
-    event done;
+    event waiting;
 } laneless;
 
 // There is no lane for this thread: it can submit and wait, and others do the work.
 static void use_without_a_lane(void *user, uint32_t index) {
     (void)index;
     laneless *l = user;
+    held *h = &l->h;
     event *runs = &l->runs;
     nb_scheduler *scheduler = l->t->scheduler;
     nb_group group = {0};
     nb_group_begin(scheduler, &group);
     nb_task task = {0};
+    // Keeps the only worker until this thread sleeps.
+    nb_task_desc first = {.run = run_held, .argument = &h, .argument_size_bytes = sizeof h, .group = group};
     nb_task_desc desc = {.run = run_event, .argument = &runs, .argument_size_bytes = sizeof runs, .group = group};
-    for (int i = 0; i < 100; ++i) nb_task_submit(scheduler, &desc, &task);
+    nb_task_submit(scheduler, &first, &task);
+    for (int i = 0; i < 100; ++i) nb_task_submit(scheduler, &desc, NULL);
+    l->early_result = nb_task_wait(scheduler, task, nbi_clock_now_ns() + 1000);
+    event_set(&l->waiting);
     l->task_result = nb_task_wait(scheduler, task, nbi_clock_now_ns() + LIMIT_NS);
     l->group_result = nb_group_end(scheduler, group, nbi_clock_now_ns() + LIMIT_NS);
-    event_set(&l->done);
 }
 
 static void threads_beyond_the_limit_still_submit_and_wait(void **state) {
@@ -766,8 +772,14 @@ static void threads_beyond_the_limit_still_submit_and_wait(void **state) {
     laneless l = {.t = &t, .task_result = NB_ERR_OS, .group_result = NB_ERR_OS};
     test_thread last;
     test_threads_start(&last, 1, use_without_a_lane, &l);
-    assert_true(event_await(&l.done, 1));
+    assert_true(event_await(&l.waiting, 1));
+    // Time to fall asleep; if it does not, it is caught on the way.
+    nbi_sleep_until_ns(nbi_clock_now_ns() + 2000000);
+    uint64_t start_ns = nbi_clock_now_ns();
+    event_set(&l.h.may_end);
     test_threads_join(&last, 1);
+    assert_true(nbi_clock_now_ns() - start_ns < WAKE_LIMIT_NS);
+    assert_int_equal(l.early_result, NB_TIMEOUT);
     assert_int_equal(l.task_result, NB_OK);
     assert_int_equal(l.group_result, NB_OK);
     assert_int_equal(event_count(&l.runs), 100);

@@ -10,7 +10,12 @@ uint64_t __wrap_nbi_clock_now_ns(void);
 
 static nb_atomic_u64 clock_offset_ns;
 
+// While it is set, time hardly passes for the calling thread: its tasks count as short, on any machine.
+static _Thread_local bool is_clock_slow;
+static nb_atomic_u64 clock_slow_ns;
+
 uint64_t __wrap_nbi_clock_now_ns(void) {
+    if (is_clock_slow) return nbi_atomic_fetch_add_relaxed_u64(&clock_slow_ns, 1);
     return __real_nbi_clock_now_ns() + nbi_atomic_load_relaxed_u64(&clock_offset_ns);
 }
 
@@ -19,6 +24,13 @@ static void clock_advance_ms(uint64_t ms) { nbi_atomic_fetch_add_relaxed_u64(&cl
 static void help_all(tasks *t) {
     nb_result result = nb_scheduler_help(t->scheduler, NB_NEVER_NS, NULL);
     assert_true(result == NB_OK || result == NB_EMPTY);
+}
+
+static nb_result help_one_in_no_time(nb_scheduler *scheduler) {
+    is_clock_slow = true;
+    nb_result result = nb_scheduler_help(scheduler, 0, NULL);
+    is_clock_slow = false;
+    return result;
 }
 
 // --- strict ---
@@ -82,6 +94,7 @@ typedef struct submitter {
     tasks *t;
     order *ran;
     bool is_attached;
+    uint32_t count;
     nb_atomic_u32 failures;
 } submitter;
 
@@ -91,7 +104,7 @@ static void submit_in_order(void *user, uint32_t index) {
     submitter *s = user;
     nb_scheduler *scheduler = s->t->scheduler;
     if (s->is_attached) nb_scheduler_attach(scheduler);
-    for (uint32_t i = 0; i < SUBMITTER_TASKS; ++i) {
+    for (uint32_t i = 0; i < s->count; ++i) {
         order_entry entry = {s->ran, index * 1000 + i};
         nb_task_desc desc = {.run = run_order, .argument = &entry, .argument_size_bytes = sizeof entry};
         if (nb_task_submit(scheduler, &desc, NULL) != NB_OK) nbi_atomic_fetch_add_seq_cst_u32(&s->failures, 1);
@@ -106,18 +119,153 @@ static void each_submitter_is_served_in_its_order(void **state) {
         tasks_open(&t, 0);
         static order ran;
         ran.count.value = 0;
-        submitter s = {.t = &t, .ran = &ran, .is_attached = is_attached != 0};
+        submitter s = {.t = &t, .ran = &ran, .is_attached = is_attached != 0, .count = SUBMITTER_TASKS};
         test_thread threads[3];
         test_threads_start(threads, 3, submit_in_order, &s);
         test_threads_join(threads, 3);
         assert_int_equal(s.failures.value, 0);
-        help_all(&t);
+        while (help_one_in_no_time(t.scheduler) == NB_OK) {
+        }
         assert_int_equal(ran.count.value, 3 * SUBMITTER_TASKS);
         uint32_t next[3] = {0};
         for (uint32_t i = 0; i < 3 * SUBMITTER_TASKS; ++i) {
             uint32_t from = ran.ids[i] / 1000;
             assert_int_equal(ran.ids[i] % 1000, next[from]++);
         }
+        tasks_close(&t);
+    }
+}
+
+// --- several threads that take ---
+
+// They take one task each in turn, so what comes of it does not depend on their speed.
+#define TURN_THREADS 3 // and the coordinator
+
+typedef struct turns {
+    tasks *t;
+    event turn[TURN_THREADS], done;
+    nb_atomic_u32 is_over;
+} turns;
+
+static void take_turns(void *user, uint32_t index) {
+    turns *all = user;
+    bool is_fine = nb_scheduler_attach(all->t->scheduler) == NB_OK;
+    for (uint32_t i = 1; is_fine && event_await(&all->turn[index], i); ++i) {
+        if (nbi_atomic_load_acquire_u32(&all->is_over) != 0) break;
+        help_one_in_no_time(all->t->scheduler);
+        event_set(&all->done);
+    }
+    if (is_fine) nb_scheduler_detach(all->t->scheduler);
+}
+
+// By a thread without a lane, so that all who take them are thieves.
+static void submit_round(turns *all, order *ran, uint32_t count) {
+    ran->count.value = 0;
+    submitter s = {.t = all->t, .ran = ran, .count = count};
+    test_thread thread;
+    test_threads_start(&thread, 1, submit_in_order, &s);
+    test_threads_join(&thread, 1);
+    assert_int_equal(s.failures.value, 0);
+}
+
+// One task by one thread.
+static void take_one(turns *all, uint32_t index) {
+    if (index == TURN_THREADS) {
+        assert_int_equal(help_one_in_no_time(all->t->scheduler), NB_OK);
+        return;
+    }
+    uint32_t done_count = event_count(&all->done);
+    event_set(&all->turn[index]);
+    assert_true(event_await(&all->done, done_count + 1));
+}
+
+static void take_in_turn(turns *all, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) take_one(all, i % (TURN_THREADS + 1));
+}
+
+static void take_by_one_thread(turns *all, uint32_t count) {
+    take_one(all, TURN_THREADS);
+    for (uint32_t i = 1; i < count; ++i) take_one(all, 0);
+}
+
+// Fills `ran` with the start order of `count` tasks.
+static void run_by(void (*take)(turns *all, uint32_t count), uint32_t count, order *ran) {
+    tasks t;
+    tasks_open(&t, 0);
+    turns all = {.t = &t};
+    test_thread threads[TURN_THREADS];
+    test_threads_start(threads, TURN_THREADS, take_turns, &all);
+    submit_round(&all, ran, SUBMITTER_TASKS);
+    take_in_turn(&all, SUBMITTER_TASKS); // after which they know that the tasks are short
+    submit_round(&all, ran, count);
+    take(&all, count);
+    assert_int_equal(ran->count.value, count);
+    nbi_atomic_store_release_u32(&all.is_over, 1); // read in take_turns
+    for (uint32_t i = 0; i < TURN_THREADS; ++i) event_set(&all.turn[i]);
+    test_threads_join(threads, TURN_THREADS);
+    tasks_close(&t);
+}
+
+static void short_queue_keeps_its_order_among_thieves(void **state) {
+    (void)state;
+    static order ran;
+    run_by(take_in_turn, 32, &ran);
+    for (uint32_t i = 0; i < 32; ++i) assert_int_equal(ran.ids[i], i);
+}
+
+// How far from its place any task has started.
+static uint32_t distance_max(const order *ran) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < ran->count.value; ++i) {
+        uint32_t distance = ran->ids[i] > i ? ran->ids[i] - i : i - ran->ids[i];
+        if (distance > most) most = distance;
+    }
+    return most;
+}
+
+// Where more than 32 are queued, a thief takes eight at once.
+static void long_queue_is_out_of_order_by_eight_a_thread_at_most(void **state) {
+    (void)state;
+    static order ran;
+    static once seen;
+    memset(&seen, 0, sizeof seen);
+    run_by(take_in_turn, SUBMITTER_TASKS, &ran);
+    for (uint32_t i = 0; i < SUBMITTER_TASKS; ++i) once_note(&seen, ran.ids[i]);
+    assert_in_range(distance_max(&ran), 1, 8 * (TURN_THREADS + 1));
+    assert_true(once_is_exact(&seen, SUBMITTER_TASKS));
+}
+
+// The coordinator takes some, runs one and does something else: the others come back for them before the queue is
+// empty, one of seven at every fourth look, and each look is for eight tasks.
+static void tasks_taken_by_a_busy_thread_are_not_forgotten(void **state) {
+    (void)state;
+    static order ran;
+    run_by(take_by_one_thread, 3000, &ran);
+    assert_in_range(distance_max(&ran), 1, 7 * 4 * 8);
+}
+
+// Small pools have small rings: there is less in them than a thief would take at once.
+static void tasks_of_small_pools_run_once_under_thieves(void **state) {
+    (void)state;
+    for (uint32_t room = 8; room <= 64; room *= 2) {
+        tasks t;
+        tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 3, .task_count_max = room});
+        static once seen;
+        memset(&seen, 0, sizeof seen);
+        const uint32_t count = 2000;
+        for (uint32_t i = 0; i < count; ++i) {
+            once_entry entry = {&seen, i};
+            nb_task_desc desc = {.run = run_once, .argument = &entry, .argument_size_bytes = sizeof entry};
+            uint64_t end_ns = nbi_clock_now_ns() + LIMIT_NS;
+            nb_result result = NB_FULL;
+            while (result == NB_FULL && nbi_clock_now_ns() < end_ns) {
+                result = nb_task_submit(t.scheduler, &desc, NULL);
+                if (result == NB_FULL) nbi_thread_yield();
+            }
+            assert_int_equal(result, NB_OK);
+        }
+        AWAIT(stats_of(&t).alive_count == 0);
+        assert_true(once_is_exact(&seen, count));
         tasks_close(&t);
     }
 }
@@ -299,6 +447,10 @@ static void help_stops_when_its_budget_is_spent(void **state) {
 
 TEST_MAIN(cmocka_unit_test(test_critical_before_normal), cmocka_unit_test(start_order_is_by_level_then_by_submit),
           cmocka_unit_test(one_task_at_a_time_keeps_the_order), cmocka_unit_test(each_submitter_is_served_in_its_order),
+          cmocka_unit_test(short_queue_keeps_its_order_among_thieves),
+          cmocka_unit_test(long_queue_is_out_of_order_by_eight_a_thread_at_most),
+          cmocka_unit_test(tasks_taken_by_a_busy_thread_are_not_forgotten),
+          cmocka_unit_test(tasks_of_small_pools_run_once_under_thieves),
           cmocka_unit_test(tasks_of_a_task_start_newest_first), cmocka_unit_test(task_of_a_task_overtakes_lower_levels),
           cmocka_unit_test(task_may_submit_more_than_a_deque_holds), cmocka_unit_test(old_low_task_goes_first),
           cmocka_unit_test(young_low_task_waits_though_the_scheduler_was_idle),

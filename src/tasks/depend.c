@@ -122,22 +122,24 @@ static void held_unlink(nb_scheduler *scheduler, uint32_t slot) {
     nbi_atomic_fetch_sub_relaxed_u32(&scheduler->held_count, 1);
 }
 
-// Lets a task go, as far as the budget holds it. True: it is queued now, and to be published. The lock is held.
-static bool release_held(nb_scheduler *scheduler, uint32_t slot) {
-    if (!scheduler->more[slot].is_held) return false;
-    held_unlink(scheduler, slot);
+// Lets a task go, as far as the budget holds it. Its hint, if it is queued now and to be published; else NBI_HINT_NONE.
+// The lock is held.
+static nbi_hint release_held(nb_scheduler *scheduler, uint32_t slot) {
+    if (!scheduler->more[slot].is_held) return NBI_HINT_NONE;
+    // Read before it is queued: from then on anybody may run it, and the slot have another task.
     uint64_t state = nbi_atomic_load_relaxed_u64(&nbi_slot_at(scheduler, slot)->state.word);
-    return leave_waiting(scheduler, nbi_hint_of(nbi_state_generation(state), slot), NBI_PHASE_QUEUED);
+    nbi_hint hint = nbi_hint_of(nbi_state_generation(state), slot);
+    held_unlink(scheduler, slot);
+    return leave_waiting(scheduler, hint, NBI_PHASE_QUEUED) ? hint : NBI_HINT_NONE;
 }
 
 bool nbi_depend_release_held(nbi_lane *lane) {
     nb_scheduler *scheduler = lane->scheduler;
     nbi_lock_acquire(&scheduler->depend_lock);
     uint32_t slot = scheduler->first_held;
-    bool is_ready = slot != 0 && release_held(scheduler, slot - 1);
-    uint64_t state = slot != 0 ? nbi_atomic_load_relaxed_u64(&nbi_slot_at(scheduler, slot - 1)->state.word) : 0;
+    nbi_hint hint = slot != 0 ? release_held(scheduler, slot - 1) : NBI_HINT_NONE;
     nbi_lock_release(&scheduler->depend_lock);
-    if (is_ready) nbi_task_publish(lane, nbi_hint_of(nbi_state_generation(state), slot - 1));
+    if (hint != NBI_HINT_NONE) nbi_task_publish(lane, hint);
     return slot != 0;
 }
 
@@ -197,11 +199,12 @@ static bool is_running_here(const nbi_lane *lane, uint32_t slot) {
 // What the tasks on the list wait for, as far as it is queued. What only the budget holds back is let go: *is_released.
 static nbi_hint walk_to_queued(const nbi_lane *lane, walk *w, bool *is_deadlock, bool *is_released) {
     for (uint32_t slot = walk_next(w); slot != 0; slot = walk_next(w)) {
-        *is_released = release_held(w->scheduler, slot - 1);
+        nbi_hint hint = release_held(w->scheduler, slot - 1);
+        *is_released = hint != NBI_HINT_NONE;
+        if (*is_released) return hint;
         uint64_t state = nbi_atomic_load_seq_cst_u64(&nbi_slot_at(w->scheduler, slot - 1)->state.word);
-        nbi_hint hint = nbi_hint_of(nbi_state_generation(state), slot - 1);
-        bool is_queued = nbi_state_phase(state) == NBI_PHASE_QUEUED;
-        if (*is_released || (is_queued && nbi_pin_allows(lane, hint))) return hint;
+        hint = nbi_hint_of(nbi_state_generation(state), slot - 1);
+        if (nbi_state_phase(state) == NBI_PHASE_QUEUED && nbi_pin_allows(lane, hint)) return hint;
         if (nbi_state_phase(state) == NBI_PHASE_RUNNING && is_running_here(lane, slot - 1)) *is_deadlock = true;
     }
     return NBI_HINT_NONE;
@@ -268,7 +271,10 @@ nb_result nbi_depend_on_all(nbi_lane *lane, nbi_hint hint, const nb_task *on, ui
     bool is_ready = leave_waiting(scheduler, hint, result == NB_FULL ? NBI_PHASE_RUNNING : NBI_PHASE_QUEUED);
     nbi_lock_release(&scheduler->depend_lock);
     if (result == NB_FULL) return result;
-    if (is_ready) nbi_task_publish(lane, hint);
+    if (is_ready)
+        nbi_task_publish(lane, hint);
+    else if (nbi_atomic_load_seq_cst_u32(&scheduler->sleeper_count) != 0)
+        nbi_poke_sleepers(scheduler); // one who waits for it may run what it depends on, or let it go
     return NB_OK;
 }
 

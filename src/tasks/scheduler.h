@@ -233,6 +233,9 @@ typedef struct nbi_lane {
     uint32_t victim;         // where the next search of other lanes begins
     uint32_t near_count;     // tasks taken from one ring in a row; see keep_distance
     uint64_t near_ns;        // when that row began
+    bool takes_bulk;         // the last tasks were short ones
+    uint32_t left_count;     // searches of other lanes; see LEFT_TASKS
+    uint32_t left_victim;    // where the next search of deques begins
     uint32_t low_look_count; // tasks since the last look at the age of Low ones
     uint64_t low_look_ns;    // when that was
     bool has_budget;         // submits of this lane's thread are timed; the coordinator's only

@@ -13,13 +13,18 @@
 #define DISTANCE_PAUSE_NS 2000u
 
 // Where more than BULK_QUEUED entries lie in another's ring, a thief takes BULK_COUNT at once: many thieves at one head
-// would spend their time on taking its line from each other. Tasks may start so much out of order.
+// would spend their time on taking its line from each other. Only while tasks take less than BULK_TASK_NS each, so that
+// a thread keeps the others' tasks back for no longer than that. Should it be held up after all: every LEFT_TASKS times
+// a thief looks into the deques of all others before it looks into a ring.
+#define BULK_TASK_NS 2000u
 #if defined(NB_EXPLORE)
-#define BULK_COUNT 2u
-#define BULK_QUEUED 2u
+#define BULK_COUNT 3u
+#define BULK_QUEUED 3u
+#define LEFT_TASKS 2u
 #else
 #define BULK_COUNT 8u
 #define BULK_QUEUED 32u
+#define LEFT_TASKS 4u
 #endif
 
 // A Low task may go first when Low was neither empty nor served for this long.
@@ -69,8 +74,9 @@ static void keep_distance(nbi_lane *lane, const nbi_ring *ring, uint32_t count, 
     lane->near_count += count;
     if (lane->near_count < DISTANCE_TASKS) return;
     lane->near_count = 0;
-    uint64_t now_ns = nbi_clock_now_ns();
-    bool is_quick = now_ns - lane->near_ns < (uint64_t)DISTANCE_TASKS * DISTANCE_TASK_NS;
+    uint64_t now_ns = nbi_clock_now_ns(), spent_ns = now_ns - lane->near_ns;
+    bool is_quick = spent_ns < (uint64_t)DISTANCE_TASKS * DISTANCE_TASK_NS;
+    lane->takes_bulk = spent_ns < (uint64_t)DISTANCE_TASKS * BULK_TASK_NS;
     uint64_t ahead = nbi_atomic_load_relaxed_u64(&ring->head) + DISTANCE_QUEUED;
     if (is_quick && !is_pressing && nbi_ring_at(ring, ahead) == NBI_HINT_NONE) {
         uint64_t until_ns = now_ns + DISTANCE_PAUSE_NS;
@@ -104,17 +110,27 @@ static uint32_t copy_behind(nbi_lane *lane, const nbi_ring *ring, uint64_t index
     return count;
 }
 
+static bool takes_bulk(const nbi_lane *lane) {
+#if defined(NB_EXPLORE)
+    (void)lane;
+    return true; // time is not what decides there
+#else
+    return lane->takes_bulk;
+#endif
+}
+
 // The oldest entry of a long ring, and with it some more: those are in the own deque before they leave the ring, so
 // that none is ever out of sight, and an entry seen in both is one whose task is claimed once.
 static nbi_hint take_bulk(nbi_lane *lane, nbi_ring *ring, uint32_t queue) {
     uint64_t index;
     nbi_hint hint = nbi_ring_peek(ring, &index);
-    bool is_long = hint != NBI_HINT_NONE && nbi_ring_at(ring, index + BULK_QUEUED) != NBI_HINT_NONE;
-    if (!is_long) return NBI_HINT_NONE;
+    // In a ring that is not longer than that the index would come around.
+    bool can_be_long = hint != NBI_HINT_NONE && ring->mask >= BULK_QUEUED;
+    if (!can_be_long || nbi_ring_at(ring, index + BULK_QUEUED) == NBI_HINT_NONE) return NBI_HINT_NONE;
     uint32_t count = copy_behind(lane, ring, index, queue);
     if (count == BULK_COUNT - 1 && nbi_ring_take_many(ring, index, BULK_COUNT)) {
-        // Who looked into the deque before and into the ring afterwards has seen nothing, and may go to sleep.
-        nbi_wake_one(lane, nbi_queue_is_floating(queue));
+        // All who looked into the deque before and into the ring afterwards have seen nothing, and may go to sleep.
+        for (; count > 0; --count) nbi_wake_one(lane, nbi_queue_is_floating(queue));
         return hint;
     }
     // Another was faster; what it has taken need not be found here too.
@@ -126,7 +142,7 @@ static nbi_hint take_from(nbi_lane *lane, nbi_lane *victim, uint32_t queue) {
     nbi_queue *theirs = &victim->queues[queue];
     // Urgent work is taken in its order, and does not wait for anybody's cache.
     bool is_urgent = queue < nbi_queue_index(NB_PRIORITY_NORMAL, false);
-    nbi_hint hint = is_urgent ? NBI_HINT_NONE : take_bulk(lane, &theirs->ring, queue);
+    nbi_hint hint = is_urgent || !takes_bulk(lane) ? NBI_HINT_NONE : take_bulk(lane, &theirs->ring, queue);
     uint32_t count = hint != NBI_HINT_NONE ? BULK_COUNT : 1;
     if (hint == NBI_HINT_NONE) hint = nbi_ring_pop(&theirs->ring);
     if (hint != NBI_HINT_NONE) {
@@ -138,10 +154,31 @@ static nbi_hint take_from(nbi_lane *lane, nbi_lane *victim, uint32_t queue) {
     return hint;
 }
 
+// A task that another thread has in its deque, from a different lane each time.
+static nbi_hint take_left(nbi_lane *lane, uint64_t mask, uint32_t queue) {
+    const nb_scheduler *scheduler = lane->scheduler;
+    for (; mask != 0;) {
+        uint64_t upper = mask >> lane->left_victim << lane->left_victim;
+        uint32_t victim = (uint32_t)__builtin_ctzll(upper != 0 ? upper : mask);
+        lane->left_victim = (victim + 1) % NBI_LANE_COUNT_MAX;
+        nbi_hint hint = take_deque(&scheduler->lanes[victim]->queues[queue].deque);
+        if (hint != NBI_HINT_NONE) return hint;
+        mask &= ~((uint64_t)1 << victim);
+    }
+    return NBI_HINT_NONE;
+}
+
 // The lanes whose bit is set, from lane->victim on, in a circle.
 static nbi_hint take_others(nbi_lane *lane, uint32_t queue) {
     nb_scheduler *scheduler = lane->scheduler;
     uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->has_work[queue]) & ~((uint64_t)1 << lane->index);
+    if (++lane->left_count % LEFT_TASKS == 0) {
+        nbi_hint hint = take_left(lane, mask, queue);
+        if (hint != NBI_HINT_NONE) {
+            nbi_count(&lane->counts.steal_count, 1);
+            return hint;
+        }
+    }
     while (mask != 0) {
         uint64_t upper = mask >> lane->victim << lane->victim;
         uint32_t victim = (uint32_t)__builtin_ctzll(upper != 0 ? upper : mask);

@@ -272,7 +272,7 @@ bool nb_task_should_stop(nb_task_context *context) {
 
 nb_result nb_task_set_result(nb_task_context *context, nb_result result) {
     if (context == NULL) return NBI_FAIL_NULL("context");
-    if (result < NB_ERR_DEADLOCK || (result >= 0 && result != NB_CANCELLED)) {
+    if (result < NB_ERR_PERMISSION || (result >= 0 && result != NB_CANCELLED)) {
         return NBI_FAIL(&context->scheduler->desc.hooks, NB_ITEM_TASK_ARGUMENT, NB_ERR_RANGE,
                         "%d is neither a failure nor NB_CANCELLED", (int)result);
     }

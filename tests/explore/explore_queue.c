@@ -122,6 +122,29 @@ static void ring_thread(void *user, uint32_t index) {
     for (uint32_t i = 0; index != 0 && i < LOOK_COUNT; ++i) ring_take_one(r, index);
 }
 
+// Takes two where two are in. What was seen is taken, or nothing.
+static void ring_take_two(room *r, uint32_t taker) {
+    uint64_t index;
+    nbi_hint first = nbi_ring_peek(&r->ring, &index);
+    if (first == NBI_HINT_NONE) return;
+    nbi_hint second = nbi_ring_at(&r->ring, index + 1);
+    if (second == NBI_HINT_NONE || !nbi_ring_take_many(&r->ring, index, 2)) return;
+    EXPLORE_CHECK(nbi_hint_slot(first) == index && nbi_hint_slot(second) == index + 1);
+    EXPLORE_CHECK(index == 0 || r->last[taker] < index);
+    note_taken(r, first);
+    note_taken(r, second);
+    r->last[taker] = index + 1;
+}
+
+static void ring_take_many_thread(void *user, uint32_t index) {
+    room *r = user;
+    if (index == 0) ring_own(r);
+    for (uint32_t i = 0; index != 0 && i < LOOK_COUNT; ++i) {
+        if (explore_random() % 3 == 0) ring_take_one(r, index);
+        ring_take_two(r, index);
+    }
+}
+
 // What is found behind the head is the entry of that place, or one of an even number of laps later.
 static void ring_scan_thread(void *user, uint32_t index) {
     room *r = user;
@@ -141,6 +164,7 @@ int main(int argc, char **argv) {
         {"deque_owner_and_one_thief", 2, deque_create, deque_thread, check_all_taken, sizeof(room)},
         {"ring_owner_and_two_takers", 3, ring_create, ring_thread, check_all_taken, sizeof(room)},
         {"ring_owner_and_three_takers", 4, ring_create, ring_thread, check_all_taken, sizeof(room)},
+        {"ring_owner_and_takers_of_two", 3, ring_create, ring_take_many_thread, check_all_taken, sizeof(room)},
         {"ring_scan_sees_its_own_lap", 3, ring_create, ring_scan_thread, check_all_taken, sizeof(room)},
     };
     return explore_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

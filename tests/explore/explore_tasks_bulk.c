@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Thieves that take several tasks of a long ring at once: every task runs once, none is slept through or lost on its way
-// from the ring to the thief's own deque, and none goes before a better one.
+// Thieves that take several tasks of a long ring at once: every task runs once, none is slept through or lost on its
+// way from the ring to the thief's own deque, and none goes before a better one.
 
 #include "explore_tasks.h"
 
 #define TASK_MAX 24
-#define BATCH 3 // entries of which a thief takes more than one
+#define BATCH 4 // entries of which a thief takes more than one
 
 typedef struct room {
     crew crew;
@@ -17,7 +17,7 @@ typedef struct room {
     nb_atomic_u32 started_count, started_before;
     nb_group group;
     nb_frame frame;
-    uint32_t task_count;
+    uint32_t task_count, meeting_count;
 } room;
 
 typedef struct note {
@@ -44,9 +44,7 @@ static nb_result submit_index(room *r, nb_task_desc desc, uint32_t index) {
     return nb_task_submit(r->crew.scheduler, &desc, NULL);
 }
 
-static void submit(room *r, nb_task_desc desc, uint32_t index) {
-    EXPLORE_CHECK(submit_index(r, desc, index) == NB_OK);
-}
+static void submit(room *r, nb_task_desc desc, uint32_t index) { EXPLORE_CHECK(submit_index(r, desc, index) == NB_OK); }
 
 // Frame-bound, but Normal: of floating tasks the workers may not run one each.
 static nb_task_desc bound(const room *r) {
@@ -61,6 +59,7 @@ static void create(room *r, uint32_t worker_count) {
 static void create_one(void *user) { create(user, 1); }
 static void create_two(void *user) { create(user, 2); }
 static void create_three(void *user) { create(user, 3); }
+static void create_four(void *user) { create(user, 4); }
 
 static void destroy(void *user) {
     room *r = user;
@@ -106,9 +105,9 @@ static void floating_thieves(void *user, uint32_t index) {
         return;
     }
     crew_coordinate(&r->crew);
-    for (uint32_t i = 0; i < 5; ++i) submit(r, (nb_task_desc){.run = run_note}, i);
+    for (uint32_t i = 0; i < 6; ++i) submit(r, (nb_task_desc){.run = run_note}, i);
     crew_count_add(&r->ready);
-    finish(r, 5);
+    finish(r, 6);
 }
 
 // The owner takes from the front of its own ring meanwhile.
@@ -125,7 +124,7 @@ static void owner_helps(void *user, uint32_t index) {
     finish(r, 5);
 }
 
-// One ring is a thread's own, the other is shared.
+// One ring is a thread's own, the other, which is the longer one now and then, is shared.
 static void two_rings(void *user, uint32_t index) {
     room *r = user;
     if (index >= 2) {
@@ -133,11 +132,13 @@ static void two_rings(void *user, uint32_t index) {
         return;
     }
     if (index == 0) crew_coordinate(&r->crew);
-    for (uint32_t i = 0; i < BATCH; ++i) submit(r, bound(r), index * BATCH + i);
+    // As many as there is room for in all.
+    uint32_t first = index == 0 ? 0 : BATCH, end = index == 0 ? BATCH : CREW_TASK_COUNT - 1;
+    for (uint32_t i = first; i < end; ++i) submit(r, bound(r), i);
     crew_count_add(&r->ready);
     if (index != 0) return;
     crew_count_await(&r->ready, 2);
-    finish(r, 2 * BATCH);
+    finish(r, CREW_TASK_COUNT - 1);
 }
 
 // So many that the ring goes round while a thief looks at it.
@@ -207,12 +208,12 @@ static void passer_by(void *user, uint32_t index) {
 
 // --- tasks that need a worker each ---
 
-// Ends only when as many run as there are workers.
+// Ends only when as many have begun as are to run at once.
 static void meet(nb_task_context *context, void *argument) {
     (void)context;
     const note *own = argument;
     crew_count_add(&own->room->gate);
-    crew_count_await(&own->room->gate, own->room->crew.worker_count);
+    crew_count_await(&own->room->gate, own->room->meeting_count);
     note_run(own->room, own->index);
 }
 
@@ -225,8 +226,51 @@ static void meeting(void *user, uint32_t index) {
     crew_coordinate(&r->crew);
     nb_task_desc desc = bound(r);
     desc.run = meet;
-    for (uint32_t i = 0; i < r->crew.worker_count; ++i) submit(r, desc, i);
-    finish(r, r->crew.worker_count);
+    r->meeting_count = r->crew.worker_count;
+    for (uint32_t i = 0; i < BATCH; ++i) submit(r, desc, i);
+    finish(r, BATCH);
+}
+
+// A worker that has found nothing twice, and has come to its last look when all is queued. Those who submit do not see
+// it: only who takes tasks away from under its eyes can wake it.
+static void work_from_last_look(room *r, uint32_t worker) {
+    nb_scheduler *scheduler = r->crew.scheduler;
+    nbi_lane *lane = scheduler->lanes[1 + worker];
+    uint64_t bit = (uint64_t)1 << lane->index;
+    nbi_lane_own_by_caller(lane);
+    crew_count_await(&r->ready, 1);
+    uint32_t event = nbi_atomic_load_acquire_u32(&lane->wake_event);
+    nbi_atomic_fetch_or_seq_cst_u64(&scheduler->parked_mask, bit);
+    nbi_hint hint = nbi_search(lane);
+    while (hint == NBI_HINT_NONE && nbi_atomic_load_acquire_u32(&lane->wake_event) == event) {
+        nbi_park_until(&lane->wake_event, event, NB_NEVER_NS);
+    }
+    uint64_t mask = nbi_atomic_fetch_and_seq_cst_u64(&scheduler->parked_mask, ~bit);
+    if ((mask & bit) == 0 && hint != NBI_HINT_NONE) nbi_wake_one(lane, false);
+    if (hint != NBI_HINT_NONE) nbi_task_run(lane, hint);
+    crew_work(&r->crew, worker);
+}
+
+// The coordinator is one of those who run them, so that the ring is empty soon.
+static void meeting_with_the_owner(void *user, uint32_t index) {
+    room *r = user;
+    if (index == 1) {
+        crew_count_await(&r->ready, 1);
+        crew_work(&r->crew, 0);
+        return;
+    }
+    if (index != 0) {
+        work_from_last_look(r, index - 1);
+        return;
+    }
+    crew_coordinate(&r->crew);
+    nb_task_desc desc = bound(r);
+    desc.run = meet;
+    r->meeting_count = BATCH;
+    for (uint32_t i = 0; i < BATCH; ++i) submit(r, desc, i);
+    crew_count_add(&r->ready);
+    while (nb_scheduler_help(r->crew.scheduler, 0, NULL) != NB_OK) nbi_thread_yield();
+    finish(r, BATCH);
 }
 
 // --- a waiter that finds nothing, because it looked here before and there afterwards ---
@@ -243,7 +287,7 @@ static void open_gate(nb_task_context *context, void *argument) {
     crew_count_add(&((const note *)argument)->room->gate);
 }
 
-// The only worker takes the first two tasks; the first waits for the second, which only the sleeper can run.
+// The only worker takes the first tasks together; one waits for the next, which only the sleeper can run.
 static void waiter(void *user, uint32_t index) {
     room *r = user;
     nb_scheduler *scheduler = r->crew.scheduler;
@@ -255,7 +299,7 @@ static void waiter(void *user, uint32_t index) {
         crew_count_await(&r->ended, 1);
         submit(r, (nb_task_desc){.run = run_when_open}, 0);
         submit(r, (nb_task_desc){.run = open_gate, .group = r->group}, 1);
-        submit(r, (nb_task_desc){.run = run_note}, 2);
+        for (uint32_t i = 2; i < BATCH; ++i) submit(r, (nb_task_desc){.run = run_note}, i);
         crew_count_add(&r->ready);
         return;
     }
@@ -265,7 +309,7 @@ static void waiter(void *user, uint32_t index) {
     crew_count_await(&r->ready, 1);
     EXPLORE_CHECK(nb_group_end(scheduler, r->group, NB_NEVER_NS) == NB_OK);
     EXPLORE_CHECK(nbi_atomic_load_relaxed_u32(&r->runs[1]) == 1);
-    finish(r, 3);
+    finish(r, BATCH);
 }
 
 // --- strict priority ---
@@ -308,6 +352,8 @@ int main(int argc, char **argv) {
         {"ring_is_cleaned_under_thieves", 3, create_two, cleaned, destroy, sizeof(room)},
         {"thief_leaves_after_one_task", 3, create_one, passer_by, destroy, sizeof(room)},
         {"tasks_taken_together_need_a_worker_each", 4, create_three, meeting, destroy, sizeof(room)},
+        {"four_tasks_need_four_workers", 5, create_four, meeting, destroy, sizeof(room)},
+        {"workers_are_woken_for_all_that_was_taken", 4, create_three, meeting_with_the_owner, destroy, sizeof(room)},
         {"task_on_its_way_is_not_slept_through", 3, create_one, waiter, destroy, sizeof(room)},
         {"urgent_task_goes_before_what_was_taken", 2, create_one, urgent, destroy, sizeof(room)},
     };

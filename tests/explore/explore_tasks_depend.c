@@ -13,7 +13,8 @@
 typedef struct room {
     crew crew;
     crew_count run_count;
-    crew_count ready, ended;
+    crew_count ready, ended, gate;
+    nb_group group;
     nb_task tasks[TASK_COUNT];
     nb_atomic_u32 order[TASK_COUNT]; // when each ran, from 1 on; 0 = it did not
     nb_result results[EXPLORE_THREADS_MAX];
@@ -242,6 +243,39 @@ static void again_and_again(void *user, uint32_t index) {
     EXPLORE_CHECK(run_count == 3 && crew_count_now(&r->run_count) == 4);
 }
 
+// --- one who sleeps for a group is told of a task in it that depends on what nobody else runs ---
+
+static void run_when_open(nb_task_context *context, void *argument) {
+    room *r = ((const order_argument *)argument)->room;
+    crew_count_add(&r->ended);
+    crew_count_await(&r->gate, 1);
+    note_order(context, argument);
+}
+
+static void asleep(void *user, uint32_t index) {
+    room *r = user;
+    nb_scheduler *scheduler = r->crew.scheduler;
+    if (index == 0) {
+        crew_coordinate(&r->crew);
+        EXPLORE_CHECK(nb_group_begin(scheduler, &r->group) == NB_OK);
+        EXPLORE_CHECK(submit(r, FIRST, FIRST, (nb_group){0}) == NB_OK);
+        order_argument argument = {r, SECOND};
+        nb_task_desc desc = {
+            .run = run_when_open, .argument = &argument, .argument_size_bytes = sizeof argument, .group = r->group};
+        EXPLORE_CHECK(nb_task_submit(scheduler, &desc, &r->tasks[SECOND]) == NB_OK);
+        crew_count_add(&r->ready);
+        crew_count_await(&r->ended, 1);
+        EXPLORE_CHECK(submit(r, THIRD, FIRST, r->group) == NB_OK);
+        crew_count_add(&r->gate);
+        return;
+    }
+    crew_count_await(&r->ready, 1);
+    if (index == 1) EXPLORE_CHECK(nb_task_claim(scheduler, r->tasks[SECOND]) == NB_OK);
+    if (index != 2) return;
+    crew_count_await(&r->ended, 1);
+    EXPLORE_CHECK(nb_group_end(scheduler, r->group, NB_NEVER_NS) == NB_OK);
+}
+
 int main(int argc, char **argv) {
     const explore_test tests[] = {
         {"chain_runs_in_order", 2, create_one, chain, destroy, sizeof(room)},
@@ -251,6 +285,7 @@ int main(int argc, char **argv) {
         {"slot_of_a_cancelled_task_waits_for_others", 3, create_none, slot_of_a_cancelled, destroy, sizeof(room)},
         {"stop_ends_waiting_tasks", 3, create_one, stopped, destroy, sizeof(room)},
         {"entries_of_a_waiting_task_do_not_pile_up", 2, create_none, again_and_again, destroy, sizeof(room)},
+        {"sleeper_is_told_of_a_dependency", 3, create_none, asleep, destroy, sizeof(room)},
     };
     return explore_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }
