@@ -12,6 +12,7 @@ nb_version: has no argument
 nb_hooks_default: has no argument
 nb_arena_desc_default: has no argument
 nb_channel_desc_default: has no argument
+nb_engine_desc_default: has no argument
 nb_fence_desc_default: has no argument
 nb_handle_pool_desc_default: has no argument
 nb_input_desc_default: has no argument

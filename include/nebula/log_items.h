@@ -3,7 +3,7 @@
 
 // Every report the library can make, by number. Numbers are stable: an item may be added, never renumbered.
 // The hundreds say where it comes from: 1 base, 2 loop and input, 3 arena, 4 token, 5 channel, 6 handle and label, 7
-// tasks and fence, 8 trace.
+// tasks and fence, 8 trace, 9 frame.
 //
 //     static void my_log(void *user, const nb_log_record *record) {
 //         if (record->item == NB_ITEM_ARENA_FULL) ++*(int *)user;
@@ -57,7 +57,16 @@
     X(FENCE_QUARANTINED, fence_quarantined, 756)       \
     X(TRACE_ARGUMENT, trace_argument, 800)             \
     X(TRACE_FULL, trace_full, 801)                     \
-    X(TRACE_WRITE, trace_write, 802)
+    X(TRACE_WRITE, trace_write, 802)                   \
+    X(ENGINE_ARGUMENT, engine_argument, 900)           \
+    X(ENGINE_THREAD, engine_thread, 901)               \
+    X(ENGINE_STALE, engine_stale, 902)                 \
+    X(ENGINE_ORDER, engine_order, 903)                 \
+    X(ENGINE_FAILURE, engine_failure, 904)             \
+    X(ENGINE_DISABLED, engine_disabled, 905)           \
+    X(ENGINE_BARRIER, engine_barrier, 906)             \
+    X(ENGINE_VIOLATION, engine_violation, 907)         \
+    X(ENGINE_LEFTOVER, engine_leftover, 908)
 
 typedef enum nb_log_item {
 #define NBI_ITEM(upper, lower, number) NB_ITEM_##upper = number,

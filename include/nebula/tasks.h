@@ -279,8 +279,8 @@ NB_API nb_result nb_task_submit(nb_scheduler *scheduler, const nb_task_desc *des
 
 // Runs a task here and now, without a queue; in all else it is as if it had been submitted. The last of the parts into
 // which a task divides its work, before it waits for the others.
-// Thread: any. Owner: the argument is copied. Fails: as nb_task_submit, and nothing was run; NB_ERR_MISUSE with a pin or
-// dependencies. What the task sets with nb_task_set_result is told by its group.
+// Thread: any. Owner: the argument is copied. Fails: as nb_task_submit, and nothing was run; NB_ERR_MISUSE with a pin
+// or dependencies. What the task sets with nb_task_set_result is told by its group.
 NB_API nb_result nb_task_run(nb_scheduler *scheduler, const nb_task_desc *desc);
 
 // True once the task has ended, whether it ran or was cancelled.

@@ -90,6 +90,7 @@ typedef enum nb_result {
     NB_ERR_OS = -6,          // the operating system refused; the log item carries its code
     NB_ERR_UNSUPPORTED = -7, // this platform or build has no such ability
     NB_ERR_DEADLOCK = -8,    // waiting would never end
+    NB_ERR_PERMISSION = -9,  // not in this phase, or not without the capability; nothing was changed
 } nb_result;
 
 NB_EXTERN_C_BEGIN

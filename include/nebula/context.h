@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What a handler is told about the frame it runs in, and the outputs of parallel jobs. The one rule: a context is valid
+// until the handler returns, in the thread that got it.
+//
+//     typedef struct ship { double x, speed; } ship;
+//     static nb_result move(const nb_context *context, void *user) {
+//         ship *mine = (ship *)user;
+//         mine->x += mine->speed * context->tick->dt_s; // a tick handler: the same at any frame rate
+//         return NB_OK;
+//     }
+
+#include "nebula/arena.h"
+#include "nebula/fence.h"
+#include "nebula/loop.h"
+#include "nebula/phase.h"
+#include "nebula/tasks.h"
+#include "nebula/token.h"
+#include "nebula/types.h"
+
+typedef struct nb_engine nb_engine;
+
+// One module of one engine. Zero is null.
+typedef struct nb_module {
+    uint64_t value; // private: number and place
+} nb_module;
+
+// What one job of a parallel handler has made in this frame: a list of blocks, in the order of nb_output_add.
+typedef struct nb_outputs nb_outputs;
+
+typedef struct nb_context {
+    nb_engine *engine;
+    nb_module module;          // whose handler this is
+    nb_phase phase;            // in which it runs
+    uint64_t frame_index;      // frames ended before this one
+    nb_frame frame;            // of the engine's fence; null when every slot of it has late work
+    const nb_loop_frame *time; // of this frame
+    const nb_tick *tick;       // in FixedSim; else NULL
+    nb_arena *arena;           // memory until the frame ends; in a job until its outputs are merged
+    nb_token *token;           // of the engine; cancelled when it stops
+    nb_scheduler *scheduler;   // for tasks that the handler waits for before it returns
+    nb_fence *fence;           // for frame-bound tasks
+    uint32_t capabilities;     // NB_CAPABILITY_* that the handler has here
+    uint32_t job_index;        // of a job, or of the job whose outputs are merged; else 0
+    uint32_t job_count;        // of the handler; 0 outside jobs and merges
+    nb_outputs *outputs;       // of a job: for nb_output_add; else NULL
+    void *call;                // private
+    uint64_t serial;           // private
+} nb_context;
+
+NB_EXTERN_C_BEGIN
+
+// Adds a block of zeroed bytes to the outputs of a job, 16-byte aligned. It can be written until the job returns, and
+// is handed to the handler's merge in PostParallel.
+// Thread: the one that runs the job. Owner: the engine, until PostParallel of this frame has ended. Fails: NULL where
+// memory is exhausted or the call does not come from a job; counted, and the job fails with NB_ERR_MEMORY.
+NB_API void *nb_output_add(const nb_context *context, size_t size_bytes);
+
+// The block behind another, or the first for NULL; *size_bytes (may be NULL) is its length.
+// Thread: the one that runs the merge. Owner: the engine, as nb_output_add. Fails: NULL at the end.
+NB_API const void *nb_outputs_next(const nb_outputs *outputs, const void *block, size_t *size_bytes);
+
+// Whether the handler may change a layer (one NB_LAYER_* bit) here: right phase, right thread, and with the capability
+// where the table asks for one. A refusal is counted and reported by the engine's policy, once a place.
+// Thread: any. Owner: unchanged. Fails: NB_ERR_PERMISSION, NB_ERR_THREAD, NB_ERR_STALE (the handler has returned),
+// NB_ERR_MISUSE.
+NB_API nb_result nb_context_check(const nb_context *context, uint32_t layer);
+
+// The same for what needs a capability itself (one NB_CAPABILITY_* bit).
+// Thread: any. Owner: unchanged. Fails: as nb_context_check.
+NB_API nb_result nb_context_check_capability(const nb_context *context, uint32_t capability);
+
+NB_EXTERN_C_END

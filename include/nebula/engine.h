@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// The engine: hand it modules, it runs the frame. A module is a struct of handlers, one for each phase it cares about;
+// ticks run at a fixed rate, parallel jobs on every core, and everything that belongs to a frame ends with it. The one
+// rule: only tick handlers change what is simulated, so the same input gives the same state at any frame rate.
+//
+//     static nb_result count(const nb_context *context, void *user) {
+//         ++*(uint64_t *)user; // once a tick
+//         return context->tick->index == 59 ? nb_engine_stop(context->engine) : NB_OK;
+//     }
+//     nb_engine *engine = NULL;
+//     if (nb_engine_create(NULL, &engine) != NB_OK) return 1;
+//     uint64_t ticks = 0;
+//     nb_module_desc module = {.name = "counter", .tick = count, .user = &ticks};
+//     nb_engine_module_attach(engine, &module, NULL);
+//     nb_engine_run(engine); // one second
+//     nb_engine_destroy(engine);
+
+#include "nebula/context.h"
+#include "nebula/hooks.h"
+#include "nebula/loop.h"
+#include "nebula/phase.h"
+#include "nebula/tasks.h"
+#include "nebula/trace.h"
+#include "nebula/types.h"
+
+// Modules of one engine where the desc gives none: a large game has a few dozen.
+#define NB_MODULE_COUNT_DEFAULT 64u
+#define NB_MODULE_COUNT_MAX 1024u
+
+// Longest module name in bytes, without the final zero.
+#define NB_MODULE_NAME_SIZE_MAX 63
+
+// Jobs of one parallel handler, at most: what keeps 64 threads busy to the end.
+#define NB_JOB_COUNT_MAX 256u
+
+// Memory of one job's outputs where the desc gives none: address space, committed as it is used.
+#define NB_OUTPUT_BYTES_DEFAULT ((size_t)1 << 20)
+
+// Memory of a frame on the coordinator where the desc gives none; as above.
+#define NB_FRAME_BYTES_DEFAULT ((size_t)16 << 20)
+
+// How long nb_engine_destroy waits for tasks that do not stop, where the desc gives none.
+#define NB_SHUTDOWN_NS_DEFAULT UINT64_C(5000000000)
+
+// A negative result is a failure: the module is left out for the rest of the frame, and reported.
+typedef nb_result (*nb_handler)(const nb_context *context, void *user);
+
+// Merges what one job has made; called for each job in the order of job_index.
+typedef nb_result (*nb_merge_handler)(const nb_context *context, void *user, const nb_outputs *outputs);
+
+typedef struct nb_module_desc {
+    const char *name; // unique in the engine, up to NB_MODULE_NAME_SIZE_MAX bytes; copied
+    int32_t priority; // higher runs earlier where `after` and `before` leave it open; then the order of attaching
+    const char *const *after;  // names of modules whose handlers run before this one's; unknown ones are ignored
+    const char *const *before; // and after it
+    uint32_t after_count, before_count;
+    nb_handler tick;                     // FixedSim: once for every tick
+    nb_handler frame;                    // Gameplay: once for every frame
+    nb_handler parallel;                 // ParallelTasks: job_count jobs on all threads
+    nb_merge_handler merge;              // PostParallel, before its handlers: what the jobs have made, by index
+    uint32_t job_count;                  // of `parallel`; 0 = 1
+    nb_handler record;                   // CommandRecord: record_count jobs on all threads
+    nb_merge_handler submit;             // at the end of CommandRecord: what the jobs have recorded, by index
+    uint32_t record_count;               // of `record`; 0 = 1
+    nb_handler handlers[NB_PHASE_COUNT]; // by nb_phase, for phases that have none of the above
+    uint32_t capabilities;               // NB_CAPABILITY_* it asks for; given in the phases that know them
+    nb_result (*on_attach)(nb_engine *engine, void *user); // before its first frame; a failure refuses the module
+    void (*on_detach)(nb_engine *engine, void *user);      // after its last
+    void *user;
+} nb_module_desc;
+
+// What becomes of an operation that a phase does not allow. It never has an effect.
+typedef enum nb_violation_policy {
+    NB_VIOLATION_DEFAULT = 0, // REPORT
+    NB_VIOLATION_REPORT,      // an error, counted, and logged the first time at each place
+    NB_VIOLATION_COUNT_ONLY,  // an error, counted
+    NB_VIOLATION_TRAP,        // the hooks' assert function is called
+    NB_VIOLATION_POLICY_COUNT,
+} nb_violation_policy;
+
+typedef struct nb_engine_desc {
+    nb_loop_desc loop;                // tick rate, clamps, pacing, clock; its hooks are the engine's
+    nb_scheduler *scheduler;          // borrowed, for several engines; NULL = one of its own, by the next field
+    nb_scheduler_desc scheduler_desc; // hooks are the engine's
+    uint64_t fence_timeout_ns;        // how long ParallelTasks waits for late jobs; default 100 ms
+    uint32_t module_count_max;
+    size_t output_bytes;        // of each job
+    size_t frame_bytes;         // of the coordinator's arena
+    uint64_t shutdown_ns;       // default NB_SHUTDOWN_NS_DEFAULT
+    uint32_t failure_count_max; // failures in a row after which a module is disabled; 0 = never
+    nb_violation_policy violation_policy;
+    bool is_headless; // a server: phases that only make a picture are left out
+    nb_trace *trace;  // spans of phases and handlers; borrowed, may be NULL
+    nb_hooks hooks;
+} nb_engine_desc;
+
+typedef struct nb_engine_stats {
+    uint64_t frame_count;              // frames ended
+    uint64_t tick_count;               // ticks run
+    uint64_t degraded_count;           // frames whose jobs were not all done in time
+    uint64_t failure_count;            // handlers and jobs that failed
+    uint64_t violation_count;          // operations refused because of phase, thread or capability
+    uint64_t late_job_count;           // jobs left out because the one of an earlier frame still runs
+    uint64_t job_count;                // jobs run
+    uint64_t output_full_count;        // nb_output_add without memory
+    uint32_t module_count;             // attached
+    uint32_t disabled_count;           // of them, disabled after too many failures
+    uint64_t frame_ns;                 // of the newest frame: time inside it
+    uint64_t phase_ns[NB_PHASE_COUNT]; // of it, in each phase
+} nb_engine_stats;
+
+NB_EXTERN_C_BEGIN
+
+// A desc with every default spelled out.
+// Thread: any. Owner: the caller gets a value. Fails: never.
+NB_API nb_engine_desc nb_engine_desc_default(void);
+
+// Creates an engine. The thread that runs its first frame is its coordinator. desc may be NULL.
+// Thread: any; with a scheduler of its own the caller becomes that one's coordinator and is to run the frames. Owner:
+// the caller, until nb_engine_destroy. Fails: NB_ERR_MEMORY, NB_ERR_OS, NB_ERR_RANGE, NB_ERR_MISUSE.
+NB_API nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out);
+
+// Cancels the engine's token, waits for its tasks (desc.shutdown_ns at most), detaches the modules in the reverse of
+// their order and frees everything. NULL is fine.
+// Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame, or
+// tasks did not stop; they are named in the log, and the call may be repeated).
+NB_API nb_result nb_engine_destroy(nb_engine *engine);
+
+// The desc with every default resolved.
+// Thread: any. Owner: the engine, as long as it lives. Fails: NULL for NULL.
+NB_API const nb_engine_desc *nb_engine_desc_get(const nb_engine *engine);
+
+// Adds a module; from inside a frame it takes part from the next one on.
+// Thread: the coordinator. Owner: the desc is copied; user stays the caller's, until on_detach. Fails: NB_FULL,
+// NB_ERR_MISUSE (no name, a name that is taken, an order that would be a cycle: the log names it), NB_ERR_RANGE,
+// NB_ERR_MEMORY, NB_ERR_THREAD, what on_attach returned.
+NB_API nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc, nb_module *module);
+
+// Removes a module; from inside a frame after that frame has ended.
+// Thread: the coordinator. Owner: the handle ends. Fails: NB_ERR_STALE, NB_ERR_THREAD, NB_ERR_MISUSE.
+NB_API nb_result nb_engine_module_detach(nb_engine *engine, nb_module module);
+
+// Puts new handlers and a new user in the place of a module's, under the same name and handle: a reloaded library. The
+// old on_detach is called, then the new on_attach. Refused from inside a frame.
+// Thread: the coordinator. Owner: as attach. Fails: as attach; NB_ERR_STALE, NB_BUSY (a job of it still runs).
+NB_API nb_result nb_engine_module_replace(nb_engine *engine, nb_module module, const nb_module_desc *desc);
+
+// The modules with a handler in a phase, in the order in which they run: up to count_max of them, and how many there
+// are. modules may be NULL.
+// Thread: the coordinator. Owner: unchanged. Fails: 0.
+NB_API uint32_t nb_engine_order_get(const nb_engine *engine, nb_phase phase, nb_module *modules, uint32_t count_max);
+
+// The name of a module.
+// Thread: the coordinator. Owner: the engine, until it is detached. Fails: "" for a stale handle.
+NB_API const char *nb_engine_module_name(const nb_engine *engine, nb_module module);
+
+// Runs frames until nb_engine_stop, paced as desc.loop says. Failures of handlers do not end it.
+// Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame), NB_ERR_UNSUPPORTED (a
+// clock that cannot sleep).
+NB_API nb_result nb_engine_run(nb_engine *engine);
+
+// Runs frames of exactly one tick each, as fast as they go, until tick_count more ticks have run or nb_engine_stop: for
+// tests, servers that catch up, and replays.
+// Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY, NB_ERR_MISUSE.
+NB_API nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count);
+
+// Runs one frame with the time passed on the loop's clock: for a host that owns the loop.
+// Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame); the first failure of a
+// handler, after a whole frame.
+NB_API nb_result nb_engine_frame(nb_engine *engine);
+
+// The same with a given time: no clock decides how many ticks run.
+// Thread: the coordinator. Owner: unchanged. Fails: as nb_engine_frame.
+NB_API nb_result nb_engine_frame_delta(nb_engine *engine, uint64_t delta_ns);
+
+// Ends nb_engine_run and nb_engine_run_ticks after the present frame. Nothing is cancelled yet.
+// Thread: any, also a signal handler. Owner: unchanged. Fails: NB_ERR_MISUSE, not logged.
+NB_API nb_result nb_engine_stop(nb_engine *engine);
+
+// Whether nb_engine_stop was called since the last run has returned: for a host that owns the loop.
+// Thread: any. Owner: unchanged. Fails: false for NULL.
+NB_API bool nb_engine_is_stopping(const nb_engine *engine);
+
+// The loop of the engine: pause, scale, step, run to a tick, reports.
+// Thread: the coordinator. Owner: the engine; begin, next_tick and end are not the caller's. Fails: NULL for NULL.
+NB_API nb_loop *nb_engine_loop(nb_engine *engine);
+
+// The phase that runs now; NB_PHASE_NONE between frames.
+// Thread: any; a moment old on others than the coordinator. Owner: unchanged. Fails: NB_PHASE_NONE for NULL.
+NB_API nb_phase nb_engine_phase(const nb_engine *engine);
+
+// The engine's numbers.
+// Thread: the coordinator. Owner: the caller gets a value. Fails: zeros for NULL.
+NB_API nb_engine_stats nb_engine_stats_get(const nb_engine *engine);
+
+NB_EXTERN_C_END

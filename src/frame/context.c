@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Who may do what, where. A context says what the handler was told; what counts is the engine's own record of the call,
+// so that a context kept for later, or taken to another thread, is worth nothing.
+
+#include "engine.h"
+
+// Bits of nbi_module.violations: layers, then capabilities.
+#define CAPABILITY_SHIFT 4
+
+static void report(nb_engine *engine, const nb_context *context, uint32_t place, const char *what) {
+    nbi_atomic_fetch_add_relaxed_u64(&engine->violation_count, 1);
+    if (engine->desc.violation_policy == NB_VIOLATION_COUNT_ONLY) return;
+    uint32_t index = (uint32_t)(context->module.value & 0xFFFF);
+    const nb_phase_info *info = nb_phase_info_get(context->phase);
+    nbi_module *module = index < engine->module_limit ? &engine->modules[index] : NULL;
+    nb_atomic_u32 *seen = module != NULL ? &module->violations[info->phase] : NULL;
+    if (seen != NULL && (nbi_atomic_fetch_or_seq_cst_u32(seen, place) & place) != 0) return;
+    const char *name = module != NULL ? module->name : "?";
+    if (engine->desc.violation_policy == NB_VIOLATION_TRAP)
+        nbi_fail(&engine->hooks, NB_ITEM_ENGINE_VIOLATION, NB_ERR_PERMISSION, "nb_context_check", "%s in %s: %s", name,
+                 info->name, what);
+    else
+        nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_VIOLATION, "nb_context_check", "%s in %s: %s", name,
+                info->name, what);
+}
+
+// NB_OK: the context belongs to a call that this thread is in.
+static nb_result check_call(const nb_context *context) {
+    const nbi_call *call = context->call;
+    if (call == NULL || nbi_atomic_load_relaxed_u64(&call->serial) != context->serial) return NB_ERR_STALE;
+    return nbi_atomic_load_relaxed_u64(&call->thread_id) == nbi_thread_id() ? NB_OK : NB_ERR_THREAD;
+}
+
+static const char *refusal(nb_result result) {
+    if (result == NB_ERR_STALE) return "the handler has returned";
+    if (result == NB_ERR_THREAD) return "another thread than the handler's";
+    return "the phase does not allow it, or not without the capability";
+}
+
+nb_result nb_context_check(const nb_context *context, uint32_t layer) {
+    if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
+    nb_result result = check_call(context);
+    const nbi_call *call = context->call;
+    bool is_allowed = result == NB_OK && nb_phase_may_mutate(call->phase, layer, call->capabilities);
+    if (result == NB_OK && !is_allowed) result = NB_ERR_PERMISSION;
+    if (result != NB_OK) report(context->engine, context, layer & 15u, refusal(result));
+    return result;
+}
+
+nb_result nb_context_check_capability(const nb_context *context, uint32_t capability) {
+    if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
+    nb_result result = check_call(context);
+    const nbi_call *call = context->call;
+    bool is_one = capability != 0 && (capability & (capability - 1)) == 0;
+    if (result == NB_OK && (!is_one || (call->capabilities & capability) == 0)) result = NB_ERR_PERMISSION;
+    if (result != NB_OK) report(context->engine, context, (capability & 15u) << CAPABILITY_SHIFT, refusal(result));
+    return result;
+}

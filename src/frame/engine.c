@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+// The engine as an object: made, run, ended.
+
+#include "engine.h"
+
+#include <string.h>
+
+nb_engine_desc nb_engine_desc_default(void) {
+    return (nb_engine_desc){
+        .loop = nb_loop_desc_default(),
+        .scheduler_desc = nb_scheduler_desc_default(),
+        .fence_timeout_ns = NB_FENCE_TIMEOUT_NS_DEFAULT,
+        .module_count_max = NB_MODULE_COUNT_DEFAULT,
+        .output_bytes = NB_OUTPUT_BYTES_DEFAULT,
+        .frame_bytes = NB_FRAME_BYTES_DEFAULT,
+        .shutdown_ns = NB_SHUTDOWN_NS_DEFAULT,
+        .violation_policy = NB_VIOLATION_REPORT,
+        .hooks = nb_hooks_default(),
+    };
+}
+
+// --- creating ---
+
+static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc) {
+    nb_engine_desc defaults = nb_engine_desc_default();
+    *desc = given != NULL ? *given : (nb_engine_desc){0};
+    desc->hooks = nbi_hooks_resolve(&desc->hooks);
+    desc->loop.hooks = desc->hooks;
+    desc->scheduler_desc.hooks = desc->hooks;
+    if (desc->fence_timeout_ns == 0) desc->fence_timeout_ns = defaults.fence_timeout_ns;
+    if (desc->module_count_max == 0) desc->module_count_max = defaults.module_count_max;
+    if (desc->output_bytes == 0) desc->output_bytes = defaults.output_bytes;
+    if (desc->frame_bytes == 0) desc->frame_bytes = defaults.frame_bytes;
+    if (desc->shutdown_ns == 0) desc->shutdown_ns = defaults.shutdown_ns;
+    if (desc->violation_policy == NB_VIOLATION_DEFAULT) desc->violation_policy = NB_VIOLATION_REPORT;
+    const char *problem = NULL;
+    if (desc->module_count_max > NB_MODULE_COUNT_MAX) problem = "module_count_max is over NB_MODULE_COUNT_MAX";
+    if ((uint32_t)desc->violation_policy >= NB_VIOLATION_POLICY_COUNT) problem = "violation_policy does not exist";
+    if (problem == NULL) return NB_OK;
+    return nbi_fail(&desc->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_RANGE, "nb_engine_create", "%s", problem);
+}
+
+static size_t order_bytes(const nb_engine *engine) {
+    // One list of all, and one for each phase.
+    return (size_t)engine->desc.module_count_max * (NB_PHASE_COUNT + 1) * sizeof(uint32_t);
+}
+
+static nb_result modules_create(nb_engine *engine) {
+    uint32_t count = engine->desc.module_count_max;
+    engine->modules = nbi_alloc(&engine->hooks, count * sizeof *engine->modules, NB_CACHE_LINE, "nb_engine_create");
+    if (engine->modules == NULL) return NB_ERR_MEMORY;
+    memset(engine->modules, 0, count * sizeof *engine->modules);
+    engine->order = nbi_alloc(&engine->hooks, order_bytes(engine), NB_CACHE_LINE, "nb_engine_create");
+    if (engine->order == NULL) return NB_ERR_MEMORY;
+    for (uint32_t i = 0; i < NB_PHASE_COUNT; ++i) engine->orders[i].modules = engine->order + (size_t)(i + 1) * count;
+    return NB_OK;
+}
+
+static nb_result scheduler_create(nb_engine *engine) {
+    if (engine->desc.scheduler != NULL) {
+        engine->scheduler = engine->desc.scheduler;
+        return NB_OK;
+    }
+    nb_result result = nb_scheduler_create(&engine->desc.scheduler_desc, &engine->scheduler);
+    engine->owns_scheduler = result == NB_OK;
+    if (engine->owns_scheduler) engine->coordinator = nbi_thread_id();
+    return result;
+}
+
+static nb_result fence_create(nb_engine *engine) {
+    nb_labels_desc labels_desc = {.label_count_max = NB_MODULE_COUNT_MAX, .hooks = engine->hooks};
+    nb_result result = nb_labels_create(&labels_desc, &engine->labels);
+    if (result != NB_OK) return result;
+    nb_fence_desc desc = {
+        .timeout_ns = engine->desc.fence_timeout_ns, .labels = engine->labels, .hooks = engine->hooks};
+    return nb_fence_create(&desc, &engine->fence);
+}
+
+static void name_phases(nb_engine *engine) {
+    for (uint32_t i = 1; i < NB_PHASE_COUNT; ++i) {
+        const nb_phase_info *info = nb_phase_info_get((nb_phase)i);
+        for (uint32_t j = 1; j < i; ++j) {
+            const nb_phase_info *earlier = nb_phase_info_get((nb_phase)j);
+            bool is_left_out = engine->desc.is_headless && earlier->is_rendering;
+            if (earlier->barrier != NB_BARRIER_NONE && !is_left_out) {
+                engine->required_barriers[i] |= 1u << earlier->barrier;
+            }
+        }
+        if (engine->desc.trace != NULL) {
+            nb_labels_intern(nb_trace_labels(engine->desc.trace), info->name, &engine->phase_labels[i]);
+        }
+    }
+}
+
+static nb_result create_all(nb_engine *engine) {
+    nb_arena_desc arena_desc = {.label = "frame", .capacity_bytes = engine->desc.frame_bytes, .hooks = engine->hooks};
+    nb_token_desc token_desc = {.label = "engine", .hooks = engine->hooks};
+    nb_result result = nb_loop_init(&engine->loop, &engine->desc.loop);
+    if (result == NB_OK) result = modules_create(engine);
+    if (result == NB_OK) result = nb_arena_init(&engine->arena, &arena_desc);
+    if (result == NB_OK) engine->has_arena = true;
+    if (result == NB_OK) result = nb_token_create(&token_desc, &engine->token);
+    if (result == NB_OK) result = fence_create(engine);
+    if (result == NB_OK) result = scheduler_create(engine);
+    if (result == NB_OK) name_phases(engine);
+    return result;
+}
+
+static void free_all(nb_engine *engine) {
+    const nb_hooks hooks = engine->hooks;
+    uint32_t count = engine->desc.module_count_max;
+    if (engine->owns_scheduler) nb_scheduler_destroy(engine->scheduler);
+    if (engine->fence != NULL) nb_fence_destroy(engine->fence);
+    if (engine->labels != NULL) nb_labels_destroy(engine->labels);
+    if (engine->token != NULL) nb_token_release(engine->token);
+    if (engine->has_arena) {
+        nb_arena_adopt(&engine->arena);
+        nb_arena_deinit(&engine->arena);
+    }
+    if (engine->order != NULL) nbi_free(&hooks, engine->order, order_bytes(engine));
+    if (engine->modules != NULL) nbi_free(&hooks, engine->modules, count * sizeof *engine->modules);
+    nbi_free(&hooks, engine, sizeof *engine);
+}
+
+nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out) {
+    if (out == NULL) return NBI_FAIL_NULL("out");
+    nb_engine_desc resolved;
+    nb_result result = resolve_desc(desc, &resolved);
+    if (result != NB_OK) return result;
+    nb_engine *engine = nbi_alloc(&resolved.hooks, sizeof *engine, NB_CACHE_LINE, __func__);
+    if (engine == NULL) return NB_ERR_MEMORY;
+    memset(engine, 0, sizeof *engine);
+    engine->desc = resolved;
+    engine->hooks = resolved.hooks;
+    result = create_all(engine);
+    if (result != NB_OK) {
+        free_all(engine);
+        return result;
+    }
+    *out = engine;
+    return NB_OK;
+}
+
+// --- ending ---
+
+// Waits for work of late frames. False: the time was over first.
+static bool drain(nb_engine *engine) {
+    uint64_t end_ns = nbi_clock_now_ns() + engine->desc.shutdown_ns;
+    while (nb_fence_stats_get(engine->fence).pending_slots != 0) {
+        if (nbi_clock_now_ns() >= end_ns) return false;
+        if (nb_scheduler_help(engine->scheduler, 0, NULL) != NB_OK) nbi_thread_yield();
+    }
+    return true;
+}
+
+static nb_result name_leftovers(nb_engine *engine) {
+    for (uint32_t i = 0; i < engine->module_limit; ++i) {
+        const nbi_module *module = &engine->modules[i];
+        if (module->number == 0 || nbi_jobs_are_idle(module)) continue;
+        nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_LEFTOVER, "nb_engine_destroy",
+                "a job of module %s has not stopped", module->name);
+    }
+    return NB_BUSY;
+}
+
+nb_result nb_engine_destroy(nb_engine *engine) {
+    if (engine == NULL) return NB_OK;
+    if (!nbi_is_coordinator(engine)) {
+        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, "called on another thread");
+    }
+    if (engine->is_in_frame) return NB_BUSY;
+    nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);
+    bool is_drained = drain(engine);
+    if (nbi_modules_end(engine) != NB_OK || !is_drained) return name_leftovers(engine);
+    free_all(engine);
+    return NB_OK;
+}
+
+// --- running ---
+
+static nb_result check_place(nb_engine *engine, const char *function) {
+    if (engine->coordinator == 0) engine->coordinator = nbi_thread_id();
+    if (!nbi_is_coordinator(engine)) {
+        return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
+    }
+    return engine->is_in_frame ? NB_BUSY : NB_OK;
+}
+
+// One frame of the loop, which has begun.
+static nb_result run_begun(nb_engine *engine) {
+    nbi_modules_settle(engine);
+    uint64_t start_ns = nbi_clock_now_ns();
+    engine->phase_start_ns = start_ns;
+    engine->is_in_frame = true;
+    engine->closed_barriers = 0;
+    engine->failure = NB_OK;
+    engine->time = nb_loop_frame_get(&engine->loop);
+    engine->trace = engine->desc.trace != NULL ? nb_trace_current(engine->desc.trace) : NULL;
+    nbi_frame_run(engine);
+    nbi_atomic_store_relaxed_u32(&engine->phase, NB_PHASE_NONE);
+    nbi_modules_frame_end(engine);
+    engine->is_in_frame = false;
+    nbi_modules_settle(engine);
+    nb_loop_end(&engine->loop);
+    engine->stats.frame_ns = engine->phase_start_ns - start_ns;
+    ++engine->stats.frame_count;
+    return engine->failure;
+}
+
+nb_result nb_engine_frame(nb_engine *engine) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result result = check_place(engine, __func__);
+    if (result == NB_OK) result = nb_loop_begin(&engine->loop);
+    return result == NB_OK ? run_begun(engine) : result;
+}
+
+nb_result nb_engine_frame_delta(nb_engine *engine, uint64_t delta_ns) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result result = check_place(engine, __func__);
+    if (result == NB_OK) result = nb_loop_begin_delta(&engine->loop, delta_ns);
+    return result == NB_OK ? run_begun(engine) : result;
+}
+
+// A stop is spent by the run it ended; read by the acquire load in nb_engine_is_stopping.
+static void spend_stop(nb_engine *engine) { nbi_atomic_store_release_u32(&engine->is_stopping, 0); }
+
+nb_result nb_engine_run(nb_engine *engine) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result result = check_place(engine, __func__);
+    while (result == NB_OK && !nb_engine_is_stopping(engine)) {
+        if (!engine->desc.loop.is_unpaced) result = nb_loop_pace(&engine->loop);
+        if (result == NB_OK) nb_engine_frame(engine);
+    }
+    spend_stop(engine);
+    return result;
+}
+
+nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result result = check_place(engine, __func__);
+    bool was_paused = engine->loop.is_paused;
+    for (uint64_t i = 0; result == NB_OK && i < tick_count && !nb_engine_is_stopping(engine); ++i) {
+        result = nb_loop_step(&engine->loop, 1);
+        if (result == NB_OK) nb_engine_frame_delta(engine, 0);
+    }
+    if (!was_paused) nb_loop_resume(&engine->loop);
+    spend_stop(engine);
+    return result;
+}
+
+nb_result nb_engine_stop(nb_engine *engine) {
+    if (engine == NULL) return NB_ERR_MISUSE;
+    nbi_atomic_store_release_u32(&engine->is_stopping, 1);
+    return NB_OK;
+}
+
+bool nb_engine_is_stopping(const nb_engine *engine) {
+    return engine != NULL && nbi_atomic_load_acquire_u32(&engine->is_stopping) != 0;
+}
+
+// --- numbers ---
+
+const nb_engine_desc *nb_engine_desc_get(const nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    return engine != NULL ? &engine->desc : NULL;
+}
+
+nb_loop *nb_engine_loop(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    return engine != NULL ? &engine->loop : NULL;
+}
+
+nb_phase nb_engine_phase(const nb_engine *engine) {
+    return engine != NULL ? (nb_phase)nbi_atomic_load_relaxed_u32(&engine->phase) : NB_PHASE_NONE;
+}
+
+nb_engine_stats nb_engine_stats_get(const nb_engine *engine) {
+    if (engine == NULL) {
+        NBI_FAIL_NULL("engine");
+        return (nb_engine_stats){0};
+    }
+    nb_engine_stats stats = engine->stats;
+    stats.tick_count = nb_loop_tick_count(&engine->loop);
+    stats.module_count = engine->module_count;
+    stats.violation_count = nbi_atomic_load_relaxed_u64(&engine->violation_count);
+    stats.output_full_count = nbi_atomic_load_relaxed_u64(&engine->output_full_count);
+    return stats;
+}

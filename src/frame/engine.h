@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the files of the engine share. Start reading in frame.c: one frame, phase by phase. handler.c runs the handlers
+// of a phase and keeps the barriers; job.c runs parallel handlers and merges their outputs; module.c keeps modules and
+// their order; context.c decides who may do what; engine.c makes and ends it all.
+
+#include "nebula/engine.h"
+
+#include "../base/base.h"
+#include "../platform/platform.h"
+
+// A handler or job that runs, or the last one that did: what a context is checked against.
+typedef struct nbi_call {
+    nb_atomic_u64 serial;    // of the context that is valid now; 0 = none
+    nb_atomic_u64 thread_id; // on which
+    // Of the call, for its own thread.
+    nb_phase phase;
+    uint32_t capabilities;
+    uint32_t module; // index
+} nbi_call;
+
+// A block of outputs; its bytes follow.
+typedef struct nbi_output {
+    struct nbi_output *next;
+    size_t size_bytes;
+} nbi_output;
+
+// The bytes behind it are 16-byte aligned like itself.
+NB_STATIC_ASSERT(sizeof(nbi_output) % 16 == 0, "outputs are 16-byte aligned");
+
+struct nb_outputs {
+    nbi_output *first, *last;
+};
+
+// One job of a parallel handler: the same place in every frame.
+typedef struct nbi_job {
+    nb_engine *engine;
+    nb_handler run;
+    void *user;
+    nbi_call call;
+    nb_arena arena;
+    nb_outputs outputs;
+    uint32_t index, count, module;
+    nb_phase phase;
+    nb_loop_frame time; // of the frame for which it was started, as is `frame`
+    nb_frame frame;
+    bool is_started;       // in this frame; the coordinator's
+    bool has_arena;        // it was made
+    nb_atomic_u32 is_busy; // its task has not ended; a late one stays so into later frames
+    nb_result result;      // valid once it is not busy
+} nbi_job;
+
+// The jobs of one handler.
+typedef struct nbi_jobs {
+    nbi_job *jobs;
+    uint32_t count;
+} nbi_jobs;
+
+typedef struct nbi_module {
+    nb_module_desc desc; // name, after and before point into `names`
+    char name[NB_MODULE_NAME_SIZE_MAX + 1];
+    char *names; // of after and before, one behind the other
+    size_t names_bytes;
+    uint64_t number; // how many were attached before, + 1; 0 = the place is free
+    nb_label label, trace_label;
+    nbi_jobs parallel, record;
+    bool is_leaving;                          // detached; gone when nothing of it runs any more
+    bool is_disabled;                         // after too many failures
+    bool has_failed;                          // in this frame: left out for the rest of it
+    uint32_t fail_streak;                     // frames in a row with a failure
+    bool is_placed;                           // while modules are put in order
+    uint32_t pending_count;                   // to be placed before it
+    nb_atomic_u32 violations[NB_PHASE_COUNT]; // layers, and capabilities << 4, that were reported
+} nbi_module;
+
+// The modules with something to do in a phase, in their order.
+typedef struct nbi_order {
+    uint32_t *modules; // indices
+    uint32_t count;
+} nbi_order;
+
+struct nb_engine {
+    nb_engine_desc desc; // resolved
+    nb_hooks hooks;
+    nb_scheduler *scheduler;
+    bool owns_scheduler;
+    nb_fence *fence;
+    nb_labels *labels;
+    nb_token *token;
+    nb_loop loop;
+    nb_arena arena;       // of the frame
+    bool has_arena;       // it was made
+    uint64_t coordinator; // thread id; 0 = not known yet
+
+    nbi_module *modules;
+    uint32_t module_count, module_limit; // limit: places that were ever used
+    uint64_t module_number;
+    bool is_order_old;
+    uint32_t *order; // all modules
+    uint32_t order_count;
+    nbi_order orders[NB_PHASE_COUNT];
+
+    // Of the frame that runs.
+    bool is_in_frame;
+    nb_atomic_u32 phase;                        // nb_phase
+    uint32_t closed_barriers;                   // bits
+    uint32_t required_barriers[NB_PHASE_COUNT]; // bits: those that earlier phases close
+    nb_frame frame;
+    nb_loop_frame time;
+    const nb_tick *tick;
+    nb_result failure; // the first of this frame
+    bool is_degraded;
+    nbi_call call;
+    uint64_t serial;
+    uint64_t phase_start_ns;
+    nb_trace_thread *trace;
+    nb_label phase_labels[NB_PHASE_COUNT];
+
+    nb_atomic_u32 is_stopping;
+    nb_atomic_u64 violation_count, output_full_count;
+    nb_atomic_u64 job_serial;
+    nb_engine_stats stats;
+};
+
+// --- module.c ---
+
+// Counts failures in a row, and disables where there are too many.
+void nbi_modules_frame_end(nb_engine *engine);
+
+// Between frames: ends modules that were detached and have nothing running; puts the others in order.
+void nbi_modules_settle(nb_engine *engine);
+
+// Ends all. NB_BUSY: jobs of one still run; those that could be ended are.
+nb_result nbi_modules_end(nb_engine *engine);
+
+// --- handler.c ---
+
+// A whole phase: opens it, calls `step` (may be NULL; what the engine itself does in it), then all handlers, and closes
+// its barrier.
+void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*step)(nb_engine *engine));
+
+// The handlers of the phase that is open.
+void nbi_handlers_run(nb_engine *engine, nb_phase phase);
+
+// A context for the coordinator, valid until nbi_call_end.
+nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase);
+void nbi_call_end(nb_engine *engine);
+
+// Notes that a handler or job has failed; its module takes no further part in this frame.
+void nbi_module_failed(nb_engine *engine, nbi_module *module, nb_phase phase, nb_result result);
+
+// --- job.c ---
+
+nb_result nbi_jobs_create(nb_engine *engine, nbi_module *module);
+bool nbi_jobs_are_idle(const nbi_module *module);
+void nbi_jobs_destroy(nb_engine *engine, nbi_module *module);
+
+// Hands out the jobs of all modules in a phase; those of ParallelTasks belong to the frame.
+void nbi_jobs_start(nb_engine *engine, nb_phase phase);
+
+// Waits for the jobs of ParallelTasks, and everything else that belongs to the frame.
+void nbi_jobs_await(nb_engine *engine);
+
+// Records, waits, and submits in order.
+void nbi_jobs_record(nb_engine *engine);
+
+// Merges the outputs of the jobs of ParallelTasks.
+void nbi_jobs_merge(nb_engine *engine);
+
+// --- frame.c ---
+
+// One frame, for a loop whose frame has begun.
+void nbi_frame_run(nb_engine *engine);
+
+static inline bool nbi_is_coordinator(const nb_engine *engine) {
+    return engine->coordinator == 0 || engine->coordinator == nbi_thread_id();
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// One frame. The boxes of docs/frame.md, in their order.
+
+#include "engine.h"
+
+static void frame_start(nb_engine *engine) {
+    nb_arena_reset(&engine->arena);
+    // Where every slot has late work the frame has none of its own: jobs run on the coordinator then.
+    if (nb_fence_begin(engine->fence, &engine->frame) != NB_OK) engine->frame = (nb_frame){0};
+    if (engine->trace != NULL) nb_trace_frame(engine->trace, engine->time.index);
+}
+
+static void fixed_sim(nb_engine *engine) {
+    nb_tick tick;
+    while (nb_loop_next_tick(&engine->loop, &tick)) {
+        engine->tick = &tick;
+        nbi_handlers_run(engine, NB_PHASE_FIXED_SIM);
+    }
+    engine->tick = NULL;
+    engine->time = nb_loop_frame_get(&engine->loop);
+}
+
+// Workers wake while the state is copied.
+static void snapshot(nb_engine *engine) {
+    if (engine->orders[NB_PHASE_PARALLEL_TASKS].count != 0) nb_scheduler_prewake(engine->scheduler, 0);
+}
+
+static void parallel_tasks(nb_engine *engine) {
+    nbi_jobs_start(engine, NB_PHASE_PARALLEL_TASKS);
+    nbi_jobs_await(engine);
+}
+
+// Without workers nobody else runs what floats across frames.
+static void async_poll(nb_engine *engine) {
+    if (engine->desc.scheduler_desc.worker_count == NB_WORKER_COUNT_NONE) nb_scheduler_help(engine->scheduler, 0, NULL);
+    nb_token_expire(engine->token, engine->time.now_ns, engine->time.index, NULL);
+}
+
+void nbi_frame_run(nb_engine *engine) {
+    bool has_picture = !engine->desc.is_headless;
+    nbi_phase_run(engine, NB_PHASE_FRAME_START, frame_start);
+    nbi_phase_run(engine, NB_PHASE_INPUT, NULL);
+    nbi_phase_run(engine, NB_PHASE_NETWORK_RECONCILIATION, NULL);
+    nbi_phase_run(engine, NB_PHASE_RANDOM_SEED, NULL);
+    nbi_phase_run(engine, NB_PHASE_FIXED_SIM, fixed_sim);
+    nbi_phase_run(engine, NB_PHASE_GAMEPLAY, NULL);
+    nbi_phase_run(engine, NB_PHASE_SCENE_MUTATION, NULL);
+    nbi_phase_run(engine, NB_PHASE_TRANSFORMS, NULL);
+    nbi_phase_run(engine, NB_PHASE_SNAPSHOT, snapshot);
+    nbi_phase_run(engine, NB_PHASE_PARALLEL_TASKS, parallel_tasks);
+    nbi_phase_run(engine, NB_PHASE_POST_PARALLEL, nbi_jobs_merge);
+    if (has_picture) nbi_phase_run(engine, NB_PHASE_FRAME_GRAPH, NULL);
+    if (has_picture) nbi_phase_run(engine, NB_PHASE_COMMAND_RECORD, nbi_jobs_record);
+    if (has_picture) nbi_phase_run(engine, NB_PHASE_PRESENT, NULL);
+    nbi_phase_run(engine, NB_PHASE_ASYNC_POLL, async_poll);
+    nbi_phase_run(engine, NB_PHASE_BUDGET_ADAPT, NULL);
+    nbi_phase_run(engine, NB_PHASE_FRAME_END, NULL);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Running the handlers of a phase.
+
+#include "engine.h"
+
+static nbi_module *module_at(nb_engine *engine, uint32_t index) { return &engine->modules[index]; }
+
+nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
+    nbi_module *owner = module_at(engine, module);
+    nbi_call *call = &engine->call;
+    call->phase = phase;
+    call->capabilities = owner->desc.capabilities & nb_phase_info_get(phase)->capabilities;
+    call->module = module;
+    nbi_atomic_store_relaxed_u64(&call->thread_id, engine->coordinator);
+    nbi_atomic_store_relaxed_u64(&call->serial, ++engine->serial);
+    return (nb_context){.engine = engine,
+                        .module = {owner->number << 16 | module},
+                        .phase = phase,
+                        .frame_index = engine->time.index,
+                        .frame = engine->frame,
+                        .time = &engine->time,
+                        .tick = engine->tick,
+                        .arena = &engine->arena,
+                        .token = engine->token,
+                        .scheduler = engine->scheduler,
+                        .fence = engine->fence,
+                        .capabilities = call->capabilities,
+                        .call = call,
+                        .serial = engine->serial};
+}
+
+void nbi_call_end(nb_engine *engine) { nbi_atomic_store_relaxed_u64(&engine->call.serial, 0); }
+
+void nbi_module_failed(nb_engine *engine, nbi_module *module, nb_phase phase, nb_result result) {
+    ++engine->stats.failure_count;
+    if (engine->failure == NB_OK) engine->failure = result;
+    // One record for a row of frames that fail.
+    if (!module->has_failed && module->fail_streak == 0) {
+        nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FAILURE, "nb_engine_frame",
+                "module %s failed in %s of frame %llu: %s", module->name, nb_phase_info_get(phase)->name,
+                (unsigned long long)engine->time.index, nb_result_name(result));
+    }
+    module->has_failed = true;
+}
+
+// What the module does in the phase on the coordinator.
+static nb_handler handler_of(const nbi_module *module, nb_phase phase) {
+    if (phase == NB_PHASE_FIXED_SIM && module->desc.tick != NULL) return module->desc.tick;
+    if (phase == NB_PHASE_GAMEPLAY && module->desc.frame != NULL) return module->desc.frame;
+    return module->desc.handlers[phase];
+}
+
+void nbi_handlers_run(nb_engine *engine, nb_phase phase) {
+    const nbi_order *order = &engine->orders[phase];
+    for (uint32_t i = 0; i < order->count; ++i) {
+        nbi_module *module = module_at(engine, order->modules[i]);
+        nb_handler run = handler_of(module, phase);
+        if (run == NULL || module->has_failed || module->is_disabled) continue;
+        if (engine->trace != NULL) nb_trace_begin(engine->trace, module->trace_label);
+        nb_context context = nbi_call_begin(engine, order->modules[i], phase);
+        nb_result result = run(&context, module->desc.user);
+        nbi_call_end(engine);
+        if (engine->trace != NULL) nb_trace_end(engine->trace);
+        if (result < 0) nbi_module_failed(engine, module, phase, result);
+    }
+}
+
+void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*step)(nb_engine *engine)) {
+    const nb_phase_info *info = nb_phase_info_get(phase);
+    uint32_t open_barriers = engine->required_barriers[phase] & ~engine->closed_barriers;
+    if (open_barriers != 0) {
+        nbi_fail(&engine->hooks, NB_ITEM_ENGINE_BARRIER, NB_ERR_MISUSE, "nb_engine_frame",
+                 "%s was entered with the barrier %s open", info->name,
+                 nb_barrier_name((int32_t)__builtin_ctz(open_barriers)));
+        return;
+    }
+    nbi_atomic_store_relaxed_u32(&engine->phase, (uint32_t)phase);
+    if (engine->trace != NULL) nb_trace_begin(engine->trace, engine->phase_labels[phase]);
+    if (step != NULL) step(engine);
+    // FixedSim's run for each tick.
+    if (phase != NB_PHASE_FIXED_SIM) nbi_handlers_run(engine, phase);
+    if (engine->trace != NULL) nb_trace_end(engine->trace);
+    if (info->barrier != NB_BARRIER_NONE) engine->closed_barriers |= 1u << info->barrier;
+    // The end of a phase is the start of the next: one look at the clock.
+    uint64_t now_ns = nbi_clock_now_ns();
+    engine->stats.phase_ns[phase] = now_ns - engine->phase_start_ns;
+    engine->phase_start_ns = now_ns;
+}

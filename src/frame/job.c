@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// Parallel handlers: jobs on all threads, each with outputs of its own, merged by index on the coordinator. A job has
+// one place for all frames. One that is late keeps its place, and its outputs, until it returns; meanwhile the frames
+// go on without it.
+
+#include "engine.h"
+
+#include <string.h>
+
+// --- outputs ---
+
+void *nb_output_add(const nb_context *context, size_t size_bytes) {
+    if (context == NULL || context->outputs == NULL || context->arena == NULL) {
+        NBI_FAIL_NULL("the outputs of the context");
+        return NULL;
+    }
+    size_t whole;
+    bool is_sane = nbi_size_add(size_bytes, sizeof(nbi_output), &whole);
+    nbi_output *block = is_sane ? nb_arena_alloc(context->arena, whole, 16) : NULL;
+    if (block == NULL) {
+        nbi_atomic_fetch_add_relaxed_u64(&context->engine->output_full_count, 1);
+        nbi_job *job = (nbi_job *)(void *)((char *)context->outputs - offsetof(nbi_job, outputs));
+        job->result = NB_ERR_MEMORY;
+        return NULL;
+    }
+    *block = (nbi_output){NULL, size_bytes};
+    memset(block + 1, 0, size_bytes);
+    nb_outputs *outputs = context->outputs;
+    if (outputs->last != NULL)
+        outputs->last->next = block;
+    else
+        outputs->first = block;
+    outputs->last = block;
+    return block + 1;
+}
+
+const void *nb_outputs_next(const nb_outputs *outputs, const void *block, size_t *size_bytes) {
+    if (outputs == NULL) return NULL;
+    const nbi_output *next = block != NULL ? ((const nbi_output *)block - 1)->next : outputs->first;
+    if (next == NULL) return NULL;
+    if (size_bytes != NULL) *size_bytes = next->size_bytes;
+    return next + 1;
+}
+
+// --- running ---
+
+static nb_context job_begin(nbi_job *job, uint64_t thread_id, nb_arena *arena) {
+    nb_engine *engine = job->engine;
+    const nbi_module *module = &engine->modules[job->module];
+    nbi_call *call = &job->call;
+    call->phase = job->phase;
+    call->capabilities = 0; // what a capability allows happens on the coordinator
+    call->module = job->module;
+    // The high bit tells jobs from handlers of the coordinator.
+    uint64_t serial = (uint64_t)1 << 63 | (nbi_atomic_fetch_add_relaxed_u64(&engine->job_serial, 1) + 1);
+    nbi_atomic_store_relaxed_u64(&call->thread_id, thread_id);
+    nbi_atomic_store_relaxed_u64(&call->serial, serial);
+    return (nb_context){.engine = engine,
+                        .module = {module->number << 16 | job->module},
+                        .phase = job->phase,
+                        .frame_index = job->time.index,
+                        .frame = job->frame,
+                        .time = &job->time,
+                        .arena = arena,
+                        .token = engine->token,
+                        .scheduler = engine->scheduler,
+                        .fence = engine->fence,
+                        .job_index = job->index,
+                        .job_count = job->count,
+                        .outputs = &job->outputs,
+                        .call = call,
+                        .serial = serial};
+}
+
+static void run_job(nbi_job *job) {
+    nb_arena_adopt(&job->arena);
+    nb_arena_reset(&job->arena);
+    job->outputs = (nb_outputs){NULL, NULL};
+    job->result = NB_OK;
+    nb_context context = job_begin(job, nbi_thread_id(), &job->arena);
+    nb_result result = job->run(&context, job->user);
+    nbi_atomic_store_relaxed_u64(&job->call.serial, 0);
+    if (job->result == NB_OK) job->result = result;
+    // Publishes outputs and result; read by the acquire load in is_done.
+    nbi_atomic_store_release_u32(&job->is_busy, 0);
+}
+
+static void run_job_task(nb_task_context *context, void *argument) {
+    (void)context;
+    run_job(*(nbi_job **)argument);
+}
+
+static bool is_done(const nbi_job *job) { return nbi_atomic_load_acquire_u32(&job->is_busy) == 0; }
+
+static nbi_jobs *jobs_of(nbi_module *module, nb_phase phase) {
+    return phase == NB_PHASE_PARALLEL_TASKS ? &module->parallel : &module->record;
+}
+
+static void start_job(nb_engine *engine, nbi_job *job, nb_group group, bool is_bound) {
+    job->is_started = is_done(job);
+    if (!job->is_started) {
+        ++engine->stats.late_job_count;
+        return;
+    }
+    job->time = engine->time;
+    job->frame = engine->frame;
+    // Seen by the job's thread with the submit.
+    nbi_atomic_store_relaxed_u32(&job->is_busy, 1);
+    ++engine->stats.job_count;
+    nb_task_desc desc = {.run = run_job_task,
+                         .argument = &job,
+                         .argument_size_bytes = sizeof job,
+                         .label = engine->modules[job->module].label,
+                         .priority = NB_PRIORITY_CRITICAL,
+                         .lifetime = is_bound ? NB_LIFETIME_FRAME : NB_LIFETIME_FLOATING,
+                         .fence = is_bound ? engine->fence : NULL,
+                         .frame = is_bound ? engine->frame : (nb_frame){0},
+                         .group = group};
+    // Where there is no room for tasks, or no frame to hold them, the coordinator does it.
+    bool is_queued = (!is_bound || engine->frame.value != 0) && nb_task_submit(engine->scheduler, &desc, NULL) == NB_OK;
+    if (!is_queued) run_job(job);
+}
+
+static void start_all(nb_engine *engine, nb_phase phase, nb_group group, bool is_bound) {
+    const nbi_order *order = &engine->orders[phase];
+    for (uint32_t i = 0; i < order->count; ++i) {
+        nbi_module *module = &engine->modules[order->modules[i]];
+        const nbi_jobs *all = jobs_of(module, phase);
+        for (uint32_t j = 0; j < all->count; ++j) {
+            all->jobs[j].is_started = false;
+            if (!module->has_failed && !module->is_disabled) start_job(engine, &all->jobs[j], group, is_bound);
+        }
+    }
+}
+
+void nbi_jobs_start(nb_engine *engine, nb_phase phase) { start_all(engine, phase, (nb_group){0}, true); }
+
+// All tasks of the phase have ended: one whose job has not was cancelled with the scheduler.
+static void note_cancelled(nb_engine *engine, nb_phase phase) {
+    const nbi_order *order = &engine->orders[phase];
+    for (uint32_t i = 0; i < order->count; ++i) {
+        const nbi_jobs *all = jobs_of(&engine->modules[order->modules[i]], phase);
+        for (uint32_t j = 0; j < all->count; ++j) {
+            nbi_job *job = &all->jobs[j];
+            if (!job->is_started || is_done(job)) continue;
+            job->outputs = (nb_outputs){NULL, NULL};
+            job->result = NB_CANCELLED;
+            nbi_atomic_store_relaxed_u32(&job->is_busy, 0);
+        }
+    }
+}
+
+void nbi_jobs_await(nb_engine *engine) {
+    if (engine->frame.value == 0) return;
+    nb_result result =
+        nb_scheduler_frame_wait(engine->scheduler, engine->fence, engine->frame, NB_FENCE_DEADLINE_DEFAULT, NULL);
+    if (result == NB_OK) note_cancelled(engine, NB_PHASE_PARALLEL_TASKS);
+    if (result != NB_TIMEOUT) return;
+    engine->is_degraded = true;
+    ++engine->stats.degraded_count;
+}
+
+// --- merging ---
+
+static nb_result merge_job(nb_engine *engine, nbi_job *job, nb_phase phase, nb_merge_handler merge) {
+    if (merge == NULL) return NB_OK;
+    nb_context context = nbi_call_begin(engine, job->module, phase);
+    context.job_index = job->index;
+    context.job_count = job->count;
+    nb_result result = merge(&context, job->user, &job->outputs);
+    nbi_call_end(engine);
+    return result;
+}
+
+static void merge_all(nb_engine *engine, nb_phase made_in, nb_phase phase) {
+    const nbi_order *order = &engine->orders[made_in];
+    for (uint32_t i = 0; i < order->count; ++i) {
+        nbi_module *module = &engine->modules[order->modules[i]];
+        const nbi_jobs *all = jobs_of(module, made_in);
+        bool is_record = made_in == NB_PHASE_COMMAND_RECORD;
+        nb_merge_handler merge = is_record ? module->desc.submit : module->desc.merge;
+        for (uint32_t j = 0; j < all->count && !module->has_failed; ++j) {
+            nbi_job *job = &all->jobs[j];
+            if (!job->is_started || !is_done(job)) continue; // late: the frame is degraded
+            nb_result result = job->result;
+            if (result >= 0 && result != NB_CANCELLED) result = merge_job(engine, job, phase, merge);
+            if (result < 0) nbi_module_failed(engine, module, phase, result);
+        }
+    }
+}
+
+void nbi_jobs_merge(nb_engine *engine) { merge_all(engine, NB_PHASE_PARALLEL_TASKS, NB_PHASE_POST_PARALLEL); }
+
+void nbi_jobs_record(nb_engine *engine) {
+    nb_group group = {0};
+    if (engine->orders[NB_PHASE_COMMAND_RECORD].count == 0) return;
+    // Without a group there is no task to wait for: every job runs here.
+    bool has_group = nb_group_begin(engine->scheduler, &group) == NB_OK;
+    start_all(engine, NB_PHASE_COMMAND_RECORD, group, !has_group);
+    if (has_group) nb_group_end(engine->scheduler, group, NB_NEVER_NS);
+    note_cancelled(engine, NB_PHASE_COMMAND_RECORD);
+    merge_all(engine, NB_PHASE_COMMAND_RECORD, NB_PHASE_COMMAND_RECORD);
+}
+
+// --- places ---
+
+static nb_result create_all(nb_engine *engine, nbi_module *module, nb_phase phase, nb_handler run, uint32_t count) {
+    nbi_jobs *all = jobs_of(module, phase);
+    if (run == NULL) return NB_OK;
+    count = count != 0 ? count : 1;
+    all->jobs = nbi_alloc(&engine->hooks, count * sizeof *all->jobs, NB_CACHE_LINE, "nb_engine_module_attach");
+    if (all->jobs == NULL) return NB_ERR_MEMORY;
+    memset(all->jobs, 0, count * sizeof *all->jobs);
+    all->count = count;
+    nb_arena_desc desc = {.label = module->name, .capacity_bytes = engine->desc.output_bytes, .hooks = engine->hooks};
+    for (uint32_t i = 0; i < count; ++i) {
+        nbi_job *job = &all->jobs[i];
+        job->engine = engine;
+        job->run = run;
+        job->user = module->desc.user;
+        job->index = i, job->count = count, job->phase = phase;
+        job->module = (uint32_t)(module - engine->modules);
+        nb_result result = nb_arena_init(&job->arena, &desc);
+        if (result != NB_OK) return result;
+        job->has_arena = true;
+    }
+    return NB_OK;
+}
+
+nb_result nbi_jobs_create(nb_engine *engine, nbi_module *module) {
+    const nb_module_desc *desc = &module->desc;
+    nb_result result = create_all(engine, module, NB_PHASE_PARALLEL_TASKS, desc->parallel, desc->job_count);
+    if (result != NB_OK) return result;
+    return create_all(engine, module, NB_PHASE_COMMAND_RECORD, desc->record, desc->record_count);
+}
+
+static bool are_idle(const nbi_jobs *all) {
+    for (uint32_t i = 0; i < all->count; ++i) {
+        if (!is_done(&all->jobs[i])) return false;
+    }
+    return true;
+}
+
+bool nbi_jobs_are_idle(const nbi_module *module) { return are_idle(&module->parallel) && are_idle(&module->record); }
+
+static void destroy_all(nb_engine *engine, nbi_jobs *all) {
+    for (uint32_t i = 0; i < all->count; ++i) {
+        if (!all->jobs[i].has_arena) continue;
+        nb_arena_adopt(&all->jobs[i].arena);
+        nb_arena_deinit(&all->jobs[i].arena);
+    }
+    if (all->jobs != NULL) nbi_free(&engine->hooks, all->jobs, all->count * sizeof *all->jobs);
+    *all = (nbi_jobs){NULL, 0};
+}
+
+void nbi_jobs_destroy(nb_engine *engine, nbi_module *module) {
+    destroy_all(engine, &module->parallel);
+    destroy_all(engine, &module->record);
+}
