@@ -27,10 +27,10 @@ sed 's/^nebula [0-9.]*:/nebula VERSION:/' "$work/out" >"$work/actual"
 diff "$golden" "$work/actual" || fail "the output differs from $golden"
 [ ! -s "$work/err" ] || fail "a virtual run wrote to stderr"
 
-# real OPTION...: a run on the real clock.
+# real OPTION...: a run on the real clock. On a machine that is busy the loop says so (items 200 to 205): that is no failure.
 real() {
     "$demo" "$@" >"$work/out" 2>"$work/err" || fail "'$*' ended with $?"
-    [ ! -s "$work/err" ] || fail "'$*' wrote to stderr"
+    if grep -Ev '^nebula: warning 20[0-5] loop_' "$work/err" >&2; then fail "'$*' wrote to stderr"; fi
     grep -Eq '^[0-9]+ frames, [0-9]+ ticks,.* [1-9][0-9]* frames checked, 0 wrong$' "$work/out" ||
         fail "'$*' did not sum up, or had wrong frames"
     if grep -q "$(printf '\033')" "$work/out"; then fail "escape codes in a file"; fi

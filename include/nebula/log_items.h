@@ -66,7 +66,10 @@
     X(ENGINE_DISABLED, engine_disabled, 905)           \
     X(ENGINE_BARRIER, engine_barrier, 906)             \
     X(ENGINE_VIOLATION, engine_violation, 907)         \
-    X(ENGINE_LEFTOVER, engine_leftover, 908)
+    X(ENGINE_LEFTOVER, engine_leftover, 908)           \
+    X(STATE_ARGUMENT, state_argument, 920)             \
+    X(STATE_STALE, state_stale, 921)                   \
+    X(STATE_SAVE, state_save, 922)
 
 typedef enum nb_log_item {
 #define NBI_ITEM(upper, lower, number) NB_ITEM_##upper = number,

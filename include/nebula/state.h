@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// State providers: register your state once, as a struct or as two callbacks, and it can be hashed, saved and loaded;
+// with the engine also snapshot, rewound and replayed. The one rule: bytes that mean the same are the same, so padding
+// is zero and pointers stay out.
+//
+//     typedef struct score { uint32_t left, right; } score;
+//     static score game;
+//     nb_states *states = NULL;
+//     if (nb_states_create(NULL, &states) != NB_OK) return 1;
+//     nb_state_desc desc = {.name = "score", .data = &game, .size_bytes = sizeof game};
+//     nb_states_add(states, &desc, NULL);
+//     uint64_t before = nb_states_hash(states);
+//     game.left = 3;
+//     printf("%s\n", nb_states_hash(states) != before ? "somebody scored" : "nothing happened");
+//     nb_states_destroy(states);
+
+#include "nebula/hooks.h"
+#include "nebula/types.h"
+
+// Providers of one registry where the desc gives none; a game has a handful.
+#define NB_STATE_COUNT_DEFAULT 64u
+#define NB_STATE_COUNT_MAX 1024u
+
+// Longest name in bytes, without the final zero.
+#define NB_STATE_NAME_SIZE_MAX 63
+
+// In nb_state_desc.flags: only this machine has it, so it is neither hashed nor part of what is saved.
+#define NB_STATE_LOCAL 1u
+
+// One provider. Zero is null.
+typedef struct nb_state {
+    uint64_t value; // private: number and place
+} nb_state;
+
+typedef struct nb_states nb_states;
+
+typedef struct nb_state_desc {
+    const char *name; // unique; copied, up to NB_STATE_NAME_SIZE_MAX bytes. Providers go in the order of their names
+    uint32_t flags;   // NB_STATE_*
+    uint64_t
+        layout_hash; // of what the bytes mean: changes when an old save can no longer be read. 0 = by name and size
+    // Either memory, which is saved and loaded as it is,
+    void *data;
+    size_t size_bytes;
+    // or callbacks. save returns how many bytes it needs, and writes them if they fit; load gets what save wrote, and
+    // changes nothing where it fails.
+    size_t (*save)(void *user, void *bytes, size_t capacity_bytes);
+    nb_result (*load)(void *user, const void *bytes, size_t size_bytes);
+    uint64_t (*hash)(void *user); // of the state now, where that is cheaper than saving; NULL = of what save writes
+    void *user;
+} nb_state_desc;
+
+typedef struct nb_states_desc {
+    uint32_t state_count_max;
+    nb_hooks hooks;
+} nb_states_desc;
+
+NB_EXTERN_C_BEGIN
+
+// A desc with every default spelled out.
+// Thread: any. Owner: the caller gets a value. Fails: never.
+NB_API nb_states_desc nb_states_desc_default(void);
+
+// Creates a registry. desc may be NULL.
+// Thread: any; then one at a time. Owner: the caller, until nb_states_destroy. Fails: NB_ERR_MEMORY, NB_ERR_RANGE,
+// NB_ERR_MISUSE.
+NB_API nb_result nb_states_create(const nb_states_desc *desc, nb_states **out);
+
+// Ends a registry; the providers' memory is their own. NULL is fine.
+// Thread: the registry's. Owner: handles end. Fails: never.
+NB_API void nb_states_destroy(nb_states *states);
+
+// Registers a provider; *out (may be NULL) is its handle.
+// Thread: the registry's. Owner: the name is copied; memory and user stay the caller's, until nb_states_remove. Fails:
+// NB_FULL, NB_ERR_MISUSE (no name, a name that is taken, neither or both of memory and callbacks), NB_ERR_RANGE.
+NB_API nb_result nb_states_add(nb_states *states, const nb_state_desc *desc, nb_state *out);
+
+// Ends a registration.
+// Thread: the registry's. Owner: the handle ends. Fails: NB_ERR_STALE, NB_ERR_MISUSE.
+NB_API nb_result nb_states_remove(nb_states *states, nb_state state);
+
+// Providers registered.
+// Thread: the registry's. Owner: nothing. Fails: 0 for NULL.
+NB_API uint32_t nb_states_count(const nb_states *states);
+
+// The handle and the name of a provider by its place in the order of names; null and "" beyond the last.
+// Thread: the registry's. Owner: the registry, while it is registered. Fails: null.
+NB_API nb_state nb_states_at(const nb_states *states, uint32_t index, const char **name);
+
+// The hash of one provider's state now. The first time, and when it has grown, a provider with callbacks and no hash of
+// its own needs memory.
+// Thread: the registry's. Owner: nothing. Fails: 0 for a stale handle, and where there is no memory.
+NB_API uint64_t nb_state_hash(nb_states *states, nb_state state);
+
+// The hash of all that is not local: names and states, in the order of names.
+// Thread: the registry's. Owner: nothing. Fails: 0 for NULL, and where there is no memory.
+NB_API uint64_t nb_states_hash(nb_states *states);
+
+// Saves all that is not local; *size_bytes is what it needs, also where that does not fit.
+// Thread: the registry's. Owner: the bytes are the caller's. Fails: NB_FULL (more than capacity_bytes; bytes may be
+// NULL then), NB_ERR_MISUSE.
+NB_API nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, size_t *size_bytes);
+
+// Loads what nb_states_save wrote, with the same providers registered. What is there now is kept aside, on the heap,
+// and put back where a provider refuses. Thread: the registry's. Owner: unchanged. Fails: NB_ERR_UNSUPPORTED (other
+// providers or layouts, or not a save at all), NB_ERR_RANGE (cut short, or changed on the way), NB_ERR_MEMORY, what a
+// provider returned; nothing has changed then.
+NB_API nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes);
+
+NB_EXTERN_C_END

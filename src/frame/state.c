@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+// State providers: kept in the order of their names, hashed, saved, loaded.
+
+#include "nebula/state.h"
+
+#include "../base/base.h"
+#include "nebula/hash.h"
+
+#include <string.h>
+
+typedef struct provider {
+    nb_state_desc desc;
+    char name[NB_STATE_NAME_SIZE_MAX + 1];
+    uint64_t number; // how many were added before, + 1
+    uint64_t name_hash;
+    // What save wrote last, for the hash.
+    void *buffer;
+    size_t buffer_bytes;
+} provider;
+
+struct nb_states {
+    nb_states_desc desc;
+    nb_hooks hooks;
+    provider *providers; // by name
+    uint32_t count;
+    uint64_t number;
+};
+
+// --- a save ---
+
+// Integers of a save are little-endian 64-bit words, so that it can be read anywhere:
+//     magic, version, provider count, hash of all behind this head
+//     for each provider: name hash, layout hash, size, bytes, zeros up to 8
+#define SAVE_MAGIC UINT64_C(0x317461747362656E) // "nebstat1"
+#define SAVE_VERSION UINT64_C(1)
+#define HEAD_BYTES 32u
+#define ROW_BYTES 24u
+
+static void put_u64(unsigned char *at, uint64_t value) {
+    for (uint32_t i = 0; i < 8; ++i) at[i] = (unsigned char)(value >> 8 * i);
+}
+
+static uint64_t get_u64(const unsigned char *at) {
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < 8; ++i) value |= (uint64_t)at[i] << 8 * i;
+    return value;
+}
+
+static size_t round_up(size_t size_bytes) { return (size_bytes + 7) & ~(size_t)7; }
+
+// --- providers ---
+
+static bool is_local(const provider *p) { return (p->desc.flags & NB_STATE_LOCAL) != 0; }
+
+static size_t provider_save(const provider *p, void *bytes, size_t capacity_bytes) {
+    if (p->desc.save != NULL) return p->desc.save(p->desc.user, bytes, capacity_bytes);
+    if (bytes != NULL && p->desc.size_bytes <= capacity_bytes) memcpy(bytes, p->desc.data, p->desc.size_bytes);
+    return p->desc.size_bytes;
+}
+
+static nb_result provider_load(const provider *p, const void *bytes, size_t size_bytes) {
+    if (p->desc.load != NULL) return p->desc.load(p->desc.user, bytes, size_bytes);
+    if (size_bytes != p->desc.size_bytes) return NB_ERR_RANGE;
+    memcpy(p->desc.data, bytes, size_bytes);
+    return NB_OK;
+}
+
+// False: no memory. A provider whose size changes between the two calls is asked again.
+static bool provider_bytes(nb_states *states, provider *p, const void **bytes, size_t *size_bytes) {
+    if (p->desc.save == NULL) {
+        *bytes = p->desc.data, *size_bytes = p->desc.size_bytes;
+        return true;
+    }
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        size_t size = p->desc.save(p->desc.user, p->buffer, p->buffer_bytes);
+        if (size <= p->buffer_bytes) {
+            *bytes = p->buffer, *size_bytes = size;
+            return true;
+        }
+        if (p->buffer != NULL) nbi_free(&states->hooks, p->buffer, p->buffer_bytes);
+        // Half as much again: a state that grows by a row a tick is not to need the heap each time.
+        p->buffer_bytes = size + size / 2 + 16;
+        p->buffer = nbi_alloc(&states->hooks, p->buffer_bytes, 16, "nb_state_hash");
+        if (p->buffer == NULL) {
+            p->buffer_bytes = 0;
+            return false;
+        }
+    }
+    return false;
+}
+
+static bool provider_hash(nb_states *states, provider *p, uint64_t *hash) {
+    if (p->desc.hash != NULL) {
+        *hash = p->desc.hash(p->desc.user);
+        return true;
+    }
+    const void *bytes;
+    size_t size_bytes;
+    if (!provider_bytes(states, p, &bytes, &size_bytes)) return false;
+    *hash = nb_hash64(bytes, size_bytes, 0);
+    return true;
+}
+
+// --- the registry ---
+
+nb_states_desc nb_states_desc_default(void) {
+    return (nb_states_desc){.state_count_max = NB_STATE_COUNT_DEFAULT, .hooks = nb_hooks_default()};
+}
+
+nb_result nb_states_create(const nb_states_desc *desc, nb_states **out) {
+    if (out == NULL) return NBI_FAIL_NULL("out");
+    nb_states_desc resolved = desc != NULL ? *desc : (nb_states_desc){0};
+    resolved.hooks = nbi_hooks_resolve(&resolved.hooks);
+    if (resolved.state_count_max == 0) resolved.state_count_max = NB_STATE_COUNT_DEFAULT;
+    if (resolved.state_count_max > NB_STATE_COUNT_MAX) {
+        return NBI_FAIL(&resolved.hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_RANGE, "state_count_max is too large");
+    }
+    nb_states *states = nbi_alloc(&resolved.hooks, sizeof *states, 16, __func__);
+    if (states == NULL) return NB_ERR_MEMORY;
+    *states = (nb_states){.desc = resolved, .hooks = resolved.hooks};
+    size_t size_bytes = resolved.state_count_max * sizeof *states->providers;
+    states->providers = nbi_alloc(&states->hooks, size_bytes, 16, __func__);
+    if (states->providers == NULL) {
+        nbi_free(&resolved.hooks, states, sizeof *states);
+        return NB_ERR_MEMORY;
+    }
+    *out = states;
+    return NB_OK;
+}
+
+void nb_states_destroy(nb_states *states) {
+    if (states == NULL) return;
+    nb_hooks hooks = states->hooks;
+    for (uint32_t i = 0; i < states->count; ++i) {
+        provider *p = &states->providers[i];
+        if (p->buffer != NULL) nbi_free(&hooks, p->buffer, p->buffer_bytes);
+    }
+    nbi_free(&hooks, states->providers, states->desc.state_count_max * sizeof *states->providers);
+    nbi_free(&hooks, states, sizeof *states);
+}
+
+static provider *find(const nb_states *states, nb_state state) {
+    for (uint32_t i = 0; i < states->count; ++i) {
+        if (states->providers[i].number == state.value) return &states->providers[i];
+    }
+    return NULL;
+}
+
+static nb_result check_desc(const nb_states *states, const nb_state_desc *desc) {
+    const char *problem = NULL;
+    bool has_name = desc != NULL && desc->name != NULL && desc->name[0] != '\0';
+    if (!has_name)
+        problem = "no name";
+    else if (strlen(desc->name) > NB_STATE_NAME_SIZE_MAX)
+        return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_RANGE, "nb_states_add", "the name is too long");
+    else if ((desc->flags & ~NB_STATE_LOCAL) != 0)
+        problem = "an unknown flag";
+    else if ((desc->save != NULL) != (desc->load != NULL))
+        problem = "save without load, or load without save";
+    else if ((desc->data != NULL) == (desc->save != NULL))
+        problem = "neither or both of memory and callbacks";
+    else if (desc->data != NULL && desc->size_bytes == 0)
+        problem = "memory without a size";
+    if (problem == NULL) return NB_OK;
+    return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "nb_states_add", "%s", problem);
+}
+
+// The place of a name: that of the first which is not before it.
+static uint32_t place_of(const nb_states *states, const char *name) {
+    uint32_t place = 0;
+    while (place < states->count && strcmp(states->providers[place].name, name) < 0) ++place;
+    return place;
+}
+
+nb_result nb_states_add(nb_states *states, const nb_state_desc *desc, nb_state *out) {
+    if (states == NULL) return NBI_FAIL_NULL("states");
+    nb_result result = check_desc(states, desc);
+    if (result != NB_OK) return result;
+    uint32_t place = place_of(states, desc->name);
+    if (place < states->count && strcmp(states->providers[place].name, desc->name) == 0) {
+        return NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "the name %s is taken", desc->name);
+    }
+    if (states->count == states->desc.state_count_max) return NB_FULL;
+    provider *p = &states->providers[place];
+    memmove(p + 1, p, (states->count - place) * sizeof *p);
+    ++states->count;
+    *p = (provider){.desc = *desc, .number = ++states->number};
+    memcpy(p->name, desc->name, strlen(desc->name) + 1);
+    p->desc.name = NULL; // p->name moves with the provider
+    p->name_hash = nb_hash64(p->name, strlen(p->name), 0);
+    if (p->desc.layout_hash == 0)
+        p->desc.layout_hash = nb_hash64(&p->name_hash, sizeof p->name_hash, p->desc.size_bytes);
+    if (out != NULL) *out = (nb_state){p->number};
+    return NB_OK;
+}
+
+nb_result nb_states_remove(nb_states *states, nb_state state) {
+    if (states == NULL) return NBI_FAIL_NULL("states");
+    provider *p = find(states, state);
+    if (p == NULL) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_STALE, NB_ERR_STALE, "no such provider");
+    if (p->buffer != NULL) nbi_free(&states->hooks, p->buffer, p->buffer_bytes);
+    --states->count;
+    memmove(p, p + 1, (size_t)(states->providers + states->count - p) * sizeof *p);
+    return NB_OK;
+}
+
+uint32_t nb_states_count(const nb_states *states) {
+    if (states == NULL) return NBI_FAIL_NULL("states") == NB_OK;
+    return states->count;
+}
+
+nb_state nb_states_at(const nb_states *states, uint32_t index, const char **name) {
+    if (states == NULL) NBI_FAIL_NULL("states");
+    bool is_there = states != NULL && index < states->count;
+    if (name != NULL) *name = is_there ? states->providers[index].name : "";
+    return (nb_state){is_there ? states->providers[index].number : 0};
+}
+
+// --- hashing ---
+
+uint64_t nb_state_hash(nb_states *states, nb_state state) {
+    if (states == NULL) return NBI_FAIL_NULL("states") == NB_OK;
+    provider *p = find(states, state);
+    if (p == NULL) {
+        NBI_FAIL(&states->hooks, NB_ITEM_STATE_STALE, NB_ERR_STALE, "no such provider");
+        return 0;
+    }
+    uint64_t hash = 0;
+    return provider_hash(states, p, &hash) ? hash : 0;
+}
+
+uint64_t nb_states_hash(nb_states *states) {
+    if (states == NULL) return NBI_FAIL_NULL("states") == NB_OK;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < states->count; ++i) {
+        provider *p = &states->providers[i];
+        uint64_t hash;
+        if (is_local(p)) continue;
+        if (!provider_hash(states, p, &hash)) return 0;
+        unsigned char words[24];
+        put_u64(words, all), put_u64(words + 8, p->name_hash), put_u64(words + 16, hash);
+        all = nb_hash64(words, sizeof words, 0);
+    }
+    return all;
+}
+
+// --- saving ---
+
+// Writes one provider's row and bytes, as far as there is room. Returns what it takes.
+static size_t save_one(const provider *p, unsigned char *at, size_t capacity_bytes) {
+    bool has_row = capacity_bytes >= ROW_BYTES;
+    size_t size = provider_save(p, has_row ? at + ROW_BYTES : NULL, has_row ? capacity_bytes - ROW_BYTES : 0);
+    size_t whole = ROW_BYTES + round_up(size);
+    if (whole > capacity_bytes) return whole;
+    put_u64(at, p->name_hash), put_u64(at + 8, p->desc.layout_hash), put_u64(at + 16, size);
+    memset(at + ROW_BYTES + size, 0, round_up(size) - size);
+    return whole;
+}
+
+nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, size_t *size_bytes) {
+    if (states == NULL) return NBI_FAIL_NULL("states");
+    if (size_bytes == NULL || (bytes == NULL && capacity_bytes != 0)) {
+        return NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "bytes or size_bytes is NULL");
+    }
+    unsigned char *start = bytes;
+    size_t used = HEAD_BYTES;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < states->count; ++i) {
+        const provider *p = &states->providers[i];
+        if (is_local(p)) continue;
+        size_t left = used < capacity_bytes ? capacity_bytes - used : 0;
+        used += save_one(p, left != 0 ? start + used : NULL, left);
+        ++count;
+    }
+    *size_bytes = used;
+    if (used > capacity_bytes) return NB_FULL;
+    put_u64(start, SAVE_MAGIC), put_u64(start + 8, SAVE_VERSION), put_u64(start + 16, count);
+    put_u64(start + 24, nb_hash64(start + HEAD_BYTES, used - HEAD_BYTES, count));
+    return NB_OK;
+}
+
+// --- loading ---
+
+// Whether the bytes are a whole save of exactly these providers.
+static nb_result check_save(const nb_states *states, const unsigned char *start, size_t size_bytes) {
+    if (size_bytes < HEAD_BYTES) return NB_ERR_RANGE;
+    if (get_u64(start) != SAVE_MAGIC || get_u64(start + 8) != SAVE_VERSION) return NB_ERR_UNSUPPORTED;
+    uint64_t count = get_u64(start + 16);
+    if (get_u64(start + 24) != nb_hash64(start + HEAD_BYTES, size_bytes - HEAD_BYTES, count)) return NB_ERR_RANGE;
+    size_t at = HEAD_BYTES;
+    for (uint32_t i = 0; i < states->count; ++i) {
+        const provider *p = &states->providers[i];
+        if (is_local(p)) continue;
+        if (count-- == 0 || size_bytes - at < ROW_BYTES) return NB_ERR_UNSUPPORTED;
+        bool is_same = get_u64(start + at) == p->name_hash && get_u64(start + at + 8) == p->desc.layout_hash;
+        if (!is_same) return NB_ERR_UNSUPPORTED;
+        uint64_t size = get_u64(start + at + 16);
+        at += ROW_BYTES;
+        if (size > size_bytes - at || round_up((size_t)size) > size_bytes - at) return NB_ERR_RANGE;
+        at += round_up((size_t)size);
+    }
+    return count == 0 && at == size_bytes ? NB_OK : NB_ERR_UNSUPPORTED;
+}
+
+static nb_result load_all(const nb_states *states, const unsigned char *start) {
+    size_t at = HEAD_BYTES;
+    for (uint32_t i = 0; i < states->count; ++i) {
+        const provider *p = &states->providers[i];
+        if (is_local(p)) continue;
+        size_t size = (size_t)get_u64(start + at + 16);
+        nb_result result = provider_load(p, start + at + ROW_BYTES, size);
+        if (result < 0) return result;
+        at += ROW_BYTES + round_up(size);
+    }
+    return NB_OK;
+}
+
+nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes) {
+    if (states == NULL) return NBI_FAIL_NULL("states");
+    if (bytes == NULL) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
+    nb_result result = check_save(states, bytes, size_bytes);
+    if (result != NB_OK) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_SAVE, result, "not a save of these providers");
+    size_t kept_bytes = 0;
+    nb_states_save(states, NULL, 0, &kept_bytes);
+    void *kept = nbi_alloc(&states->hooks, kept_bytes, 16, __func__);
+    if (kept == NULL) return NB_ERR_MEMORY;
+    size_t saved_bytes = 0;
+    result = nb_states_save(states, kept, kept_bytes, &saved_bytes);
+    if (result == NB_OK) result = load_all(states, bytes);
+    if (result < 0) {
+        load_all(states, kept);
+        nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, __func__, "a provider refused its part");
+    }
+    nbi_free(&states->hooks, kept, kept_bytes);
+    return result;
+}
