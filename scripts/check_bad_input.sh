@@ -19,6 +19,7 @@ nb_input_desc_default: has no argument
 nb_labels_desc_default: has no argument
 nb_loop_desc_default: has no argument
 nb_scheduler_desc_default: has no argument
+nb_states_desc_default: has no argument
 nb_thread_arenas_desc_default: has no argument
 nb_token_desc_default: has no argument
 nb_trace_desc_default: has no argument

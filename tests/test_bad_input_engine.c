@@ -52,6 +52,7 @@ static void null_is_refused_everywhere(void **state) {
     accepted(NB_ERR_MISUSE, nb_engine_stop(NULL)); // a signal handler must not log
     accepted(false, nb_engine_is_stopping(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_loop(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_states(NULL));
     accepted(NB_PHASE_NONE, nb_engine_phase(NULL));
     nb_engine_stats stats;
     reported_default(NB_ITEM_BASE_NULL, stats = nb_engine_stats_get(NULL));

@@ -21,6 +21,7 @@
 #include "nebula/hooks.h"
 #include "nebula/loop.h"
 #include "nebula/phase.h"
+#include "nebula/state.h"
 #include "nebula/tasks.h"
 #include "nebula/trace.h"
 #include "nebula/types.h"
@@ -91,8 +92,9 @@ typedef struct nb_engine_desc {
     uint64_t shutdown_ns;       // default NB_SHUTDOWN_NS_DEFAULT
     uint32_t failure_count_max; // failures in a row after which a module is disabled; 0 = never
     nb_violation_policy violation_policy;
-    bool is_headless; // a server: phases that only make a picture are left out
-    nb_trace *trace;  // spans of phases and handlers; borrowed, may be NULL
+    bool is_headless;  // a server: phases that only make a picture are left out
+    bool hashes_ticks; // hash all states after each tick, for stats.tick_hash and run_hash
+    nb_trace *trace;   // spans of phases and handlers; borrowed, may be NULL
     nb_hooks hooks;
 } nb_engine_desc;
 
@@ -107,6 +109,8 @@ typedef struct nb_engine_stats {
     uint64_t output_full_count;        // nb_output_add without memory
     uint32_t module_count;             // attached
     uint32_t disabled_count;           // of them, disabled after too many failures
+    uint64_t tick_hash;                // of all states after the newest tick, where desc.hashes_ticks; else 0
+    uint64_t run_hash;                 // of all tick hashes so far: two runs that agree here agreed in every tick
     uint64_t frame_ns;                 // of the newest frame: time inside it
     uint64_t phase_ns[NB_PHASE_COUNT]; // of it, in each phase
 } nb_engine_stats;
@@ -186,6 +190,10 @@ NB_API bool nb_engine_is_stopping(const nb_engine *engine);
 // The loop of the engine: pause, scale, step, run to a tick, reports.
 // Thread: the coordinator. Owner: the engine; begin, next_tick and end are not the caller's. Fails: NULL for NULL.
 NB_API nb_loop *nb_engine_loop(nb_engine *engine);
+
+// The states of the engine's game: what is hashed with each tick.
+// Thread: the coordinator; providers come and go between frames. Owner: the engine. Fails: NULL for NULL.
+NB_API nb_states *nb_engine_states(nb_engine *engine);
 
 // The phase that runs now; NB_PHASE_NONE between frames.
 // Thread: any; a moment old on others than the coordinator. Owner: unchanged. Fails: NB_PHASE_NONE for NULL.

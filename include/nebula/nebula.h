@@ -22,6 +22,7 @@
 #include "nebula/log_items.h"
 #include "nebula/loop.h"
 #include "nebula/phase.h"
+#include "nebula/state.h"
 #include "nebula/tasks.h"
 #include "nebula/thread_arena.h"
 #include "nebula/token.h"

@@ -95,11 +95,13 @@ static void name_phases(nb_engine *engine) {
 static nb_result create_all(nb_engine *engine) {
     nb_arena_desc arena_desc = {.label = "frame", .capacity_bytes = engine->desc.frame_bytes, .hooks = engine->hooks};
     nb_token_desc token_desc = {.label = "engine", .hooks = engine->hooks};
+    nb_states_desc states_desc = {.hooks = engine->hooks};
     nb_result result = nb_loop_init(&engine->loop, &engine->desc.loop);
     if (result == NB_OK) result = modules_create(engine);
     if (result == NB_OK) result = nb_arena_init(&engine->arena, &arena_desc);
     if (result == NB_OK) engine->has_arena = true;
     if (result == NB_OK) result = nb_token_create(&token_desc, &engine->token);
+    if (result == NB_OK) result = nb_states_create(&states_desc, &engine->states);
     if (result == NB_OK) result = fence_create(engine);
     if (result == NB_OK) result = scheduler_create(engine);
     if (result == NB_OK) name_phases(engine);
@@ -113,6 +115,7 @@ static void free_all(nb_engine *engine) {
     if (engine->fence != NULL) nb_fence_destroy(engine->fence);
     if (engine->labels != NULL) nb_labels_destroy(engine->labels);
     if (engine->token != NULL) nb_token_release(engine->token);
+    nb_states_destroy(engine->states);
     if (engine->has_arena) {
         nb_arena_adopt(&engine->arena);
         nb_arena_deinit(&engine->arena);
@@ -268,6 +271,11 @@ const nb_engine_desc *nb_engine_desc_get(const nb_engine *engine) {
 nb_loop *nb_engine_loop(nb_engine *engine) {
     if (engine == NULL) NBI_FAIL_NULL("engine");
     return engine != NULL ? &engine->loop : NULL;
+}
+
+nb_states *nb_engine_states(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    return engine != NULL ? engine->states : NULL;
 }
 
 nb_phase nb_engine_phase(const nb_engine *engine) {

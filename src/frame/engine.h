@@ -88,6 +88,7 @@ struct nb_engine {
     nb_fence *fence;
     nb_labels *labels;
     nb_token *token;
+    nb_states *states;
     nb_loop loop;
     nb_arena arena;       // of the frame
     bool has_arena;       // it was made

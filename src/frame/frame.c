@@ -3,6 +3,8 @@
 
 #include "engine.h"
 
+#include "nebula/hash.h"
+
 static void frame_start(nb_engine *engine) {
     nb_arena_reset(&engine->arena);
     // Where every slot has late work the frame has none of its own: jobs run on the coordinator then.
@@ -10,11 +12,18 @@ static void frame_start(nb_engine *engine) {
     if (engine->trace != NULL) nb_trace_frame(engine->trace, engine->time.index);
 }
 
+static void hash_tick(nb_engine *engine) {
+    uint64_t hash = nb_states_hash(engine->states);
+    engine->stats.tick_hash = hash;
+    engine->stats.run_hash = nb_hash64(&hash, sizeof hash, engine->stats.run_hash);
+}
+
 static void fixed_sim(nb_engine *engine) {
     nb_tick tick;
     while (nb_loop_next_tick(&engine->loop, &tick)) {
         engine->tick = &tick;
         nbi_handlers_run(engine, NB_PHASE_FIXED_SIM);
+        if (engine->desc.hashes_ticks) hash_tick(engine);
     }
     engine->tick = NULL;
     engine->time = nb_loop_frame_get(&engine->loop);
