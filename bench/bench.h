@@ -136,6 +136,7 @@ const bench_case *bench_trace_cases(size_t *count);
 const bench_case *bench_loop_cases(size_t *count);
 const bench_case *bench_hash_cases(size_t *count);
 const bench_case *bench_fence_cases(size_t *count);
+const bench_case *bench_engine_cases(size_t *count);
 const bench_case *bench_task_cases(size_t *count);
 const bench_case *bench_task_range_cases(size_t *count);
 const bench_case *bench_task_latency_cases(size_t *count);
