@@ -11,16 +11,27 @@ exempt='
 nb_version: has no argument
 nb_hooks_default: has no argument
 nb_arena_desc_default: has no argument
+nb_budget_desc_default: has no argument
 nb_channel_desc_default: has no argument
 nb_engine_desc_default: has no argument
 nb_fence_desc_default: has no argument
 nb_handle_pool_desc_default: has no argument
 nb_input_desc_default: has no argument
 nb_labels_desc_default: has no argument
+nb_log_service_desc_default: has no argument
 nb_loop_desc_default: has no argument
+nb_random_make: takes any numbers
+nb_random_words: takes any numbers
+nb_random_u32: takes any numbers
+nb_random_u64: takes any numbers
+nb_random_float: takes any numbers
+nb_random_double: takes any numbers
 nb_scheduler_desc_default: has no argument
 nb_states_desc_default: has no argument
+nb_service_desc_default: has no argument
+nb_services_desc_default: has no argument
 nb_thread_arenas_desc_default: has no argument
+nb_timelines_desc_default: has no argument
 nb_token_desc_default: has no argument
 nb_trace_desc_default: has no argument
 '

@@ -20,6 +20,7 @@ BEGIN {
     public["types"] = public["atomic"] = 0
     public["hooks"] = public["log_items"] = rank["base"]
     public["tasks"] = rank["tasks"]
+    public["budget"] = rank["frame"]
     public["nebula"] = PROGRAM
     # ISO C without what the platform layer replaces (stdatomic.h, threads.h, time.h, signal.h), and headers of the compiler.
     n = split("assert ctype errno float inttypes iso646 limits math setjmp stdalign stdarg stdbool stddef stdint stdio stdlib stdnoreturn string " \

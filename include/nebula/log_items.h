@@ -69,7 +69,20 @@
     X(ENGINE_LEFTOVER, engine_leftover, 908)           \
     X(STATE_ARGUMENT, state_argument, 920)             \
     X(STATE_STALE, state_stale, 921)                   \
-    X(STATE_SAVE, state_save, 922)
+    X(STATE_SAVE, state_save, 922)                     \
+    X(SERVICE_ARGUMENT, service_argument, 960)         \
+    X(SERVICE_RESTARTED, service_restarted, 961)       \
+    X(SERVICE_FAILED, service_failed, 962)             \
+    X(SERVICE_STUCK, service_stuck, 963)               \
+    X(SERVICE_OS, service_os, 964)                     \
+    X(SERVICE_UNDELIVERED, service_undelivered, 965)   \
+    X(SERVICE_LOG_DROPPED, service_log_dropped, 966)   \
+    X(BUDGET_ARGUMENT, budget_argument, 970)           \
+    X(BUDGET_LEVEL, budget_level, 971)                 \
+    X(TIMELINE_ARGUMENT, timeline_argument, 975)       \
+    X(TIMELINE_BACKWARDS, timeline_backwards, 976)     \
+    X(TIMELINE_FULL, timeline_full, 977)               \
+    X(TIMELINE_UNREACHED, timeline_unreached, 978)
 
 typedef enum nb_log_item {
 #define NBI_ITEM(upper, lower, number) NB_ITEM_##upper = number,
