@@ -30,6 +30,7 @@ nb_scheduler_desc_default: has no argument
 nb_states_desc_default: has no argument
 nb_service_desc_default: has no argument
 nb_services_desc_default: has no argument
+nb_snapshots_desc_default: has no argument
 nb_thread_arenas_desc_default: has no argument
 nb_timelines_desc_default: has no argument
 nb_token_desc_default: has no argument

@@ -70,6 +70,13 @@
     X(STATE_ARGUMENT, state_argument, 920)             \
     X(STATE_STALE, state_stale, 921)                   \
     X(STATE_SAVE, state_save, 922)                     \
+    X(SNAPSHOT_ARGUMENT, snapshot_argument, 940)       \
+    X(SNAPSHOT_SKIPPED, snapshot_skipped, 941)         \
+    X(SNAPSHOT_FILL, snapshot_fill, 942)               \
+    X(SNAPSHOT_STALE, snapshot_stale, 943)             \
+    X(SNAPSHOT_BUSY, snapshot_busy, 944)               \
+    X(SNAPSHOT_THREAD, snapshot_thread, 945)           \
+    X(SNAPSHOT_OS, snapshot_os, 946)                   \
     X(SERVICE_ARGUMENT, service_argument, 960)         \
     X(SERVICE_RESTARTED, service_restarted, 961)       \
     X(SERVICE_FAILED, service_failed, 962)             \

@@ -26,6 +26,7 @@
 #include "nebula/phase.h"
 #include "nebula/random.h"
 #include "nebula/service.h"
+#include "nebula/snapshot.h"
 #include "nebula/state.h"
 #include "nebula/tasks.h"
 #include "nebula/thread_arena.h"

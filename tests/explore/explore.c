@@ -312,6 +312,12 @@ nb_result nbi_pages_commit(void *address, size_t size_bytes) {
 nb_result nbi_pages_decommit(void *address, size_t size_bytes) {
     return madvise(address, size_bytes, MADV_DONTNEED) == 0 ? NB_OK : NB_ERR_OS;
 }
+nb_result nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access access) {
+    (void)address;
+    (void)size_bytes;
+    (void)access;
+    return NB_ERR_UNSUPPORTED;
+}
 void nbi_pages_release(void *address, size_t size_bytes) {
     size_t offset = (size_t)((uintptr_t)address - (uintptr_t)explorer.pages);
     if (offset >= PAGES_SIZE) {
