@@ -104,9 +104,9 @@ NB_API uint64_t nb_states_hash(nb_states *states);
 NB_API nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, size_t *size_bytes);
 
 // Loads what nb_states_save wrote, with the same providers registered. What is there now is kept aside, on the heap,
-// and put back where a provider refuses. Thread: the registry's. Owner: unchanged. Fails: NB_ERR_UNSUPPORTED (other
-// providers or layouts, or not a save at all), NB_ERR_RANGE (cut short, or changed on the way), NB_ERR_MEMORY, what a
-// provider returned; nothing has changed then.
+// and put back where a provider refuses.
+// Thread: the registry's. Owner: unchanged. Fails: NB_ERR_UNSUPPORTED (other providers or layouts, or no save at all),
+// NB_ERR_RANGE (cut short, or changed on the way), NB_ERR_MEMORY, what a provider returned; nothing has changed then.
 NB_API nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes);
 
 NB_EXTERN_C_END
