@@ -31,10 +31,13 @@ nb_states_desc_default: has no argument
 nb_service_desc_default: has no argument
 nb_services_desc_default: has no argument
 nb_snapshots_desc_default: has no argument
+nb_stage_desc_default: has no argument
+nb_table_desc_default: has no argument
 nb_thread_arenas_desc_default: has no argument
 nb_timelines_desc_default: has no argument
 nb_token_desc_default: has no argument
 nb_trace_desc_default: has no argument
+nb_world_desc_default: has no argument
 '
 
 headers=

@@ -70,6 +70,15 @@
     X(STATE_ARGUMENT, state_argument, 920)             \
     X(STATE_STALE, state_stale, 921)                   \
     X(STATE_SAVE, state_save, 922)                     \
+    X(WORLD_ARGUMENT, world_argument, 930)             \
+    X(WORLD_NAME, world_name, 931)                     \
+    X(WORLD_STARTED, world_started, 932)               \
+    X(WORLD_TICK, world_tick, 933)                     \
+    X(WORLD_FULL, world_full, 934)                     \
+    X(WORLD_STALE, world_stale, 935)                   \
+    X(WORLD_STAGE, world_stage, 936)                   \
+    X(WORLD_LAYOUT, world_layout, 937)                 \
+    X(WORLD_CORRUPT, world_corrupt, 938)               \
     X(SNAPSHOT_ARGUMENT, snapshot_argument, 940)       \
     X(SNAPSHOT_SKIPPED, snapshot_skipped, 941)         \
     X(SNAPSHOT_FILL, snapshot_fill, 942)               \

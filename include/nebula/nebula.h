@@ -34,3 +34,4 @@
 #include "nebula/token.h"
 #include "nebula/trace.h"
 #include "nebula/types.h"
+#include "nebula/world.h"

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Tables of columns that hold a game's state. A column is a plain array; a row belongs to an entity, a handle that
+// stays true while rows move. Snapshots, interpolation, hash and save files all come from the one declaration of the
+// tables. The one rule: write through the _WRITE macros, which note that a block of 64 rows changed.
+//
+//     enum { POSITION, VELOCITY };
+//     const nb_column_desc columns[] = {{"position", sizeof(float), NB_COLUMN_INTERPOLATE}, {"velocity",
+//     sizeof(float)}}; nb_table_desc desc = {"ships", 1000, columns, 2}; nb_world *world = NULL; nb_table ships = {0};
+//     nb_entity ship = {0};
+//     if (nb_world_create(NULL, &world) != NB_OK) return 1;
+//     nb_world_table_add(world, &desc, &ships);
+//     nb_world_spawn(world, ships, &ship);
+//     const float *velocity = NB_COLUMN(world, ships, VELOCITY, float);
+//     float *position = NB_COLUMN_WRITE(world, ships, POSITION, float);
+//     NB_EACH_ROW(row, world, ships) position[row] += velocity[row];
+//     printf("state %016llx\n", (unsigned long long)nb_world_hash(world));
+//     nb_world_destroy(world);
+//
+// Who may write: column data is plain memory without locks. Threads may write different rows at the same time, and read
+// what none writes. Rows come and go in nb_world_apply and the direct calls alone, while no other thread uses the
+// world.
+
+#include "nebula/atomic.h"
+#include "nebula/handle.h"
+#include "nebula/hooks.h"
+#include "nebula/types.h"
+
+// Rows of a block, the unit of change: 64 rows of 16 to 64 bytes are 1 to 4 KiB, large enough to copy at full speed and
+// small enough that one changed row does not cost a whole table.
+#define NB_WORLD_BLOCK_ROWS 64
+
+// An entity has 8 bits for its table. Games have tens of tables; more kinds of columns go into one table.
+#define NB_WORLD_TABLE_COUNT_MAX 255
+
+// Column sets are scanned for each row that comes or goes; 64 is far above what tables of games have.
+#define NB_WORLD_COLUMN_COUNT_MAX 64
+
+// A staged row is one piece of memory with one element of each column; 1 MiB also holds a large singleton.
+#define NB_WORLD_ELEMENT_SIZE_MAX ((size_t)1 << 20)
+
+// Names are copied, with their zero at the end, so that none dangles when a game library is reloaded.
+#define NB_WORLD_NAME_SIZE 48
+
+// Of the 40 bits of a handle's generation 8 carry the table; the other 32 count to 2^31 uses of a slot.
+#define NB_WORLD_SLOT_USE_COUNT_MAX (1ull << 31)
+
+// A declared table; zero is null.
+typedef struct nb_table {
+    uint32_t value; // its place in the order of declaration, from 1
+} nb_table;
+
+// A row for as long as it lives: {table, generation, slot}. Zero is null; a despawned one is never valid again, unless
+// the state is rewound to where it lived.
+typedef struct nb_entity {
+    uint64_t value;
+} nb_entity;
+
+// An entity as kept outside simulated state. After a rewind the same nb_entity may name another life; the incarnation,
+// which never rewinds and is in no hash, tells them apart.
+typedef struct nb_entity_ref {
+    nb_entity entity;
+    uint64_t incarnation; // 0 is never one
+} nb_entity_ref;
+
+typedef enum nb_column_flags {
+    NB_COLUMN_DEFAULT = 0,          // simulated, or local in a local table
+    NB_COLUMN_SNAPSHOT = 1 << 0,    // for the snapshot to copy
+    NB_COLUMN_INTERPOLATE = 1 << 1, // the values at the tick's start are kept too
+    NB_COLUMN_SIMULATED = 1 << 2,   // hashed and saved
+    NB_COLUMN_LOCAL = 1 << 3,       // neither hashed nor saved
+} nb_column_flags;
+
+// Bytes of an element that carry a value; what no field names is padding.
+typedef struct nb_field {
+    uint32_t offset_bytes;
+    uint32_t size_bytes; // at least 1
+} nb_field;
+
+#define NB_FIELD(type, member) \
+    { (uint32_t) offsetof(type, member), (uint32_t)sizeof(((type *)0)->member) }
+
+typedef struct nb_column_desc {
+    const char *name;       // unique in its table, shorter than NB_WORLD_NAME_SIZE; copied
+    size_t size_bytes;      // of an element, 1..NB_WORLD_ELEMENT_SIZE_MAX; its alignment is at most 64
+    uint32_t flags;         // nb_column_flags; SIMULATED and LOCAL exclude each other
+    const nb_field *fields; // for a struct with padding, which is then kept zero; NULL = every byte counts
+    uint32_t field_count;   // 0 with fields NULL
+} nb_column_desc;
+
+typedef struct nb_table_desc {
+    const char *name;              // unique in its world, shorter than NB_WORLD_NAME_SIZE; copied
+    uint32_t row_count_max;        // 1..NB_HANDLE_CAPACITY_MAX; 0 = 1024, a small game's objects
+    const nb_column_desc *columns; // needed only during the call
+    uint32_t column_count;         // 1..NB_WORLD_COLUMN_COUNT_MAX
+    bool is_local;                 // no part of simulated state: all its columns are local
+    bool is_singleton; // exactly one row, there from the declaration on, which is never despawned; row_count_max is 1
+} nb_table_desc;
+
+typedef struct nb_world_desc {
+    uint32_t table_count_max; // 1..NB_WORLD_TABLE_COUNT_MAX; 0 = 64
+    nb_hooks hooks;           // zero = defaults
+} nb_world_desc;
+
+// Private: what the inline functions need of a column.
+typedef struct nb_world_column {
+    unsigned char *rows;           // element i at rows + i * size_bytes; does not move
+    nb_atomic_u64 *block_versions; // of each block: the world's version when it was last written; 0 = never
+    uint32_t size_bytes;
+    uint32_t flags;
+} nb_world_column;
+
+// Private: what the inline functions need of a table.
+typedef struct nb_world_table {
+    const nb_world_column *columns;
+    const nb_entity *entities; // by row
+    uint32_t column_count;
+    uint32_t row_count;
+} nb_world_table;
+
+// Private, but for its address: use the functions below.
+typedef struct nb_world {
+    const nb_world_table *tables;
+    uint64_t version; // stamped on every block written
+    uint32_t table_count;
+} nb_world;
+
+// A column as the snapshot sees it. Rows behind the last one, up to the end of its block, are zero.
+typedef struct nb_column_view {
+    const void *base;               // row 0; does not move while the world lives
+    size_t stride_bytes;            // from row to row
+    uint32_t row_count;             // now
+    uint32_t row_count_max;         // ever
+    uint32_t block_rows;            // NB_WORLD_BLOCK_ROWS
+    uint32_t flags;                 // nb_column_flags, resolved
+    const uint64_t *block_versions; // (row_count_max + block_rows - 1) / block_rows of them; read while none writes
+} nb_column_view;
+
+typedef struct nb_table_info {
+    const char *name; // the world's copy
+    uint32_t row_count, row_count_max;
+    uint32_t column_count;
+    bool is_local, is_singleton;
+} nb_table_info;
+
+typedef struct nb_column_info {
+    const char *name; // the world's copy
+    size_t size_bytes;
+    uint32_t flags; // nb_column_flags, resolved: either SIMULATED or LOCAL is set
+} nb_column_info;
+
+typedef struct nb_world_stats {
+    uint32_t table_count;
+    uint64_t row_count;          // of all tables
+    uint64_t spawn_count;        // rows ever spawned
+    uint64_t despawn_count;      // rows ever despawned
+    uint64_t full_count;         // spawns refused because a table was full
+    uint64_t stale_count;        // despawns that found their entity gone
+    uint64_t hashed_block_count; // blocks hashed by the last nb_world_hash
+    size_t memory_bytes;         // allocated, handle pools not counted
+} nb_world_stats;
+
+typedef struct nb_stage_desc {
+    uint32_t handler;  // first part of the order: which handler stages
+    uint32_t job;      // second part: which of its jobs; never which thread or worker
+    void *memory;      // where commands go; the caller keeps it alive until the stage is applied
+    size_t size_bytes; // below 4 GiB; the same in every run, because a full stage changes what happens
+} nb_stage_desc;
+
+// Structural changes to come, in the caller's storage; no field is for callers.
+typedef struct nb_stage {
+    nb_world *world;
+    unsigned char *memory;
+    uint32_t size_bytes, used_bytes;
+    uint32_t command_count, full_count;
+    uint32_t handler, job;
+    uint32_t turn; // counts up with each reset: what was staged before is stale
+    uint32_t mark; // tells an initialised stage from arbitrary bytes
+    bool is_applied;
+} nb_stage;
+
+// A row staged to be spawned; zero is null, and stale after the stage is reset.
+typedef struct nb_staged {
+    uint64_t value;
+} nb_staged;
+
+typedef enum nb_save_kind {
+    NB_SAVE_FILE = 0, // for any world of the same layout; loaded rows get new incarnations
+    NB_SAVE_HISTORY,  // to rewind the world that saved it; rows get their own incarnations back
+    NB_SAVE_KIND_COUNT,
+} nb_save_kind;
+
+// --- access to columns ---
+// `type` must have the column's size. All give NULL, with a report, for a wrong table, column, row or size.
+
+// All rows of a column, to read.
+#define NB_COLUMN(world, table, column, type) ((const type *)nb_world_rows((world), (table), (column), sizeof(type)))
+
+// The same as of the start of the newest tick; for rows that teleported, as now. Not for tick handlers: after a rewind
+// these values are not what they were.
+#define NB_COLUMN_PREVIOUS(world, table, column, type) \
+    ((const type *)nb_world_rows_previous((world), (table), (column), sizeof(type)))
+
+// All rows, to write: every block counts as changed.
+#define NB_COLUMN_WRITE(world, table, column, type) \
+    ((type *)nb_world_rows_write((world), (table), (column), sizeof(type), 0, UINT32_MAX))
+
+// The same pointer to row 0, to write rows first .. first + count - 1 alone: a job's part of a parallel loop.
+#define NB_RANGE_WRITE(world, table, column, type, first, count) \
+    ((type *)nb_world_rows_write((world), (table), (column), sizeof(type), (first), (count)))
+
+// One row, to read or to write.
+#define NB_ROW(world, table, column, type, row) \
+    ((const type *)nb_world_row((world), (table), (column), sizeof(type), (row)))
+#define NB_ROW_WRITE(world, table, column, type, row) \
+    ((type *)nb_world_row_write((world), (table), (column), sizeof(type), (row)))
+
+// The one row of a singleton.
+#define NB_SINGLETON(world, table, column, type) NB_ROW(world, table, column, type, 0)
+#define NB_SINGLETON_WRITE(world, table, column, type) NB_ROW_WRITE(world, table, column, type, 0)
+
+// Every row of a table, in order.
+#define NB_EACH_ROW(row, world, table) \
+    for (uint32_t row = 0, row##_end = nb_world_row_count((world), (table)); row < row##_end; ++row)
+
+// A value of a row staged to be spawned, to write; zero until written. NULL, with a report, for a stale one.
+#define NB_STAGED_WRITE(stage, staged, column, type) ((type *)nb_stage_write((stage), (staged), (column), sizeof(type)))
+
+NB_EXTERN_C_BEGIN
+
+// --- declaration ---
+
+// The defaults, spelled out.
+// Thread: any. Owner: the caller gets a value. Fails: never.
+NB_API nb_world_desc nb_world_desc_default(void);
+
+// The defaults, spelled out: name and columns are needed.
+// Thread: any. Owner: the caller gets a value. Fails: never.
+NB_API nb_table_desc nb_table_desc_default(void);
+
+// The defaults, spelled out: order and memory are needed.
+// Thread: any. Owner: the caller gets a value. Fails: never.
+NB_API nb_stage_desc nb_stage_desc_default(void);
+
+// Creates a world without tables. desc may be NULL.
+// Thread: any. Owner: the caller, until nb_world_destroy. Fails: NB_ERR_MEMORY, NB_ERR_MISUSE (out is NULL),
+// NB_ERR_RANGE.
+NB_API nb_result nb_world_create(const nb_world_desc *desc, nb_world **out);
+
+// Declares a table and allocates all its memory; later calls allocate nothing.
+// Thread: one, while no other uses the world. Owner: the world. Fails: NB_ERR_MISUSE (NULL, names that are empty or
+// taken, flags that contradict, after the first row was spawned, loaded or ticked), NB_ERR_RANGE (sizes and counts),
+// NB_FULL (table_count_max are there), NB_ERR_MEMORY. Nothing is declared then.
+NB_API nb_result nb_world_table_add(nb_world *world, const nb_table_desc *desc, nb_table *out);
+
+// The table of that name; null where there is none.
+// Thread: any, while no table is declared. Owner: nothing. Fails: null; reported for NULL.
+NB_API nb_table nb_world_table_find(const nb_world *world, const char *name);
+
+// How many tables there are: their values are 1 to this.
+// Thread: any, while no table is declared. Owner: nothing. Fails: 0, reported, for NULL.
+NB_API uint32_t nb_world_table_count(const nb_world *world);
+
+// What a table is, and how full.
+// Thread: any, while no row comes or goes. Owner: the name is the world's. Fails: NB_ERR_MISUSE.
+NB_API nb_result nb_world_table_info(const nb_world *world, nb_table table, nb_table_info *out);
+
+// What a column is. Columns count from 0 in the order of the desc.
+// Thread: any. Owner: the name is the world's. Fails: NB_ERR_MISUSE.
+NB_API nb_result nb_world_column_info(const nb_world *world, nb_table table, uint32_t column, nb_column_info *out);
+
+// A number for everything declared of simulated state: names, sizes, capacities, flags, fields. Saved state of another
+// layout is not loaded.
+// Thread: any, while no table is declared. Owner: nothing. Fails: 0, reported, for NULL.
+NB_API uint64_t nb_world_layout_hash(const nb_world *world);
+
+// --- rows and entities ---
+
+// How many rows a table has.
+// Thread: any, while no row comes or goes. Owner: nothing. Fails: 0 for NULL and for what is no table.
+NB_INLINE uint32_t nb_world_row_count(const nb_world *world, nb_table table) {
+    if (world == NULL || table.value - 1 >= world->table_count) return 0;
+    return world->tables[table.value - 1].row_count;
+}
+
+// The table of an entity, whether or not it lives; null for null.
+// Thread: any. Owner: nothing. Fails: never.
+NB_INLINE nb_table nb_entity_table(nb_entity entity) {
+    nb_table table;
+    table.value = (uint32_t)(entity.value >> 56);
+    return table;
+}
+
+// Spawns a row at once, all zero: for loading, outside ticks. In ticks rows are staged.
+// Thread: one, while no other uses the world. Owner: the world, until despawned. Fails: NB_FULL (counted; logged the
+// first time in each table), NB_ERR_MISUSE (NULL, no table, a singleton, inside a tick).
+NB_API nb_result nb_world_spawn(nb_world *world, nb_table table, nb_entity *out);
+
+// Despawns a row at once, outside ticks. The table's last row takes its place: rows stay without gaps, and iteration is
+// that of a bare array. Row order depends on the order of spawns and despawns alone; entities stay as they are.
+// Thread: one, while no other uses the world. Owner: the row is gone. Fails: NB_ERR_STALE (counted, reported),
+// NB_ERR_MISUSE (NULL, a singleton, inside a tick).
+NB_API nb_result nb_world_despawn(nb_world *world, nb_entity entity);
+
+// The row of a live entity, true until rows next come or go.
+// Thread: any, while no row comes or goes. Owner: nothing. Fails: NB_ERR_STALE (null, despawned, foreign; not reported:
+// asking is how one finds out), NB_ERR_MISUSE (NULL).
+NB_API nb_result nb_world_find(const nb_world *world, nb_entity entity, uint32_t *out_row);
+
+// The entity of a row; null where there is no such row.
+// Thread: any, while no row comes or goes. Owner: nothing. Fails: null for NULL and for what is no row.
+NB_INLINE nb_entity nb_world_entity(const nb_world *world, nb_table table, uint32_t row) {
+    nb_entity none = {0};
+    return row < nb_world_row_count(world, table) ? world->tables[table.value - 1].entities[row] : none;
+}
+
+// A reference for outside simulated state.
+// Thread: any, while no row comes or goes. Owner: the caller gets a value. Fails: as nb_world_find.
+NB_API nb_result nb_world_ref(const nb_world *world, nb_entity entity, nb_entity_ref *out);
+
+// The row of the very life that was referred to.
+// Thread: any, while no row comes or goes. Owner: nothing. Fails: as nb_world_find; NB_ERR_STALE also for another life
+// under the same entity.
+NB_API nb_result nb_world_resolve(const nb_world *world, nb_entity_ref ref, uint32_t *out_row);
+
+// What an access that is wrong ends in: reports which argument it is, in the name of `function`. Not for callers.
+// Thread: any. Owner: nothing. Fails: always, with NULL.
+NB_API void *nb_world_refuse(const nb_world *world, nb_table table, uint32_t column, size_t size_bytes, uint32_t row,
+                             const char *function);
+
+// Private: the column, where the size is right.
+NB_INLINE const nb_world_column *nbi_world_column_at(const nb_world *world, nb_table table, uint32_t column,
+                                                     size_t size_bytes) {
+    if (world == NULL || table.value - 1 >= world->table_count) return NULL;
+    const nb_world_table *head = &world->tables[table.value - 1];
+    if (column >= head->column_count || head->columns[column].size_bytes != size_bytes) return NULL;
+    return &head->columns[column];
+}
+
+// Private: notes a write. Threads that write other rows of the block store the same value; the look first keeps the
+// cache line shared among them.
+NB_INLINE void nbi_world_mark(const nb_world_column *column, uint32_t block, uint64_t version) {
+    nb_atomic_u64 *stamp = &column->block_versions[block];
+    if (nbi_atomic_load_relaxed_u64(stamp) != version) nbi_atomic_store_relaxed_u64(stamp, version);
+}
+
+// What NB_COLUMN calls.
+// Thread: any, while no thread writes the rows read. Owner: the world. Fails: NULL, reported.
+NB_INLINE const void *nb_world_rows(const nb_world *world, nb_table table, uint32_t column, size_t size_bytes) {
+    const nb_world_column *found = nbi_world_column_at(world, table, column, size_bytes);
+    if (NB_LIKELY(found != NULL)) return found->rows;
+    return nb_world_refuse(world, table, column, size_bytes, 0, "nb_world_rows");
+}
+
+// What NB_COLUMN_PREVIOUS calls.
+// Thread: any, between ticks. Owner: the world. Fails: NULL, reported, also for a column without NB_COLUMN_INTERPOLATE.
+NB_API const void *nb_world_rows_previous(const nb_world *world, nb_table table, uint32_t column, size_t size_bytes);
+
+// What NB_COLUMN_WRITE and NB_RANGE_WRITE call; rows behind the last one are left out.
+// Thread: any; two may not write one row. Owner: the world. Fails: NULL, reported.
+NB_INLINE void *nb_world_rows_write(nb_world *world, nb_table table, uint32_t column, size_t size_bytes, uint32_t first,
+                                    uint32_t count) {
+    const nb_world_column *found = nbi_world_column_at(world, table, column, size_bytes);
+    if (NB_UNLIKELY(found == NULL)) {
+        return nb_world_refuse(world, table, column, size_bytes, 0, "nb_world_rows_write");
+    }
+    uint32_t row_count = world->tables[table.value - 1].row_count;
+    if (first >= row_count || count == 0) return found->rows;
+    uint32_t last = count - 1 < row_count - 1 - first ? first + count - 1 : row_count - 1;
+    // Without a look first, unlike for one row: threads share only the blocks at the edges of their ranges.
+    nb_atomic_u64 *stamp = found->block_versions + first / NB_WORLD_BLOCK_ROWS;
+    nb_atomic_u64 *stamp_last = found->block_versions + last / NB_WORLD_BLOCK_ROWS;
+    for (uint64_t version = world->version; stamp <= stamp_last; ++stamp) nbi_atomic_store_relaxed_u64(stamp, version);
+    return found->rows;
+}
+
+// What NB_ROW calls.
+// Thread: any, while no thread writes the row. Owner: the world. Fails: NULL, reported.
+NB_INLINE const void *nb_world_row(const nb_world *world, nb_table table, uint32_t column, size_t size_bytes,
+                                   uint32_t row) {
+    const nb_world_column *found = nbi_world_column_at(world, table, column, size_bytes);
+    if (NB_LIKELY(found != NULL && row < world->tables[table.value - 1].row_count)) {
+        return found->rows + (size_t)row * size_bytes;
+    }
+    return nb_world_refuse(world, table, column, size_bytes, row, "nb_world_row");
+}
+
+// What NB_ROW_WRITE calls.
+// Thread: any; two may not write one row. Owner: the world. Fails: NULL, reported.
+NB_INLINE void *nb_world_row_write(nb_world *world, nb_table table, uint32_t column, size_t size_bytes, uint32_t row) {
+    const nb_world_column *found = nbi_world_column_at(world, table, column, size_bytes);
+    if (NB_LIKELY(found != NULL && row < world->tables[table.value - 1].row_count)) {
+        nbi_world_mark(found, row / NB_WORLD_BLOCK_ROWS, world->version);
+        return found->rows + (size_t)row * size_bytes;
+    }
+    return nb_world_refuse(world, table, column, size_bytes, row, "nb_world_row_write");
+}
+
+// --- ticks ---
+
+// Begins a tick: keeps the interpolated columns' values as the previous ones (only blocks that changed), forgets
+// teleports, advances the version. From here to nb_world_tick_end rows come and go through nb_world_apply alone.
+// Thread: one, while no other uses the world. Owner: nothing. Fails: NB_ERR_MISUSE (NULL, a tick is on).
+NB_API nb_result nb_world_tick_begin(nb_world *world);
+
+// Marks a row as jumped in this tick: its previous values become its values at the tick's end. The mark is simulated
+// state; a row that is spawned has it for the rest of its tick.
+// Thread: any; two may not mark one row. Owner: nothing. Fails: NB_ERR_STALE, NB_ERR_MISUSE (NULL, a table without
+// interpolated columns).
+NB_API nb_result nb_world_teleport(nb_world *world, nb_entity entity);
+
+// Ends the tick: rows that teleported get their values as previous ones.
+// Thread: one, while no other uses the world. Owner: nothing. Fails: NB_ERR_MISUSE (NULL, no tick is on).
+NB_API nb_result nb_world_tick_end(nb_world *world);
+
+// Advances the version and gives the new one: blocks written from here on are newer than whatever was copied before.
+// Call it after each publication. nb_world_tick_begin and nb_world_hash do it too.
+// Thread: one, while no other writes. Owner: nothing. Fails: 0, reported, for NULL.
+NB_API uint64_t nb_world_version_advance(nb_world *world);
+
+// --- staged changes ---
+
+// Prepares a stage: one for each handler and job, filled by one thread. There is nothing to release afterwards.
+// Thread: any, while no table is declared. Owner: the caller's storage and memory. Fails: NB_ERR_MISUSE (NULL),
+// NB_ERR_RANGE (size_bytes).
+NB_API nb_result nb_stage_init(nb_stage *stage, nb_world *world, const nb_stage_desc *desc);
+
+// Stages a row to be spawned, all zero until NB_STAGED_WRITE. out may be NULL.
+// Thread: the stage's own. Owner: the stage. Fails: NB_FULL (no memory left; counted, logged the first time),
+// NB_ERR_MISUSE (NULL, no table, a singleton, already applied).
+NB_API nb_result nb_stage_spawn(nb_stage *stage, nb_table table, nb_staged *out);
+
+// What NB_STAGED_WRITE calls.
+// Thread: the stage's own. Owner: the stage. Fails: NULL, reported.
+NB_API void *nb_stage_write(nb_stage *stage, nb_staged staged, uint32_t column, size_t size_bytes);
+
+// Stages a despawn. Whether the entity lives is seen when it is applied: several may stage the same one.
+// Thread: the stage's own. Owner: the stage. Fails: NB_FULL (as nb_stage_spawn), NB_ERR_MISUSE (NULL, null, no table, a
+// singleton, already applied).
+NB_API nb_result nb_stage_despawn(nb_stage *stage, nb_entity entity);
+
+// Applies stages, ordered by handler, job and sequence: whatever thread filled which stage when, the rows and entities
+// are the same. Sorts the array it is given. Commands that find their table full or their entity gone are counted and
+// skipped.
+// Thread: one, while no other uses the world. Owner: the stages are the caller's again. Fails: NB_FULL (something found
+// its table full; the rest is applied), NB_ERR_MISUSE (NULL, a stage of another world, applied before, or two of one
+// handler and job; nothing is applied).
+NB_API nb_result nb_world_apply(nb_world *world, nb_stage **stages, size_t stage_count);
+
+// The entity that a staged row became.
+// Thread: the stage's own. Owner: nothing. Fails: NB_EMPTY (not applied yet), NB_FULL (its table was full),
+// NB_ERR_STALE, NB_ERR_MISUSE (NULL).
+NB_API nb_result nb_stage_entity(const nb_stage *stage, nb_staged staged, nb_entity *out);
+
+// Empties a stage, applied or not, for its next use.
+// Thread: the stage's own. Owner: nothing. Fails: NB_ERR_MISUSE (NULL, not initialised).
+NB_API nb_result nb_stage_reset(nb_stage *stage);
+
+// --- what others build on ---
+
+// A column with its block versions: a block whose version is larger than that of a copy has changed since.
+// Thread: any, while no row comes or goes. Owner: the world. Fails: NB_ERR_MISUSE.
+NB_API nb_result nb_world_column_view(const nb_world *world, nb_table table, uint32_t column, nb_column_view *out);
+
+// The same for the previous values of an interpolated column.
+// Thread: any, between ticks. Owner: the world. Fails: NB_ERR_MISUSE.
+NB_API nb_result nb_world_previous_view(const nb_world *world, nb_table table, uint32_t column, nb_column_view *out);
+
+// The same for the entities of a table: an nb_entity a row.
+// Thread: any, while no row comes or goes. Owner: the world. Fails: NB_ERR_MISUSE.
+NB_API nb_result nb_world_entity_view(const nb_world *world, nb_table table, nb_column_view *out);
+
+// The same for the teleport marks of a table with interpolated columns: a byte a row, 1 = teleported.
+// Thread: any, while no row comes or goes. Owner: the world. Fails: NB_ERR_MISUSE.
+NB_API nb_result nb_world_teleport_view(const nb_world *world, nb_table table, nb_column_view *out);
+
+// The hash of all simulated state: rows in their order, which entities live and which come next, teleport marks. Only
+// blocks written since the last call are read. Padding named by fields is set to zero. Advances the version.
+// Thread: one, while no other uses the world. Owner: nothing. Fails: 0, reported, for NULL.
+NB_API uint64_t nb_world_hash(nb_world *world);
+
+// A simulated table's part in the last nb_world_hash; 0 for a local table.
+// Thread: any, while none hashes. Owner: nothing. Fails: 0, reported, for NULL and what is no table.
+NB_API uint64_t nb_world_table_hash(const nb_world *world, nb_table table);
+
+// A simulated column's part in the last nb_world_hash; 0 for a local column.
+// Thread: any, while none hashes. Owner: nothing. Fails: 0, reported, for NULL and what is no column.
+NB_API uint64_t nb_world_column_hash(const nb_world *world, nb_table table, uint32_t column);
+
+// --- save and load ---
+
+// How many bytes nb_world_save would write now.
+// Thread: any, while none writes. Owner: nothing. Fails: 0, reported, for NULL and a bad kind.
+NB_API size_t nb_world_save_size(const nb_world *world, nb_save_kind kind);
+
+// Writes the simulated state: the same state gives the same bytes.
+// Thread: any, while none writes. Owner: the caller's buffer. Fails: NB_FULL (size_bytes is too small; nothing
+// written), NB_ERR_MISUSE (NULL, a bad kind).
+NB_API nb_result nb_world_save(const nb_world *world, nb_save_kind kind, void *buffer, size_t size_bytes,
+                               size_t *out_size_bytes);
+
+// Replaces the simulated state by a saved one: same rows, entities and hash. Previous values become the loaded ones;
+// local columns of simulated tables become zero; local tables stay. Everything is checked before anything changes.
+// Thread: one, while no other uses the world. Owner: the buffer may go. Fails: NB_ERR_UNSUPPORTED (another layout),
+// NB_ERR_RANGE (cut short or damaged), NB_ERR_MISUSE (NULL, inside a tick). Nothing is changed then.
+NB_API nb_result nb_world_load(nb_world *world, const void *buffer, size_t size_bytes);
+
+// --- the end ---
+
+// Walks everything: do entities and rows agree, is what lies behind the rows zero?
+// Thread: one, while no other uses the world. Owner: nothing. Fails: false, with a report; false for NULL.
+NB_API bool nb_world_is_valid(const nb_world *world);
+
+// How much there is, and what was refused.
+// Thread: one, while no other uses the world. Owner: the caller gets a value. Fails: zeros, reported, for NULL.
+NB_API nb_world_stats nb_world_stats_get(const nb_world *world);
+
+// Ends the world and all its tables. NULL is fine.
+// Thread: one, while no other uses the world. Owner: the world is gone. Fails: never.
+NB_API void nb_world_destroy(nb_world *world);
+
+NB_EXTERN_C_END

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the files of the world share. Each table keeps its rows dense; a pool of handles says which entities live, and
+// two arrays tie slots of the pool to rows and back.
+
+#include "nebula/world.h"
+
+#include "../base/base.h"
+
+// No slot; never an index, which has 24 bits.
+#define NBI_SLOT_NONE UINT32_MAX
+
+// The part of a column that only the library sees; nb_world_table.columns has the rest under the same index.
+typedef struct nbi_column {
+    char name[NB_WORLD_NAME_SIZE];
+    nb_world_column previous; // rows is NULL unless the column is interpolated
+    uint64_t *block_hashes;   // NULL for a local column; valid where the block is not newer than hash_version
+    uint8_t *padding;         // for each byte of an element 1 = padding; NULL = there is none
+    uint64_t hash;            // as of the last nb_world_hash
+    uint32_t staged_offset;   // in the values of a staged row
+} nbi_column;
+
+typedef struct nbi_table {
+    char name[NB_WORLD_NAME_SIZE];
+    nb_world_table *head;
+    nb_world_column *heads; // head->columns, to write
+    nbi_column *columns;
+    nb_handle_pool *pool;
+    nb_handle_pool *spare_pool; // loaded state is checked in it, then the two change places
+    uint32_t *slot_rows;        // of each live slot: its row
+    uint32_t *spare_slot_rows;
+    uint64_t *incarnations;      // by row
+    nb_world_column entities;    // an nb_entity a row
+    nb_world_column marks;       // a byte a row, 1 = teleported; rows is NULL without interpolated columns
+    nb_world_column generations; // of the pool, by slot; rows is looked up, for the pools change places
+    nb_world_column links;       // the same
+    uint64_t *entity_hashes, *mark_hashes, *generation_hashes, *link_hashes;
+    uint64_t hash;
+    uint32_t row_count_max, block_count;
+    uint32_t cleared_count;    // rows below it are in use or zero; memory above was never touched
+    uint32_t spare_used_count; // slots of the spare pool that may not be zero
+    uint32_t slot_last;        // the slot released last, if it still waits: the next release writes its link too
+    uint32_t staged_size_bytes, staged_alignment;
+    uint64_t full_count;
+    bool is_local, is_singleton;
+    void *meta_memory, *row_memory;
+    size_t meta_bytes, row_bytes;
+} nbi_table;
+
+typedef struct nbi_world {
+    nb_world visible; // first: the public pointer is this one
+    nb_hooks hooks;
+    nb_world_table *heads; // visible.tables, to write
+    nbi_table *tables;
+    size_t memory_bytes; // of this block
+    uint32_t table_count_max;
+    bool is_started; // no more tables
+    bool is_in_tick;
+    bool is_applying;      // for reports: rows come from stages
+    uint64_t hash_version; // blocks with a larger version changed after the last hash
+    uint64_t tick_version; // the same for the last copy of previous values
+    uint64_t incarnation_last;
+    uint64_t layout_hash;
+    uint64_t spawn_count, despawn_count, stale_count, hashed_block_count;
+} nbi_world;
+
+static inline nbi_world *nbi_world_of(nb_world *world) { return (nbi_world *)(void *)world; }
+static inline const nbi_world *nbi_world_const_of(const nb_world *world) {
+    return (const nbi_world *)(const void *)world;
+}
+
+// NULL for what is no table.
+static inline nbi_table *nbi_table_of(const nbi_world *self, nb_table table) {
+    return table.value - 1 < self->visible.table_count ? &self->tables[table.value - 1] : NULL;
+}
+
+static inline uint32_t nbi_block_count(uint32_t row_count) {
+    return (row_count + NB_WORLD_BLOCK_ROWS - 1) / NB_WORLD_BLOCK_ROWS;
+}
+
+static inline uint64_t nbi_block_version(const nb_world_column *column, uint32_t block) {
+    return nbi_atomic_load_relaxed_u64(&column->block_versions[block]);
+}
+
+static inline unsigned char *nbi_row_at(const nb_world_column *column, uint32_t row) {
+    return column->rows + (size_t)row * column->size_bytes;
+}
+
+static inline nb_handle nbi_entity_handle(nb_entity entity) { return (nb_handle){entity.value & (UINT64_MAX >> 8)}; }
+
+static inline const nb_entity *nbi_entities(const nbi_table *table) {
+    return (const nb_entity *)(const void *)table->entities.rows;
+}
+
+static inline bool nbi_column_is_simulated(const nb_world_column *column) {
+    return (column->flags & NB_COLUMN_SIMULATED) != 0;
+}
+
+// --- world.c ---
+
+// The table and row of a live entity; NULL for any other.
+nbi_table *nbi_world_lookup(const nbi_world *self, nb_entity entity, uint32_t *out_row);
+
+// A new row with these values (in the layout of a staged row; NULL = zero). NB_FULL is counted and logged.
+nb_result nbi_world_row_add(nbi_world *self, nbi_table *table, const unsigned char *values, nb_entity *out);
+
+// Visits what a table keeps by row and stamps with versions: columns, previous values, entities, marks. Ends with NULL;
+// rows is NULL in those that the table does without.
+const nb_world_column *nbi_table_row_column(const nbi_table *table, uint32_t index);
+
+// Makes rows below `count` memory that was cleared at least once.
+void nbi_table_clear_to(nbi_table *table, uint32_t count);
+
+// Takes a live row out; the last one moves into its place.
+void nbi_world_row_remove(nbi_world *self, nbi_table *table, uint32_t row);
+
+// --- world_table.c ---
+
+void nbi_table_deinit(nbi_world *self, nbi_table *table);
+
+// Sets the padding of `count` elements to zero; was any of it not? padding may be NULL.
+bool nbi_padding_clear(const uint8_t *padding, unsigned char *elements, size_t size_bytes, uint32_t count);

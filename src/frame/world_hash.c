@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// The hash of simulated state. Each block of each column has its hash kept; a block written since the last call is
+// hashed again, and the kept ones are combined in the order of rows. Nothing else goes in: no address, no version, no
+// incarnation.
+
+#include "world.h"
+
+#include "nebula/hash.h"
+
+static uint64_t mix(uint64_t hash, uint64_t value) { return nb_hash64(&value, sizeof value, hash); }
+
+// Hashes the first `count` elements, block by block. The last block's hash covers the elements there are; whenever that
+// number changes, the block has been written.
+static uint64_t hash_column(nbi_world *self, const nb_world_column *column, uint64_t *hashes, uint32_t count) {
+    uint32_t block_count = nbi_block_count(count);
+    for (uint32_t block = 0; block < block_count; ++block) {
+        if (nbi_block_version(column, block) <= self->hash_version) continue;
+        uint32_t first = block * NB_WORLD_BLOCK_ROWS;
+        uint32_t rows = count - first < NB_WORLD_BLOCK_ROWS ? count - first : NB_WORLD_BLOCK_ROWS;
+        hashes[block] = nb_hash64(nbi_row_at(column, first), (size_t)rows * column->size_bytes, 0);
+        self->hashed_block_count += 1;
+    }
+    return nb_hash64(hashes, block_count * sizeof *hashes, count);
+}
+
+// What nobody reads must not count: padding is cleared in place, where blocks are read anyway. That is a write like any
+// other to whoever copies by versions.
+static void clear_padding(const nbi_world *self, const nbi_table *table, uint32_t index) {
+    const nb_world_column *column = &table->heads[index];
+    const uint8_t *padding = table->columns[index].padding;
+    if (padding == NULL) return;
+    uint32_t block_count = nbi_block_count(table->head->row_count);
+    for (uint32_t block = 0; block < block_count; ++block) {
+        if (nbi_block_version(column, block) <= self->hash_version) continue;
+        unsigned char *elements = nbi_row_at(column, block * NB_WORLD_BLOCK_ROWS);
+        bool has_changed = nbi_padding_clear(padding, elements, column->size_bytes, NB_WORLD_BLOCK_ROWS);
+        if (has_changed) nbi_world_mark(column, block, self->visible.version);
+    }
+}
+
+// The pool's bytes are {header, generations, links}: its header whole, of the slots those ever used.
+static uint64_t hash_pool(nbi_world *self, nbi_table *table) {
+    nb_handle_pool_bytes state = nb_handle_pool_state(table->pool);
+    uint32_t used_count = nb_handle_pool_stats_get(table->pool).used_count;
+    unsigned char *bytes = state.bytes;
+    size_t links_at = state.size_bytes - table->row_count_max * sizeof(uint32_t);
+    size_t generations_at = links_at - table->row_count_max * sizeof(uint64_t);
+    table->generations.rows = bytes + generations_at;
+    table->links.rows = bytes + links_at;
+    uint64_t hash = nb_hash64(bytes, generations_at, 0);
+    hash = mix(hash, hash_column(self, &table->generations, table->generation_hashes, used_count));
+    return mix(hash, hash_column(self, &table->links, table->link_hashes, used_count));
+}
+
+static uint64_t hash_table(nbi_world *self, nbi_table *table) {
+    uint32_t row_count = table->head->row_count;
+    uint64_t hash = mix(hash_pool(self, table), hash_column(self, &table->entities, table->entity_hashes, row_count));
+    if (table->marks.rows != NULL) hash = mix(hash, hash_column(self, &table->marks, table->mark_hashes, row_count));
+    for (uint32_t i = 0; i < table->head->column_count; ++i) {
+        nbi_column *column = &table->columns[i];
+        if (!nbi_column_is_simulated(&table->heads[i])) continue;
+        clear_padding(self, table, i);
+        column->hash = hash_column(self, &table->heads[i], column->block_hashes, row_count);
+        hash = mix(hash, column->hash);
+    }
+    return hash;
+}
+
+uint64_t nb_world_hash(nb_world *world) {
+    if (world == NULL) {
+        NBI_FAIL_NULL("world");
+        return 0;
+    }
+    nbi_world *self = nbi_world_of(world);
+    uint64_t hash = self->layout_hash;
+    self->hashed_block_count = 0;
+    for (uint32_t i = 0; i < world->table_count; ++i) {
+        nbi_table *table = &self->tables[i];
+        if (table->is_local) continue;
+        table->hash = hash_table(self, table);
+        hash = mix(hash, table->hash);
+    }
+    // What is written from here on is newer than what was hashed.
+    self->hash_version = world->version;
+    world->version += 1;
+    return hash;
+}
+
+uint64_t nb_world_table_hash(const nb_world *world, nb_table table) {
+    if (world == NULL) {
+        NBI_FAIL_NULL("world");
+        return 0;
+    }
+    const nbi_world *self = nbi_world_const_of(world);
+    const nbi_table *found = nbi_table_of(self, table);
+    if (found != NULL) return found->hash;
+    NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "there is no table %u", table.value);
+    return 0;
+}
+
+uint64_t nb_world_column_hash(const nb_world *world, nb_table table, uint32_t column) {
+    if (world == NULL) {
+        NBI_FAIL_NULL("world");
+        return 0;
+    }
+    const nbi_world *self = nbi_world_const_of(world);
+    const nbi_table *found = nbi_table_of(self, table);
+    if (found != NULL && column < found->head->column_count) return found->columns[column].hash;
+    NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "there is no column %u in table %u", column,
+             table.value);
+    return 0;
+}
