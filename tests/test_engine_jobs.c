@@ -140,12 +140,14 @@ static void outputs_beyond_their_memory_are_a_failure(void **state) {
 
 // --- late jobs ---
 
-// Jobs of the first frame that do not return before they may, on workers; on the coordinator they wait for one of
-// those.
+// Jobs of the first frame that do not return before they may, on the worker; on the coordinator they wait for one of
+// those, and on until the frame's time is over: what is queued behind them is not begun.
 #define SLEEPY_COUNT 3u
+#define FENCE_TIMEOUT_NS ((uint64_t)2000000)
 
 typedef struct sleeper {
-    nb_atomic_u32 may_end, started, timeouts;
+    nb_atomic_u32 may_end, started, timeouts, mistakes;
+    nb_atomic_u32 late_index; // of the job on the worker
     uint64_t coordinator;
     uint32_t merged;
 } sleeper;
@@ -163,26 +165,47 @@ static nb_result sleep_on(const nb_context *context, void *user) {
     *frame = context->frame_index;
     if (context->frame_index != 0) return NB_OK;
     bool is_coordinator = nbi_thread_id() == s->coordinator;
-    if (!is_coordinator) nbi_atomic_fetch_add_seq_cst_u32(&s->started, 1);
+    if (!is_coordinator) {
+        nbi_atomic_store_relaxed_u32(&s->late_index, context->job_index);
+        nbi_atomic_fetch_add_seq_cst_u32(&s->started, 1);
+    }
     wait_until(s, is_coordinator ? &s->started : &s->may_end);
-    return context->time->index == 0 ? NB_OK : NB_ERR_STALE; // its own frame's, however late it is
+    uint64_t until_ns = is_coordinator ? nbi_clock_now_ns() + 2 * FENCE_TIMEOUT_NS : 0;
+    while (nbi_clock_now_ns() < until_ns) nbi_cpu_relax();
+    // Its own frame's, however late it is.
+    if (context->time->index != 0) nbi_atomic_fetch_add_seq_cst_u32(&s->mistakes, 1);
+    return NB_OK;
 }
 
 static nb_result wake_up(const nb_context *context, void *user, const nb_outputs *outputs) {
     sleeper *s = user;
     ++s->merged;
+    bool is_late = context->frame_index == 0 && context->job_index == nbi_atomic_load_relaxed_u32(&s->late_index);
+    if (is_late) nbi_atomic_fetch_add_seq_cst_u32(&s->mistakes, 1);
     const uint64_t *frame = nb_outputs_next(outputs, NULL, NULL);
     return frame != NULL && *frame == context->frame_index ? NB_OK : NB_ERR_STALE;
 }
 
 static void open_sleepy(rig *r, sleeper *s, uint64_t shutdown_ns) {
-    nb_engine_desc desc = rig_desc(2);
-    desc.fence_timeout_ns = 2000000;
+    nb_engine_desc desc = rig_desc(1);
+    desc.fence_timeout_ns = FENCE_TIMEOUT_NS;
     desc.shutdown_ns = shutdown_ns;
     rig_open_desc(r, desc);
     *s = (sleeper){.coordinator = nbi_thread_id()};
     attach(r, (nb_module_desc){
                   .name = "sleeper", .parallel = sleep_on, .merge = wake_up, .job_count = SLEEPY_COUNT, .user = s});
+}
+
+// A frame that waited for nobody, with all of the crowd's outputs. False: there is none.
+static bool run_until_whole(rig *r, crowd *c) {
+    uint64_t end_ns = nbi_clock_now_ns() + LIMIT_NS;
+    do {
+        uint64_t degraded = rig_stats(r).degraded_count;
+        c->merged_jobs = 0, c->next_index = 0;
+        if (nb_engine_frame_delta(r->engine, 0) != NB_OK) return false;
+        if (c->merged_jobs == JOB_COUNT && rig_stats(r).degraded_count == degraded) return true;
+    } while (nbi_clock_now_ns() < end_ns);
+    return false;
 }
 
 static void late_job_degrades_its_frame_and_is_left_out_until_it_returns(void **state) {
@@ -194,13 +217,13 @@ static void late_job_degrades_its_frame_and_is_left_out_until_it_returns(void **
     attach(&r, crowd_desc(&c));
     assert_int_equal(nb_engine_frame_delta(r.engine, 0), NB_OK);
     uint32_t late = nbi_atomic_load_seq_cst_u32(&s.started);
-    assert_true(late >= 1 && late <= 2);
-    assert_int_equal(rig_stats(&r).degraded_count, 1);
-    assert_int_equal(s.merged, SLEEPY_COUNT - late);
-    assert_int_equal(c.merged_jobs, JOB_COUNT); // the others are not its hostages
-    for (int i = 0; i < 3; ++i) assert_int_equal(nb_engine_frame_delta(r.engine, 0), NB_OK);
-    assert_int_equal(rig_stats(&r).late_job_count, 3 * late);
-    assert_int_equal(rig_stats(&r).degraded_count, 1); // later frames do not wait for it
+    assert_int_equal(late, 1);
+    assert_true(rig_stats(&r).degraded_count >= 1);
+    assert_true(s.merged <= SLEEPY_COUNT - late);
+    // The others are not its hostages, and later frames do not wait for it: on a machine that is busy these may be late
+    // too, but not for ever.
+    assert_true(run_until_whole(&r, &c));
+    assert_true(rig_stats(&r).late_job_count >= late);
     nbi_atomic_store_release_u32(&s.may_end, 1);
     uint64_t end_ns = nbi_clock_now_ns() + LIMIT_NS;
     for (s.merged = 0; s.merged < SLEEPY_COUNT && nbi_clock_now_ns() < end_ns;) {
@@ -208,7 +231,7 @@ static void late_job_degrades_its_frame_and_is_left_out_until_it_returns(void **
         assert_int_equal(nb_engine_frame_delta(r.engine, 0), NB_OK); // never with outputs of the old frame
     }
     assert_int_equal(s.merged, SLEEPY_COUNT);
-    assert_int_equal(s.timeouts.value, 0);
+    assert_int_equal(s.timeouts.value + s.mistakes.value, 0);
     rig_close(&r);
 }
 

@@ -45,6 +45,7 @@ typedef struct nbi_job {
     nb_phase phase;
     nb_loop_frame time; // of the frame for which it was started, as is `frame`
     nb_frame frame;
+    nb_task task;          // that runs it
     bool is_started;       // in this frame; the coordinator's
     bool has_arena;        // it was made
     nb_atomic_u32 is_busy; // its task has not ended; a late one stays so into later frames

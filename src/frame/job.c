@@ -117,7 +117,8 @@ static void start_job(nb_engine *engine, nbi_job *job, nb_group group, bool is_b
                          .frame = is_bound ? engine->frame : (nb_frame){0},
                          .group = group};
     // Where there is no room for tasks, or no frame to hold them, the coordinator does it.
-    bool is_queued = (!is_bound || engine->frame.value != 0) && nb_task_submit(engine->scheduler, &desc, NULL) == NB_OK;
+    bool is_queued =
+        (!is_bound || engine->frame.value != 0) && nb_task_submit(engine->scheduler, &desc, &job->task) == NB_OK;
     if (!is_queued) run_job(job);
 }
 
@@ -135,17 +136,23 @@ static void start_all(nb_engine *engine, nb_phase phase, nb_group group, bool is
 
 void nbi_jobs_start(nb_engine *engine, nb_phase phase) { start_all(engine, phase, (nb_group){0}, true); }
 
-// All tasks of the phase have ended: one whose job has not was cancelled with the scheduler.
-static void note_cancelled(nb_engine *engine, nb_phase phase) {
+static void note_cancelled(nbi_job *job) {
+    job->outputs = (nb_outputs){NULL, NULL};
+    job->result = NB_CANCELLED;
+    nbi_atomic_store_relaxed_u32(&job->is_busy, 0);
+}
+
+// Looks after jobs of the phase that have not returned. Where all tasks have ended, one whose job has not was cancelled
+// with the scheduler. On a time-out those that nobody has begun are withdrawn: they would keep their places for
+// nothing.
+static void settle_jobs(nb_engine *engine, nb_phase phase, bool is_timeout) {
     const nbi_order *order = &engine->orders[phase];
     for (uint32_t i = 0; i < order->count; ++i) {
         const nbi_jobs *all = jobs_of(&engine->modules[order->modules[i]], phase);
         for (uint32_t j = 0; j < all->count; ++j) {
             nbi_job *job = &all->jobs[j];
             if (!job->is_started || is_done(job)) continue;
-            job->outputs = (nb_outputs){NULL, NULL};
-            job->result = NB_CANCELLED;
-            nbi_atomic_store_relaxed_u32(&job->is_busy, 0);
+            if (!is_timeout || nb_task_cancel(engine->scheduler, job->task) == NB_OK) note_cancelled(job);
         }
     }
 }
@@ -154,7 +161,7 @@ void nbi_jobs_await(nb_engine *engine) {
     if (engine->frame.value == 0) return;
     nb_result result =
         nb_scheduler_frame_wait(engine->scheduler, engine->fence, engine->frame, NB_FENCE_DEADLINE_DEFAULT, NULL);
-    if (result == NB_OK) note_cancelled(engine, NB_PHASE_PARALLEL_TASKS);
+    settle_jobs(engine, NB_PHASE_PARALLEL_TASKS, result != NB_OK);
     if (result != NB_TIMEOUT) return;
     engine->is_degraded = true;
     ++engine->stats.degraded_count;
@@ -198,7 +205,7 @@ void nbi_jobs_record(nb_engine *engine) {
     bool has_group = nb_group_begin(engine->scheduler, &group) == NB_OK;
     start_all(engine, NB_PHASE_COMMAND_RECORD, group, !has_group);
     if (has_group) nb_group_end(engine->scheduler, group, NB_NEVER_NS);
-    note_cancelled(engine, NB_PHASE_COMMAND_RECORD);
+    settle_jobs(engine, NB_PHASE_COMMAND_RECORD, false);
     merge_all(engine, NB_PHASE_COMMAND_RECORD, NB_PHASE_COMMAND_RECORD);
 }
 
