@@ -53,6 +53,11 @@ static void null_is_refused_everywhere(void **state) {
     accepted(false, nb_engine_is_stopping(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_loop(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_states(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_snapshots(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_timelines(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_epochs(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_services(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_budget(NULL));
     accepted(NB_PHASE_NONE, nb_engine_phase(NULL));
     nb_engine_stats stats;
     reported_default(NB_ITEM_BASE_NULL, stats = nb_engine_stats_get(NULL));

@@ -15,6 +15,7 @@
 #include "nebula/fence.h"
 #include "nebula/loop.h"
 #include "nebula/phase.h"
+#include "nebula/snapshot.h"
 #include "nebula/tasks.h"
 #include "nebula/token.h"
 #include "nebula/types.h"
@@ -31,22 +32,25 @@ typedef struct nb_outputs nb_outputs;
 
 typedef struct nb_context {
     nb_engine *engine;
-    nb_module module;          // whose handler this is
-    nb_phase phase;            // in which it runs
-    uint64_t frame_index;      // frames ended before this one
-    nb_frame frame;            // of the engine's fence; null when every slot of it has late work
-    const nb_loop_frame *time; // of this frame
-    const nb_tick *tick;       // in FixedSim; else NULL
-    nb_arena *arena;           // memory until the frame ends; in a job until its outputs are merged
-    nb_token *token;           // of the engine; cancelled when it stops
-    nb_scheduler *scheduler;   // for tasks that the handler waits for before it returns
-    nb_fence *fence;           // for frame-bound tasks
-    uint32_t capabilities;     // NB_CAPABILITY_* that the handler has here
-    uint32_t job_index;        // of a job, or of the job whose outputs are merged; else 0
-    uint32_t job_count;        // of the handler; 0 outside jobs and merges
-    nb_outputs *outputs;       // of a job: for nb_output_add; else NULL
-    void *call;                // private
-    uint64_t serial;           // private
+    nb_module module;            // whose handler this is
+    nb_phase phase;              // in which it runs
+    uint64_t frame_index;        // frames ended before this one
+    nb_frame frame;              // of the engine's fence; null when every slot of it has late work
+    const nb_loop_frame *time;   // of this frame
+    const nb_tick *tick;         // in FixedSim; else NULL
+    nb_arena *arena;             // memory until the frame ends; in a job until its outputs are merged
+    nb_token *token;             // of the engine; cancelled when it stops
+    nb_scheduler *scheduler;     // for tasks that the handler waits for before it returns
+    nb_fence *fence;             // for frame-bound tasks
+    const nb_snapshot *snapshot; // of this frame's Snapshot, from there on and in jobs; NULL = nothing is published
+    uint64_t seed;               // of the engine, for nb_random_make(seed, tick, stream)
+    uint32_t quality_level;      // of the budget: higher is better
+    uint32_t capabilities;       // NB_CAPABILITY_* that the handler has here
+    uint32_t job_index;          // of a job, or of the job whose outputs are merged; else 0
+    uint32_t job_count;          // of the handler; 0 outside jobs and merges
+    nb_outputs *outputs;         // of a job: for nb_output_add; else NULL
+    void *call;                  // private
+    uint64_t serial;             // private
 } nb_context;
 
 NB_EXTERN_C_BEGIN

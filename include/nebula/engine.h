@@ -17,12 +17,16 @@
 //     nb_engine_run(engine); // one second
 //     nb_engine_destroy(engine);
 
+#include "nebula/budget.h"
 #include "nebula/context.h"
 #include "nebula/hooks.h"
 #include "nebula/loop.h"
 #include "nebula/phase.h"
+#include "nebula/service.h"
+#include "nebula/snapshot.h"
 #include "nebula/state.h"
 #include "nebula/tasks.h"
+#include "nebula/timeline.h"
 #include "nebula/trace.h"
 #include "nebula/types.h"
 
@@ -92,9 +96,12 @@ typedef struct nb_engine_desc {
     uint64_t shutdown_ns;       // default NB_SHUTDOWN_NS_DEFAULT
     uint32_t failure_count_max; // failures in a row after which a module is disabled; 0 = never
     nb_violation_policy violation_policy;
-    bool is_headless;  // a server: phases that only make a picture are left out
-    bool hashes_ticks; // hash all states after each tick, for stats.tick_hash and run_hash
-    nb_trace *trace;   // spans of phases and handlers; borrowed, may be NULL
+    bool is_headless;      // a server: phases that only make a picture are left out
+    bool hashes_ticks;     // hash all states after each tick, for stats.tick_hash and run_hash
+    bool adapts_budget;    // the quality level follows the measured frame times; else it stays at the highest
+    nb_budget_desc budget; // its hooks are the engine's
+    uint64_t seed;         // of all random numbers of the game
+    nb_trace *trace;       // spans of phases and handlers; borrowed, may be NULL
     nb_hooks hooks;
 } nb_engine_desc;
 
@@ -129,7 +136,7 @@ NB_API nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out);
 // Cancels the engine's token, waits for its tasks (desc.shutdown_ns at most), detaches the modules in the reverse of
 // their order and frees everything. NULL is fine.
 // Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame, or
-// tasks did not stop; they are named in the log, and the call may be repeated).
+// jobs or services did not stop, or a snapshot is held; what it is stands in the log, and the call may be repeated).
 NB_API nb_result nb_engine_destroy(nb_engine *engine);
 
 // The desc with every default resolved.
@@ -194,6 +201,27 @@ NB_API nb_loop *nb_engine_loop(nb_engine *engine);
 // The states of the engine's game: what is hashed with each tick.
 // Thread: the coordinator; providers come and go between frames. Owner: the engine. Fails: NULL for NULL.
 NB_API nb_states *nb_engine_states(nb_engine *engine);
+
+// The snapshots: memory added to them is published in the Snapshot phase of each frame, for jobs and for readers on any
+// thread. Made by the first call.
+// Thread: the coordinator; what it returns, any. Owner: the engine. Fails: NULL for NULL, and where there is no memory.
+NB_API nb_snapshots *nb_engine_snapshots(nb_engine *engine);
+
+// The timelines: what was retired is reclaimed in FrameStart. Made by the first call.
+// Thread: the coordinator; what it returns, any. Owner: the engine. Fails: NULL for NULL, and where there is no memory.
+NB_API nb_timelines *nb_engine_timelines(nb_engine *engine);
+
+// The timeline of frames: n is reached when n frames have ended. Made with the timelines.
+// Thread: the coordinator; what it returns, any. Owner: the engine. Fails: NULL as nb_engine_timelines.
+NB_API nb_timeline *nb_engine_epochs(nb_engine *engine);
+
+// The services, which are stopped when the engine is destroyed. Made by the first call.
+// Thread: the coordinator; what it returns, any. Owner: the engine. Fails: NULL for NULL, and where there is no memory.
+NB_API nb_services *nb_engine_services(nb_engine *engine);
+
+// The budget: quality level and time for optional work.
+// Thread: the coordinator. Owner: the engine. Fails: NULL for NULL.
+NB_API const nb_budget *nb_engine_budget(const nb_engine *engine);
 
 // The phase that runs now; NB_PHASE_NONE between frames.
 // Thread: any; a moment old on others than the coordinator. Owner: unchanged. Fails: NB_PHASE_NONE for NULL.

@@ -15,6 +15,7 @@ nb_engine_desc nb_engine_desc_default(void) {
         .frame_bytes = NB_FRAME_BYTES_DEFAULT,
         .shutdown_ns = NB_SHUTDOWN_NS_DEFAULT,
         .violation_policy = NB_VIOLATION_REPORT,
+        .budget = nb_budget_desc_default(),
         .hooks = nb_hooks_default(),
     };
 }
@@ -27,6 +28,7 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     desc->hooks = nbi_hooks_resolve(&desc->hooks);
     desc->loop.hooks = desc->hooks;
     desc->scheduler_desc.hooks = desc->hooks;
+    desc->budget.hooks = desc->hooks;
     if (desc->fence_timeout_ns == 0) desc->fence_timeout_ns = defaults.fence_timeout_ns;
     if (desc->module_count_max == 0) desc->module_count_max = defaults.module_count_max;
     if (desc->output_bytes == 0) desc->output_bytes = defaults.output_bytes;
@@ -97,6 +99,7 @@ static nb_result create_all(nb_engine *engine) {
     nb_token_desc token_desc = {.label = "engine", .hooks = engine->hooks};
     nb_states_desc states_desc = {.hooks = engine->hooks};
     nb_result result = nb_loop_init(&engine->loop, &engine->desc.loop);
+    if (result == NB_OK) result = nb_budget_init(&engine->budget, &engine->desc.budget);
     if (result == NB_OK) result = modules_create(engine);
     if (result == NB_OK) result = nb_arena_init(&engine->arena, &arena_desc);
     if (result == NB_OK) engine->has_arena = true;
@@ -156,6 +159,24 @@ static bool drain(nb_engine *engine) {
     return true;
 }
 
+// Ends what was made on demand. NB_BUSY: a service did not stop, or a snapshot is held; said in the log by those.
+static nb_result end_pieces(nb_engine *engine) {
+    uint64_t deadline_ns = nbi_clock_now_ns() + engine->desc.shutdown_ns;
+    if (engine->services != NULL) {
+        bool is_ended =
+            nb_services_stop(engine->services, deadline_ns) == NB_OK && nb_services_destroy(engine->services) == NB_OK;
+        if (!is_ended) return NB_BUSY;
+        engine->services = NULL;
+    }
+    if (engine->snapshots != NULL) {
+        if (nb_snapshots_destroy(engine->snapshots) != NB_OK) return NB_BUSY;
+        engine->snapshots = NULL;
+    }
+    nb_timelines_destroy(engine->timelines);
+    engine->timelines = NULL, engine->epochs = NULL;
+    return NB_OK;
+}
+
 static nb_result name_leftovers(nb_engine *engine) {
     for (uint32_t i = 0; i < engine->module_limit; ++i) {
         const nbi_module *module = &engine->modules[i];
@@ -175,6 +196,7 @@ nb_result nb_engine_destroy(nb_engine *engine) {
     nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);
     bool is_drained = drain(engine);
     if (nbi_modules_end(engine) != NB_OK || !is_drained) return name_leftovers(engine);
+    if (end_pieces(engine) != NB_OK) return NB_BUSY;
     free_all(engine);
     return NB_OK;
 }
@@ -193,7 +215,7 @@ static nb_result check_place(nb_engine *engine, const char *function) {
 static nb_result run_begun(nb_engine *engine) {
     nbi_modules_settle(engine);
     uint64_t start_ns = nbi_clock_now_ns();
-    engine->phase_start_ns = start_ns;
+    engine->phase_start_ns = engine->frame_start_ns = start_ns;
     engine->is_in_frame = true;
     engine->closed_barriers = 0;
     engine->failure = NB_OK;
@@ -259,6 +281,42 @@ nb_result nb_engine_stop(nb_engine *engine) {
 
 bool nb_engine_is_stopping(const nb_engine *engine) {
     return engine != NULL && nbi_atomic_load_acquire_u32(&engine->is_stopping) != 0;
+}
+
+// --- pieces made on demand ---
+
+nb_snapshots *nb_engine_snapshots(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    if (engine == NULL) return NULL;
+    nb_snapshots_desc desc = {.hooks = engine->hooks};
+    if (engine->snapshots == NULL) nb_snapshots_create(&desc, &engine->snapshots);
+    return engine->snapshots;
+}
+
+nb_timelines *nb_engine_timelines(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    if (engine == NULL) return NULL;
+    nb_timelines_desc desc = {.hooks = engine->hooks};
+    if (engine->timelines != NULL) return engine->timelines;
+    if (nb_timelines_create(&desc, &engine->timelines) != NB_OK) return NULL;
+    nb_timelines_open(engine->timelines, "frames", &engine->epochs);
+    nb_timeline_signal(engine->epochs, engine->stats.frame_count);
+    return engine->timelines;
+}
+
+nb_timeline *nb_engine_epochs(nb_engine *engine) { return nb_engine_timelines(engine) != NULL ? engine->epochs : NULL; }
+
+nb_services *nb_engine_services(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    if (engine == NULL) return NULL;
+    nb_services_desc desc = {.hooks = engine->hooks};
+    if (engine->services == NULL) nb_services_create(&desc, &engine->services);
+    return engine->services;
+}
+
+const nb_budget *nb_engine_budget(const nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    return engine != NULL ? &engine->budget : NULL;
 }
 
 // --- numbers ---

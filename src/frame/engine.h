@@ -45,6 +45,8 @@ typedef struct nbi_job {
     nb_phase phase;
     nb_loop_frame time; // of the frame for which it was started, as is `frame`
     nb_frame frame;
+    const nb_snapshot *snapshot; // held for it
+    uint32_t quality_level;
     nb_task task;          // that runs it
     bool is_started;       // in this frame; the coordinator's
     bool has_arena;        // it was made
@@ -90,6 +92,11 @@ struct nb_engine {
     nb_labels *labels;
     nb_token *token;
     nb_states *states;
+    nb_snapshots *snapshots; // these three are NULL until somebody asks for them
+    nb_timelines *timelines;
+    nb_services *services;
+    nb_timeline *epochs;
+    nb_budget budget;
     nb_loop loop;
     nb_arena arena;       // of the frame
     bool has_arena;       // it was made
@@ -111,6 +118,8 @@ struct nb_engine {
     nb_frame frame;
     nb_loop_frame time;
     const nb_tick *tick;
+    const nb_snapshot *snapshot; // held from Snapshot to FrameEnd
+    uint64_t frame_start_ns;
     nb_result failure; // the first of this frame
     bool is_degraded;
     nbi_call call;
@@ -138,9 +147,10 @@ nb_result nbi_modules_end(nb_engine *engine);
 
 // --- handler.c ---
 
-// A whole phase: opens it, calls `step` (may be NULL; what the engine itself does in it), then all handlers, and closes
-// its barrier.
-void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*step)(nb_engine *engine));
+// A whole phase: opens it, calls all handlers, with what the engine itself does before and after them (may be NULL),
+// and closes its barrier.
+void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*before)(nb_engine *engine),
+                   void (*after)(nb_engine *engine));
 
 // The handlers of the phase that is open.
 void nbi_handlers_run(nb_engine *engine, nb_phase phase);

@@ -6,6 +6,7 @@
 #include "nebula/hash.h"
 
 static void frame_start(nb_engine *engine) {
+    if (engine->timelines != NULL) nb_timelines_reclaim(engine->timelines, 0, NULL);
     nb_arena_reset(&engine->arena);
     // Where every slot has late work the frame has none of its own: jobs run on the coordinator then.
     if (nb_fence_begin(engine->fence, &engine->frame) != NB_OK) engine->frame = (nb_frame){0};
@@ -30,8 +31,22 @@ static void fixed_sim(nb_engine *engine) {
 }
 
 // Workers wake while the state is copied.
-static void snapshot(nb_engine *engine) {
+static void wake_workers(nb_engine *engine) {
     if (engine->orders[NB_PHASE_PARALLEL_TASKS].count != 0) nb_scheduler_prewake(engine->scheduler, 0);
+}
+
+// What cannot be published, because readers hold every slot, leaves the last one to be read.
+static void publish(nb_engine *engine) {
+    if (engine->snapshots == NULL) return;
+    uint64_t tick_count = nb_loop_tick_count(&engine->loop);
+    nb_snapshot_info info = {.frame = engine->time.index,
+                             .tick = tick_count,
+                             .tick_previous = tick_count > 0 ? tick_count - 1 : 0,
+                             .epoch = engine->time.index,
+                             .alpha = engine->time.alpha,
+                             .quality_level = nb_budget_level(&engine->budget)};
+    nb_snapshots_publish(engine->snapshots, &info);
+    engine->snapshot = nb_snapshots_acquire(engine->snapshots);
 }
 
 static void parallel_tasks(nb_engine *engine) {
@@ -45,23 +60,36 @@ static void async_poll(nb_engine *engine) {
     nb_token_expire(engine->token, engine->time.now_ns, engine->time.index, NULL);
 }
 
+// The work of the frame so far: what is left is the wait for the display.
+static void budget_adapt(nb_engine *engine) {
+    nb_budget_sample sample = {.measured_ns = engine->phase_start_ns - engine->frame_start_ns,
+                               .is_discontinuity = engine->time.is_discontinuity};
+    if (engine->desc.adapts_budget) nb_budget_update(&engine->budget, &sample);
+}
+
+static void frame_end(nb_engine *engine) {
+    nb_snapshot_release(engine->snapshot);
+    engine->snapshot = NULL;
+    if (engine->epochs != NULL) nb_timeline_signal(engine->epochs, engine->time.index + 1);
+}
+
 void nbi_frame_run(nb_engine *engine) {
     bool has_picture = !engine->desc.is_headless;
-    nbi_phase_run(engine, NB_PHASE_FRAME_START, frame_start);
-    nbi_phase_run(engine, NB_PHASE_INPUT, NULL);
-    nbi_phase_run(engine, NB_PHASE_NETWORK_RECONCILIATION, NULL);
-    nbi_phase_run(engine, NB_PHASE_RANDOM_SEED, NULL);
-    nbi_phase_run(engine, NB_PHASE_FIXED_SIM, fixed_sim);
-    nbi_phase_run(engine, NB_PHASE_GAMEPLAY, NULL);
-    nbi_phase_run(engine, NB_PHASE_SCENE_MUTATION, NULL);
-    nbi_phase_run(engine, NB_PHASE_TRANSFORMS, NULL);
-    nbi_phase_run(engine, NB_PHASE_SNAPSHOT, snapshot);
-    nbi_phase_run(engine, NB_PHASE_PARALLEL_TASKS, parallel_tasks);
-    nbi_phase_run(engine, NB_PHASE_POST_PARALLEL, nbi_jobs_merge);
-    if (has_picture) nbi_phase_run(engine, NB_PHASE_FRAME_GRAPH, NULL);
-    if (has_picture) nbi_phase_run(engine, NB_PHASE_COMMAND_RECORD, nbi_jobs_record);
-    if (has_picture) nbi_phase_run(engine, NB_PHASE_PRESENT, NULL);
-    nbi_phase_run(engine, NB_PHASE_ASYNC_POLL, async_poll);
-    nbi_phase_run(engine, NB_PHASE_BUDGET_ADAPT, NULL);
-    nbi_phase_run(engine, NB_PHASE_FRAME_END, NULL);
+    nbi_phase_run(engine, NB_PHASE_FRAME_START, frame_start, NULL);
+    nbi_phase_run(engine, NB_PHASE_INPUT, NULL, NULL);
+    nbi_phase_run(engine, NB_PHASE_NETWORK_RECONCILIATION, NULL, NULL);
+    nbi_phase_run(engine, NB_PHASE_RANDOM_SEED, NULL, NULL);
+    nbi_phase_run(engine, NB_PHASE_FIXED_SIM, fixed_sim, NULL);
+    nbi_phase_run(engine, NB_PHASE_GAMEPLAY, NULL, NULL);
+    nbi_phase_run(engine, NB_PHASE_SCENE_MUTATION, NULL, NULL);
+    nbi_phase_run(engine, NB_PHASE_TRANSFORMS, NULL, NULL);
+    nbi_phase_run(engine, NB_PHASE_SNAPSHOT, wake_workers, publish);
+    nbi_phase_run(engine, NB_PHASE_PARALLEL_TASKS, parallel_tasks, NULL);
+    nbi_phase_run(engine, NB_PHASE_POST_PARALLEL, nbi_jobs_merge, NULL);
+    if (has_picture) nbi_phase_run(engine, NB_PHASE_FRAME_GRAPH, NULL, NULL);
+    if (has_picture) nbi_phase_run(engine, NB_PHASE_COMMAND_RECORD, nbi_jobs_record, NULL);
+    if (has_picture) nbi_phase_run(engine, NB_PHASE_PRESENT, NULL, NULL);
+    nbi_phase_run(engine, NB_PHASE_ASYNC_POLL, async_poll, NULL);
+    nbi_phase_run(engine, NB_PHASE_BUDGET_ADAPT, budget_adapt, NULL);
+    nbi_phase_run(engine, NB_PHASE_FRAME_END, NULL, frame_end);
 }

@@ -24,6 +24,9 @@ nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
                         .token = engine->token,
                         .scheduler = engine->scheduler,
                         .fence = engine->fence,
+                        .snapshot = engine->snapshot,
+                        .seed = engine->desc.seed,
+                        .quality_level = nb_budget_level(&engine->budget),
                         .capabilities = call->capabilities,
                         .call = call,
                         .serial = engine->serial};
@@ -65,7 +68,8 @@ void nbi_handlers_run(nb_engine *engine, nb_phase phase) {
     }
 }
 
-void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*step)(nb_engine *engine)) {
+void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*before)(nb_engine *engine),
+                   void (*after)(nb_engine *engine)) {
     const nb_phase_info *info = nb_phase_info_get(phase);
     uint32_t open_barriers = engine->required_barriers[phase] & ~engine->closed_barriers;
     if (open_barriers != 0) {
@@ -76,9 +80,10 @@ void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*step)(nb_engine *en
     }
     nbi_atomic_store_relaxed_u32(&engine->phase, (uint32_t)phase);
     if (engine->trace != NULL) nb_trace_begin(engine->trace, engine->phase_labels[phase]);
-    if (step != NULL) step(engine);
+    if (before != NULL) before(engine);
     // FixedSim's run for each tick.
     if (phase != NB_PHASE_FIXED_SIM) nbi_handlers_run(engine, phase);
+    if (after != NULL) after(engine);
     if (engine->trace != NULL) nb_trace_end(engine->trace);
     if (info->barrier != NB_BARRIER_NONE) engine->closed_barriers |= 1u << info->barrier;
     // The end of a phase is the start of the next: one look at the clock.

@@ -65,11 +65,19 @@ static nb_context job_begin(nbi_job *job, uint64_t thread_id, nb_arena *arena) {
                         .token = engine->token,
                         .scheduler = engine->scheduler,
                         .fence = engine->fence,
+                        .snapshot = job->snapshot,
+                        .seed = engine->desc.seed,
+                        .quality_level = job->quality_level,
                         .job_index = job->index,
                         .job_count = job->count,
                         .outputs = &job->outputs,
                         .call = call,
                         .serial = serial};
+}
+
+static void release_snapshot(nbi_job *job) {
+    nb_snapshot_release(job->snapshot);
+    job->snapshot = NULL;
 }
 
 static void run_job(nbi_job *job) {
@@ -80,6 +88,7 @@ static void run_job(nbi_job *job) {
     nb_context context = job_begin(job, nbi_thread_id(), &job->arena);
     nb_result result = job->run(&context, job->user);
     nbi_atomic_store_relaxed_u64(&job->call.serial, 0);
+    release_snapshot(job);
     if (job->result == NB_OK) job->result = result;
     // Publishes outputs and result; read by the acquire load in is_done.
     nbi_atomic_store_release_u32(&job->is_busy, 0);
@@ -104,6 +113,9 @@ static void start_job(nb_engine *engine, nbi_job *job, nb_group group, bool is_b
     }
     job->time = engine->time;
     job->frame = engine->frame;
+    job->quality_level = nb_budget_level(&engine->budget);
+    // One of its own: it may still read when the frame is over.
+    job->snapshot = engine->snapshot != NULL ? nb_snapshot_retain(engine->snapshot) : NULL;
     // Seen by the job's thread with the submit.
     nbi_atomic_store_relaxed_u32(&job->is_busy, 1);
     ++engine->stats.job_count;
@@ -137,6 +149,7 @@ static void start_all(nb_engine *engine, nb_phase phase, nb_group group, bool is
 void nbi_jobs_start(nb_engine *engine, nb_phase phase) { start_all(engine, phase, (nb_group){0}, true); }
 
 static void note_cancelled(nbi_job *job) {
+    release_snapshot(job);
     job->outputs = (nb_outputs){NULL, NULL};
     job->result = NB_CANCELLED;
     nbi_atomic_store_relaxed_u32(&job->is_busy, 0);
