@@ -17,7 +17,7 @@ typedef struct game {
 static nb_result move(const nb_context *context, void *user) {
     game *g = user;
     for (uint32_t i = 0; i < SHIP_COUNT; ++i) g->x[i] = (double)(context->tick->index + 1) * (i + 1);
-    return NB_OK;
+    return context->tick->index == 29 ? nb_engine_stop(context->engine) : NB_OK; // half a second
 }
 
 // Every ship has moved as often as the first one, whatever the game does meanwhile.
@@ -59,7 +59,7 @@ int main(void) {
     nb_result result = nb_snapshots_region_add(g.snapshots, &region, &g.region);
     if (result == NB_OK) result = nb_engine_module_attach(engine, &module, NULL);
     if (result == NB_OK) result = nb_service_start(nb_engine_services(engine), &watcher, &service);
-    if (result == NB_OK) result = nb_engine_run_ticks(engine, 2000);
+    if (result == NB_OK) result = nb_engine_run(engine);
     nb_snapshots_stats stats = nb_snapshots_stats_get(g.snapshots);
     printf("%llu frames published, %llu left out because every copy was held\n",
            (unsigned long long)stats.publish_count, (unsigned long long)stats.skip_count);
