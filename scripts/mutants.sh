@@ -142,7 +142,6 @@ one_mutant() { # index count mutant
     changed=$(sed -n 's/^file: *//p' "$3")
     cd "$dir/tree"
     source=$(test_source "$test_name")
-    # What changed comes first and so wins over the unchanged library behind it.
     test_object=$base/$(object_of "$source")
     objects=
     # shellcheck disable=SC2086
@@ -158,8 +157,11 @@ one_mutant() { # index count mutant
         report "$1" "$2" rotten "$test_name does not use $changed"
         return 1
     fi
+    # In an archive too, in the place of what it was: a program needs stand-ins only for what it uses.
+    cp "$base/library.a" "$dir/library.a"
     # shellcheck disable=SC2086
-    if ! link_program "$kind" "$source" "$dir/program" "$test_object" $objects "$base/library.a" 2>"$dir/log"; then
+    [ -z "$objects" ] || ar r "$dir/library.a" $objects
+    if ! link_program "$kind" "$source" "$dir/program" "$test_object" "$dir/library.a" 2>"$dir/log"; then
         report "$1" "$2" rotten "it does not link: $(head -n 1 "$dir/log")"
         return 1
     fi
@@ -176,7 +178,7 @@ one_mutant() { # index count mutant
     how="exit $code"
     [ $code -ne 124 ] || how="time-out"
     report "$1" "$2" caught "$test_line, $how, $seconds s"
-    rm -rf "$dir/tree" "$dir/program" "$dir"/*.o "$dir"/*.d
+    rm -rf "$dir/tree" "$dir/program" "$dir"/*.a "$dir"/*.o "$dir"/*.d
 }
 
 # --- the unmutated programs ---

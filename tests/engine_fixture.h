@@ -21,9 +21,10 @@ static inline void rig_open_desc(rig *r, nb_engine_desc desc) {
     assert_int_equal(nb_engine_create(&desc, &r->engine), NB_OK);
 }
 
-// 0 is none here. Small pools: a test makes many.
+// 0 is none here. Small pools: a test makes many. No job is late, however slow the machine is, unless a test says so.
 static inline nb_engine_desc rig_desc(uint32_t worker_count) {
-    return (nb_engine_desc){.scheduler_desc = {.worker_count = worker_count != 0 ? worker_count : NB_WORKER_COUNT_NONE,
+    return (nb_engine_desc){.fence_timeout_ns = UINT64_C(60000000000),
+                            .scheduler_desc = {.worker_count = worker_count != 0 ? worker_count : NB_WORKER_COUNT_NONE,
                                                .task_count_max = 1024,
                                                .group_count_max = 256}};
 }

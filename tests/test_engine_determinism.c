@@ -14,8 +14,8 @@ typedef struct planet {
         uint32_t current, pad;
     } simulated;
     uint64_t seen; // local
-    uint64_t stall_state;
     bool has_stalls;
+    uint32_t region; // of the sum, in snapshots
 } planet;
 
 static void grow(nb_task_context *context, void *user, uint64_t begin, uint64_t end) {
@@ -62,14 +62,16 @@ static nb_result simulate(const nb_context *context, void *user) {
 }
 
 // Once a frame, so at another rate for each frame rate: must not leave a trace in what is simulated.
+// It reads the snapshot: a job that is late may still be at it in the next tick.
 static nb_result watch(const nb_context *context, void *user) {
     const planet *p = user;
+    const uint64_t *sum = context->snapshot != NULL ? nb_snapshot_region(context->snapshot, p->region, NULL) : NULL;
     if (p->has_stalls && (context->frame_index + context->job_index) % 7 == 0) {
         for (int i = 0; i < 50; ++i) nbi_thread_yield();
     }
     uint64_t *out = nb_output_add(context, sizeof *out);
-    if (out == NULL) return NB_ERR_MEMORY;
-    *out = p->simulated.sum + context->job_index;
+    if (out == NULL || sum == NULL) return NB_ERR_MEMORY;
+    *out = *sum + context->job_index;
     return NB_OK;
 }
 
@@ -93,6 +95,8 @@ static uint64_t run_hash_of(uint32_t workers, uint64_t rate, bool has_stalls, ui
     nb_state_desc local = {.name = "seen", .data = &p.seen, .size_bytes = sizeof p.seen, .flags = NB_STATE_LOCAL};
     assert_int_equal(nb_states_add(nb_engine_states(r.engine), &state, NULL), NB_OK);
     assert_int_equal(nb_states_add(nb_engine_states(r.engine), &local, NULL), NB_OK);
+    nb_snapshot_region_desc sum = {.name = "sum", .base = &p.simulated.sum, .size_bytes = sizeof p.simulated.sum};
+    assert_int_equal(nb_snapshots_region_add(nb_engine_snapshots(r.engine), &sum, &p.region), NB_OK);
     attach(
         &r,
         (nb_module_desc){

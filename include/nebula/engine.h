@@ -61,9 +61,11 @@ typedef struct nb_module_desc {
     const char *const *after;  // names of modules whose handlers run before this one's; unknown ones are ignored
     const char *const *before; // and after it
     uint32_t after_count, before_count;
-    nb_handler tick;                     // FixedSim: once for every tick
-    nb_handler frame;                    // Gameplay: once for every frame
-    nb_handler parallel;                 // ParallelTasks: job_count jobs on all threads
+    nb_handler tick;  // FixedSim: once for every tick
+    nb_handler frame; // Gameplay: once for every frame
+    // ParallelTasks: job_count jobs on all threads. They read the snapshot and what never changes, not the state of the
+    // game: one that is late may run on while the next frame has begun.
+    nb_handler parallel;
     nb_merge_handler merge;              // PostParallel, before its handlers: what the jobs have made, by index
     uint32_t job_count;                  // of `parallel`; 0 = 1
     nb_handler record;                   // CommandRecord: record_count jobs on all threads
