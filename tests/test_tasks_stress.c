@@ -649,7 +649,7 @@ static void threads_may_come_and_go(void **state) {
 
 typedef struct reading {
     tasks *t;
-    nb_atomic_u32 is_over;
+    nb_atomic_u32 is_over, count;
 } reading;
 
 static void read_numbers(void *user, uint32_t index) {
@@ -665,6 +665,7 @@ static void read_numbers(void *user, uint32_t index) {
         for (uint32_t i = 0; i < stats.thread_count; ++i) {
             expect(nb_scheduler_thread_stats_get(r->t->scheduler, i).queued_count <= 8 * 4096);
         }
+        nbi_atomic_fetch_add_relaxed_u32(&r->count, 1);
         nbi_thread_yield();
     }
 }
@@ -679,7 +680,13 @@ static void numbers_are_possible_at_any_moment(void **state) {
     reading r = {.t = &t};
     test_thread thread;
     test_threads_start(&thread, 1, read_numbers, &r);
-    for (uint64_t i = 0; i < rounds && !has_failed(); ++i) cycle_group(t.scheduler, 500);
+    // Until the reader, too, has had its turns.
+    uint64_t end_ns = nbi_clock_now_ns() + LIMIT_NS;
+    for (uint64_t i = 0; !has_failed() && nbi_clock_now_ns() < end_ns; ++i) {
+        if (i >= rounds && nbi_atomic_load_relaxed_u32(&r.count) >= rounds) break;
+        cycle_group(t.scheduler, 500);
+    }
+    assert_true(nbi_atomic_load_relaxed_u32(&r.count) >= 200);
     nbi_atomic_store_release_u32(&r.is_over, 1);
     test_threads_join(&thread, 1);
     assert_int_equal(failures.value, 0);
