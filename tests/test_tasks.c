@@ -832,8 +832,16 @@ static void queued_count_is_what_lies_in_a_threads_queues(void **state) {
     tasks_close(&t);
 }
 
-TEST_MAIN(cmocka_unit_test(argument_of_any_size_is_copied), cmocka_unit_test(context_says_what_the_task_is),
-          cmocka_unit_test(handle_of_an_ended_task_finds_nothing),
+static void end_wakes_workers_that_sleep(void **state) {
+    (void)state;
+    tasks t;
+    tasks_open(&t, 2);
+    AWAIT(parks_of(&t, 1) > 0 && parks_of(&t, 2) > 0);
+    tasks_close(&t); // returns
+}
+
+TEST_MAIN(cmocka_unit_test(end_wakes_workers_that_sleep), cmocka_unit_test(argument_of_any_size_is_copied),
+          cmocka_unit_test(context_says_what_the_task_is), cmocka_unit_test(handle_of_an_ended_task_finds_nothing),
           cmocka_unit_test(handle_that_was_never_given_finds_nothing),
           cmocka_unit_test(claimed_task_runs_here_and_once), cmocka_unit_test(running_task_is_busy),
           cmocka_unit_test(cancelled_task_never_runs), cmocka_unit_test(promoted_task_goes_first_and_runs_once),
