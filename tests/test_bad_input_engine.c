@@ -53,6 +53,10 @@ static void null_is_refused_everywhere(void **state) {
     accepted(false, nb_engine_is_stopping(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_loop(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_states(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_scheduler(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_token(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_world(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_input(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_snapshots(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_timelines(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_epochs(NULL));
@@ -65,6 +69,11 @@ static void null_is_refused_everywhere(void **state) {
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_output_add(NULL, 1));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_output_add(&context, 1));
     accepted(NULL, nb_outputs_next(NULL, NULL, NULL));
+    nb_input_event command = {0};
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_context_stage(NULL, 0));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_context_stage(&context, 0));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_command(NULL, &command));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_command(&context, &command));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_check(NULL, NB_LAYER_GAME));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_check(&context, NB_LAYER_GAME));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_check_capability(NULL, NB_CAPABILITY_SUBMIT));
@@ -89,6 +98,12 @@ static void creation_refuses_a_bad_desc(void **state) {
     refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&many, &out));
     nb_engine_desc policy = {.violation_policy = (nb_violation_policy)77, .hooks = bad_hooks(&heap)};
     refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&policy, &out));
+    nb_engine_desc commands = {.command_count_max = NB_COMMAND_COUNT_MAX + 1, .hooks = bad_hooks(&heap)};
+    refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&commands, &out));
+    nb_engine_desc stages = {.stage_count_max = NB_STAGE_COUNT_MAX + 1, .hooks = bad_hooks(&heap)};
+    refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&stages, &out));
+    nb_engine_desc bytes = {.stage_bytes = NB_STAGE_BYTES_MAX + 1, .hooks = bad_hooks(&heap)};
+    refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&bytes, &out));
     nb_engine_desc rate = {.loop = {.tick_rate = {NB_LOOP_RATE_MAX + 1, 1}}, .hooks = bad_hooks(&heap)};
     refused(NB_ERR_RANGE, NB_ITEM_LOOP_ARGUMENT, nb_engine_create(&rate, &out));
     nb_engine_desc workers = {.scheduler_desc = {.worker_count = 1000}, .hooks = bad_hooks(&heap)};
@@ -157,6 +172,29 @@ static void handles_that_are_none_are_refused(void **state) {
     engine_close(engine, &heap);
 }
 
+// What a handler can get wrong about stages and commands.
+static nb_result do_wrong(const nb_context *context, void *user) {
+    uint32_t *count = user;
+    if (context->world == NULL && nb_context_stage(context, 0) == NULL) ++*count;
+    if (nb_context_command(context, NULL) == NB_ERR_MISUSE) ++*count;
+    return NB_OK;
+}
+
+static void handlers_are_refused_what_makes_no_sense(void **state) {
+    (void)state;
+    test_heap heap = {0};
+    nb_engine *engine = engine_open(&heap);
+    uint32_t count = 0;
+    nb_module_desc desc = {.name = "wrong", .frame = do_wrong, .user = &count};
+    nb_module module;
+    accepted(NB_OK, nb_engine_module_attach(engine, &desc, &module));
+    LISTENED(OWN_LOGGER, NB_ITEM_ENGINE_ARGUMENT, 2, nb_engine_frame_delta(engine, 0));
+    assert_int_equal(count, 2);
+    accepted(NB_OK, nb_engine_module_detach(engine, module));
+    engine_close(engine, &heap);
+}
+
 TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(phases_that_are_none_give_the_row_of_none),
           cmocka_unit_test(creation_refuses_a_bad_desc), cmocka_unit_test(attaching_refuses_a_bad_desc),
-          cmocka_unit_test(handles_that_are_none_are_refused))
+          cmocka_unit_test(handles_that_are_none_are_refused),
+          cmocka_unit_test(handlers_are_refused_what_makes_no_sense))

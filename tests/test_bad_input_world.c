@@ -4,11 +4,13 @@
 #include "bad_input.h"
 
 #include "nebula/world.h"
+#include "nebula/world_view.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-static const nb_column_desc columns[] = {{.name = "a", .size_bytes = 4, .flags = NB_COLUMN_INTERPOLATE},
-                                         {.name = "b", .size_bytes = 8}};
+static const nb_column_desc columns[] = {
+    {.name = "a", .size_bytes = 4, .flags = NB_COLUMN_SNAPSHOT | NB_COLUMN_INTERPOLATE},
+    {.name = "b", .size_bytes = 8}};
 
 typedef struct subject {
     test_heap heap;
@@ -333,6 +335,51 @@ static void stages_refuse_bad_arguments(void **state) {
     subject_close(&other);
 }
 
+static void views_refuse_bad_arguments(void **state) {
+    (void)state;
+    subject s;
+    subject_open(&s);
+    nb_snapshots *snapshots = NULL, *others = NULL;
+    nb_snapshots_desc desc = {.hooks = bad_hooks(&s.heap)};
+    accepted(NB_OK, nb_snapshots_create(&desc, &snapshots));
+    accepted(NB_OK, nb_snapshots_create(&desc, &others));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_world_allow(NULL, 0));
+    refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_world_allow(s.world, NB_COLUMN_SNAPSHOT));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_world_views_add(NULL, snapshots));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_world_views_add(s.world, NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_world_views_publish(NULL, NULL));
+    refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_world_views_publish(s.world, NULL));
+    accepted(NB_OK, nb_world_views_add(s.world, snapshots));
+    accepted(NB_OK, nb_world_views_add(s.world, snapshots)); // there already
+    refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_world_views_add(s.world, others));
+    accepted(NB_OK, nb_world_views_publish(s.world, NULL));
+    const nb_snapshot *seen = nb_snapshots_acquire(snapshots);
+    assert_non_null(seen);
+    static const nb_table none = {77};
+    accepted(0, nb_view_row_count(NULL, s.world, s.rows));
+    accepted(0, nb_view_row_count(seen, NULL, s.rows));
+    accepted(0, nb_view_row_count(seen, s.world, none));
+    accepted(0, nb_view_row_count(seen, s.world, s.plain)); // not published
+    accepted(NULL, nb_view_entities(seen, s.world, none));
+    accepted(NULL, nb_view_entities(NULL, s.world, s.rows));
+    accepted(NULL, nb_view_teleports(seen, s.world, none));
+    accepted(NULL, nb_view_teleports(NULL, s.world, s.rows));
+    accepted(NULL, nb_view_rows(NULL, s.world, s.rows, 0, 4));
+    accepted(NULL, nb_view_rows(seen, NULL, s.rows, 0, 4));
+    refused(NULL, NB_ITEM_WORLD_ARGUMENT, nb_view_rows(seen, s.world, none, 0, 4));
+    refused(NULL, NB_ITEM_WORLD_ARGUMENT, nb_view_rows(seen, s.world, s.rows, 9, 4));
+    refused(NULL, NB_ITEM_WORLD_ARGUMENT, nb_view_rows(seen, s.world, s.rows, 0, 8));
+    refused(NULL, NB_ITEM_WORLD_ARGUMENT, nb_view_rows(seen, s.world, s.rows, 1, 8)); // not published
+    accepted(NULL, nb_view_rows_previous(NULL, s.world, s.rows, 0, 4));
+    refused(NULL, NB_ITEM_WORLD_ARGUMENT, nb_view_rows_previous(seen, s.world, s.rows, 1, 8));
+    assert_int_equal(nb_view_row_count(seen, s.world, s.rows), 1);
+    assert_non_null(nb_view_rows(seen, s.world, s.rows, 0, 4));
+    nb_snapshot_release(seen);
+    accepted(NB_OK, nb_snapshots_destroy(snapshots));
+    accepted(NB_OK, nb_snapshots_destroy(others));
+    subject_close(&s);
+}
+
 static void save_and_load_refuse_bad_arguments(void **state) {
     (void)state;
     subject s;
@@ -356,4 +403,5 @@ TEST_MAIN(cmocka_unit_test(world_refuses_a_bad_desc), cmocka_unit_test(world_ref
           cmocka_unit_test(world_refuses_bad_columns), cmocka_unit_test(functions_refuse_a_null_world),
           cmocka_unit_test(questions_refuse_bad_tables_and_columns),
           cmocka_unit_test(accesses_refuse_bad_columns_rows_and_sizes), cmocka_unit_test(rows_refuse_bad_entities),
-          cmocka_unit_test(stages_refuse_bad_arguments), cmocka_unit_test(save_and_load_refuse_bad_arguments))
+          cmocka_unit_test(stages_refuse_bad_arguments), cmocka_unit_test(views_refuse_bad_arguments),
+          cmocka_unit_test(save_and_load_refuse_bad_arguments))

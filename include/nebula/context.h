@@ -13,12 +13,14 @@
 
 #include "nebula/arena.h"
 #include "nebula/fence.h"
+#include "nebula/input.h"
 #include "nebula/loop.h"
 #include "nebula/phase.h"
 #include "nebula/snapshot.h"
 #include "nebula/tasks.h"
 #include "nebula/token.h"
 #include "nebula/types.h"
+#include "nebula/world.h"
 
 typedef struct nb_engine nb_engine;
 
@@ -42,6 +44,9 @@ typedef struct nb_context {
     nb_token *token;             // of the engine; cancelled when it stops
     nb_scheduler *scheduler;     // for tasks that the handler waits for before it returns
     nb_fence *fence;             // for frame-bound tasks
+    nb_world *world;             // of the engine; NULL = it has none
+    nb_input_view input;         // in FixedSim the tick's events; else those that came since the frame before
+    nb_input_view commands;      // in FixedSim: what nb_context_command has staged since the tick before
     const nb_snapshot *snapshot; // of this frame's Snapshot, from there on and in jobs; NULL = nothing is published
     uint64_t seed;               // of the engine, for nb_random_make(seed, tick, stream)
     uint32_t quality_level;      // of the budget: higher is better
@@ -64,6 +69,20 @@ NB_API void *nb_output_add(const nb_context *context, size_t size_bytes);
 // The block behind another, or the first for NULL; *size_bytes (may be NULL) is its length.
 // Thread: the one that runs the merge. Owner: the engine, as nb_output_add. Fails: NULL at the end.
 NB_API const void *nb_outputs_next(const nb_outputs *outputs, const void *block, size_t *size_bytes);
+
+// Where this handler stages rows to be spawned or despawned: in FixedSim they are applied when the tick ends, in
+// Gameplay, for local tables, in SceneMutation; ordered by handler, then `job`, then by the order of staging. `job` is
+// 0 for the handler itself; a handler with tasks takes a stage for each before it starts them.
+// Thread: the handler's; the stage is then filled by one thread. Owner: the engine, until it is applied. Fails: NULL,
+// reported: no world, another phase, a stale context, stage_count_max are there.
+NB_API nb_stage *nb_context_stage(const nb_context *context, uint32_t job);
+
+// Stages a command: it enters the next tick that runs, as part of that tick's input, in context->commands. This is how
+// Gameplay, PostParallel and AsyncPoll change what is simulated. Every handler on the coordinator may, but not in
+// ticks.
+// Thread: the handler's. Owner: the command is copied. Fails: NB_FULL (counted), NB_ERR_PERMISSION, NB_ERR_THREAD,
+// NB_ERR_STALE, NB_ERR_MISUSE.
+NB_API nb_result nb_context_command(const nb_context *context, const nb_input_event *command);
 
 // Whether the handler may change a layer (one NB_LAYER_* bit) here: right phase, right thread, and with the capability
 // where the table asks for one. A refusal is counted and reported by the engine's policy, once a place.

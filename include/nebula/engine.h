@@ -20,6 +20,7 @@
 #include "nebula/budget.h"
 #include "nebula/context.h"
 #include "nebula/hooks.h"
+#include "nebula/input.h"
 #include "nebula/loop.h"
 #include "nebula/phase.h"
 #include "nebula/service.h"
@@ -29,6 +30,8 @@
 #include "nebula/timeline.h"
 #include "nebula/trace.h"
 #include "nebula/types.h"
+#include "nebula/world.h"
+#include "nebula/world_view.h"
 
 // Modules of one engine where the desc gives none: a large game has a few dozen.
 #define NB_MODULE_COUNT_DEFAULT 64u
@@ -46,10 +49,26 @@
 // Memory of a frame on the coordinator where the desc gives none; as above.
 #define NB_FRAME_BYTES_DEFAULT ((size_t)16 << 20)
 
+// Commands between two ticks where the desc gives none: a frame's clicks and finished jobs are tens.
+#define NB_COMMAND_COUNT_DEFAULT 256u
+#define NB_COMMAND_COUNT_MAX 65536u
+
+// Memory of one stage, and stages of one tick, where the desc gives none: some hundred rows by each of 256 handlers or
+// jobs; address space, committed as it is used.
+#define NB_STAGE_BYTES_DEFAULT ((size_t)1 << 16)
+#define NB_STAGE_COUNT_DEFAULT 256u
+#define NB_STAGE_BYTES_MAX ((size_t)1 << 30)
+#define NB_STAGE_COUNT_MAX 65536u
+
+// Regions of the engine's snapshots where the desc gives none: the columns of a few dozen tables.
+#define NB_ENGINE_REGION_COUNT_DEFAULT 256u
+
 // How long nb_engine_destroy waits for tasks that do not stop, where the desc gives none.
 #define NB_SHUTDOWN_NS_DEFAULT UINT64_C(5000000000)
 
-// A negative result is a failure: the module is left out for the rest of the frame, and reported.
+// A negative result is a failure, and reported: the module is left out for the rest of the frame. A tick handler's is
+// left out for the rest of its tick, and what it has staged is dropped; the next tick calls it again, because ticks are
+// the same whatever frames they fall into.
 typedef nb_result (*nb_handler)(const nb_context *context, void *user);
 
 // Merges what one job has made; called for each job in the order of job_index.
@@ -96,14 +115,21 @@ typedef struct nb_engine_desc {
     size_t output_bytes;        // of each job
     size_t frame_bytes;         // of the coordinator's arena
     uint64_t shutdown_ns;       // default NB_SHUTDOWN_NS_DEFAULT
-    uint32_t failure_count_max; // failures in a row after which a module is disabled; 0 = never
+    uint32_t failure_count_max; // ticks or frames in a row with a failure after which a module's tick handler, or its
+                                // other handlers, are disabled; 0 = never
+    uint32_t command_count_max; // between two ticks
+    size_t stage_bytes;         // of each stage
+    uint32_t stage_count_max;   // of a tick
     nb_violation_policy violation_policy;
     bool is_headless;      // a server: phases that only make a picture are left out
     bool hashes_ticks;     // hash all states after each tick, for stats.tick_hash and run_hash
     bool adapts_budget;    // the quality level follows the measured frame times; else it stays at the highest
     nb_budget_desc budget; // its hooks are the engine's
-    uint64_t seed;         // of all random numbers of the game
-    nb_trace *trace;       // spans of phases and handlers; borrowed, may be NULL
+    nb_world_desc world;   // of nb_engine_world, nb_engine_snapshots and nb_engine_input; hooks as above
+    nb_snapshots_desc snapshots;
+    nb_input_desc input;
+    uint64_t seed;   // of all random numbers of the game
+    nb_trace *trace; // spans of phases and handlers; borrowed, may be NULL
     nb_hooks hooks;
 } nb_engine_desc;
 
@@ -112,12 +138,15 @@ typedef struct nb_engine_stats {
     uint64_t tick_count;               // ticks run
     uint64_t degraded_count;           // frames whose jobs were not all done in time
     uint64_t failure_count;            // handlers and jobs that failed
-    uint64_t violation_count;          // operations refused because of phase, thread or capability
+    uint64_t violation_count;          // operations refused because of phase, thread or capability, also by the world
     uint64_t late_job_count;           // jobs left out because the one of an earlier frame still runs
     uint64_t job_count;                // jobs run
     uint64_t output_full_count;        // nb_output_add without memory
+    uint64_t command_count;            // commands that a tick got
+    uint64_t command_full_count;       // commands refused because command_count_max were waiting
+    uint64_t stage_full_count;         // nb_context_stage without memory
     uint32_t module_count;             // attached
-    uint32_t disabled_count;           // of them, disabled after too many failures
+    uint32_t disabled_count;           // of them, with handlers disabled after too many failures
     uint64_t tick_hash;                // of all states after the newest tick, where desc.hashes_ticks; else 0
     uint64_t run_hash;                 // of all tick hashes so far: two runs that agree here agreed in every tick
     uint64_t frame_ns;                 // of the newest frame: time inside it
@@ -200,9 +229,29 @@ NB_API bool nb_engine_is_stopping(const nb_engine *engine);
 // Thread: the coordinator. Owner: the engine; begin, next_tick and end are not the caller's. Fails: NULL for NULL.
 NB_API nb_loop *nb_engine_loop(nb_engine *engine);
 
+// The scheduler that runs the engine's tasks, its own or the borrowed one.
+// Thread: any. Owner: the engine, or whose it is. Fails: NULL for NULL.
+NB_API nb_scheduler *nb_engine_scheduler(nb_engine *engine);
+
+// The token that everything of the engine hangs from: cancelled by nb_engine_destroy. Deadlines of its children, on the
+// loop's clock, fire before each phase.
+// Thread: any. Owner: the engine; a caller that keeps it retains it. Fails: NULL for NULL.
+NB_API nb_token *nb_engine_token(nb_engine *engine);
+
 // The states of the engine's game: what is hashed with each tick.
 // Thread: the coordinator; providers come and go between frames. Owner: the engine. Fails: NULL for NULL.
 NB_API nb_states *nb_engine_states(nb_engine *engine);
+
+// The world: tables declared before the first frame. Its ticks, stages, snapshots, hash and saves are the engine's from
+// then on, and what may be written follows the phases. It is the state "world". Made by the first call.
+// Thread: the coordinator; what it returns, as world.h says. Owner: the engine. Fails: NULL for NULL, where there is no
+// memory, and where a state "world" is there already.
+NB_API nb_world *nb_engine_world(nb_engine *engine);
+
+// The input: what is sent to it reaches the tick in whose time it happened, as context->input. Made by the first call.
+// Thread: the coordinator; nb_input_send any, taking events is the engine's. Owner: the engine. Fails: NULL for NULL,
+// and where there is no memory.
+NB_API nb_input *nb_engine_input(nb_engine *engine);
 
 // The snapshots: memory added to them is published in the Snapshot phase of each frame, for jobs and for readers on any
 // thread. Made by the first call.

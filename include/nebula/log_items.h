@@ -67,6 +67,7 @@
     X(ENGINE_BARRIER, engine_barrier, 906)             \
     X(ENGINE_VIOLATION, engine_violation, 907)         \
     X(ENGINE_LEFTOVER, engine_leftover, 908)           \
+    X(ENGINE_FULL, engine_full, 909)                   \
     X(STATE_ARGUMENT, state_argument, 920)             \
     X(STATE_STALE, state_stale, 921)                   \
     X(STATE_SAVE, state_save, 922)                     \
@@ -79,6 +80,7 @@
     X(WORLD_STAGE, world_stage, 936)                   \
     X(WORLD_LAYOUT, world_layout, 937)                 \
     X(WORLD_CORRUPT, world_corrupt, 938)               \
+    X(WORLD_DENIED, world_denied, 939)                 \
     X(SNAPSHOT_ARGUMENT, snapshot_argument, 940)       \
     X(SNAPSHOT_SKIPPED, snapshot_skipped, 941)         \
     X(SNAPSHOT_FILL, snapshot_fill, 942)               \

@@ -35,3 +35,4 @@
 #include "nebula/trace.h"
 #include "nebula/types.h"
 #include "nebula/world.h"
+#include "nebula/world_view.h"

@@ -45,8 +45,8 @@
 // Block size where a region with versions gives none: 64 rows of 64 bytes.
 #define NB_SNAPSHOT_BLOCK_SIZE_DEFAULT ((size_t)4096)
 
-// Longest name of a region in bytes, without the final zero.
-#define NB_SNAPSHOT_NAME_SIZE_MAX 63
+// Longest name of a region in bytes, without the final zero: a table, a column and what of it.
+#define NB_SNAPSHOT_NAME_SIZE_MAX 127
 
 // All snapshots of one world, and the memory they are made of.
 typedef struct nb_snapshots nb_snapshots;

@@ -39,8 +39,10 @@ typedef struct nb_states nb_states;
 typedef struct nb_state_desc {
     const char *name; // unique; copied, up to NB_STATE_NAME_SIZE_MAX bytes. Providers go in the order of their names
     uint32_t flags;   // NB_STATE_*
-    uint64_t
-        layout_hash; // of what the bytes mean: changes when an old save can no longer be read. 0 = by name and size
+    // Of what the bytes mean: changes when an old save can no longer be read. 0 = by name and size, or asked for when
+    // it is needed.
+    uint64_t layout_hash;
+    uint64_t (*layout)(void *user); // instead of layout_hash, where that is not known yet; may be NULL
     // Either memory, which is saved and loaded as it is,
     void *data;
     size_t size_bytes;

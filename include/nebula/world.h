@@ -124,6 +124,7 @@ typedef struct nb_world {
     const nb_world_table *tables;
     uint64_t version; // stamped on every block written
     uint32_t table_count;
+    nb_atomic_u32 writable; // NB_COLUMN_SIMULATED, NB_COLUMN_LOCAL: what may be written now, see nb_world_allow
 } nb_world;
 
 // A column as the snapshot sees it. Rows behind the last one, up to the end of its block, are zero.
@@ -157,6 +158,7 @@ typedef struct nb_world_stats {
     uint64_t despawn_count;      // rows ever despawned
     uint64_t full_count;         // spawns refused because a table was full
     uint64_t stale_count;        // despawns that found their entity gone
+    uint64_t denied_count;       // writes refused because nb_world_allow did not allow them
     uint64_t hashed_block_count; // blocks hashed by the last nb_world_hash
     size_t memory_bytes;         // allocated, handle pools not counted
 } nb_world_stats;
@@ -294,13 +296,13 @@ NB_INLINE nb_table nb_entity_table(nb_entity entity) {
 
 // Spawns a row at once, all zero: for loading, outside ticks. In ticks rows are staged.
 // Thread: one, while no other uses the world. Owner: the world, until despawned. Fails: NB_FULL (counted; logged the
-// first time in each table), NB_ERR_MISUSE (NULL, no table, a singleton, inside a tick).
+// first time in each table), NB_ERR_MISUSE (NULL, no table, a singleton, inside a tick), NB_ERR_PERMISSION.
 NB_API nb_result nb_world_spawn(nb_world *world, nb_table table, nb_entity *out);
 
 // Despawns a row at once, outside ticks. The table's last row takes its place: rows stay without gaps, and iteration is
 // that of a bare array. Row order depends on the order of spawns and despawns alone; entities stay as they are.
 // Thread: one, while no other uses the world. Owner: the row is gone. Fails: NB_ERR_STALE (counted, reported),
-// NB_ERR_MISUSE (NULL, a singleton, inside a tick).
+// NB_ERR_MISUSE (NULL, a singleton, inside a tick), NB_ERR_PERMISSION.
 NB_API nb_result nb_world_despawn(nb_world *world, nb_entity entity);
 
 // The row of a live entity, true until rows next come or go.
@@ -338,6 +340,11 @@ NB_INLINE const nb_world_column *nbi_world_column_at(const nb_world *world, nb_t
     return &head->columns[column];
 }
 
+// Private: whether nb_world_allow lets a column be written now.
+NB_INLINE bool nbi_world_is_writable(const nb_world *world, const nb_world_column *column) {
+    return (nbi_atomic_load_relaxed_u32(&world->writable) & column->flags) != 0;
+}
+
 // Private: notes a write. Threads that write other rows of the block store the same value; the look first keeps the
 // cache line shared among them.
 NB_INLINE void nbi_world_mark(const nb_world_column *column, uint32_t block, uint64_t version) {
@@ -362,10 +369,10 @@ NB_API const void *nb_world_rows_previous(const nb_world *world, nb_table table,
 NB_INLINE void *nb_world_rows_write(nb_world *world, nb_table table, uint32_t column, size_t size_bytes, uint32_t first,
                                     uint32_t count) {
     const nb_world_column *found = nbi_world_column_at(world, table, column, size_bytes);
-    if (NB_UNLIKELY(found == NULL)) {
+    uint32_t row_count = nb_world_row_count(world, table);
+    if (NB_UNLIKELY(found == NULL || (row_count != 0 && !nbi_world_is_writable(world, found)))) {
         return nb_world_refuse(world, table, column, size_bytes, 0, "nb_world_rows_write");
     }
-    uint32_t row_count = world->tables[table.value - 1].row_count;
     if (first >= row_count || count == 0) return found->rows;
     uint32_t last = count - 1 < row_count - 1 - first ? first + count - 1 : row_count - 1;
     // Without a look first, unlike for one row: threads share only the blocks at the edges of their ranges.
@@ -390,7 +397,8 @@ NB_INLINE const void *nb_world_row(const nb_world *world, nb_table table, uint32
 // Thread: any; two may not write one row. Owner: the world. Fails: NULL, reported.
 NB_INLINE void *nb_world_row_write(nb_world *world, nb_table table, uint32_t column, size_t size_bytes, uint32_t row) {
     const nb_world_column *found = nbi_world_column_at(world, table, column, size_bytes);
-    if (NB_LIKELY(found != NULL && row < world->tables[table.value - 1].row_count)) {
+    bool is_there = found != NULL && row < world->tables[table.value - 1].row_count;
+    if (NB_LIKELY(is_there && nbi_world_is_writable(world, found))) {
         nbi_world_mark(found, row / NB_WORLD_BLOCK_ROWS, world->version);
         return found->rows + (size_t)row * size_bytes;
     }
@@ -399,23 +407,31 @@ NB_INLINE void *nb_world_row_write(nb_world *world, nb_table table, uint32_t col
 
 // --- ticks ---
 
+// Says what may be written from now on: NB_COLUMN_SIMULATED, NB_COLUMN_LOCAL, both (as at first) or 0. Other writes,
+// staged ones too, are refused, counted, and reported the first time in each table. The engine does this for each
+// phase.
+// Thread: one, while no other writes. Owner: nothing. Fails: NB_ERR_MISUSE (NULL, other flags).
+NB_API nb_result nb_world_allow(nb_world *world, uint32_t flags);
+
 // Begins a tick: keeps the interpolated columns' values as the previous ones (only blocks that changed), forgets
 // teleports, advances the version. From here to nb_world_tick_end rows come and go through nb_world_apply alone.
-// Thread: one, while no other uses the world. Owner: nothing. Fails: NB_ERR_MISUSE (NULL, a tick is on).
+// Thread: one, while no other uses the world. Owner: nothing. Fails: NB_ERR_MISUSE (NULL, a tick is on, an engine runs
+// the world's ticks).
 NB_API nb_result nb_world_tick_begin(nb_world *world);
 
 // Marks a row as jumped in this tick: its previous values become its values at the tick's end. The mark is simulated
 // state; a row that is spawned has it for the rest of its tick.
 // Thread: any; two may not mark one row. Owner: nothing. Fails: NB_ERR_STALE, NB_ERR_MISUSE (NULL, a table without
-// interpolated columns).
+// interpolated columns), NB_ERR_PERMISSION.
 NB_API nb_result nb_world_teleport(nb_world *world, nb_entity entity);
 
 // Ends the tick: rows that teleported get their values as previous ones.
-// Thread: one, while no other uses the world. Owner: nothing. Fails: NB_ERR_MISUSE (NULL, no tick is on).
+// Thread: one, while no other uses the world. Owner: nothing. Fails: NB_ERR_MISUSE (NULL, no tick is on, an engine runs
+// the world's ticks).
 NB_API nb_result nb_world_tick_end(nb_world *world);
 
 // Advances the version and gives the new one: blocks written from here on are newer than whatever was copied before.
-// Call it after each publication. nb_world_tick_begin and nb_world_hash do it too.
+// Call it after each copy. nb_world_views_publish, nb_world_tick_begin and nb_world_hash do it too.
 // Thread: one, while no other writes. Owner: nothing. Fails: 0, reported, for NULL.
 NB_API uint64_t nb_world_version_advance(nb_world *world);
 
@@ -428,7 +444,7 @@ NB_API nb_result nb_stage_init(nb_stage *stage, nb_world *world, const nb_stage_
 
 // Stages a row to be spawned, all zero until NB_STAGED_WRITE. out may be NULL.
 // Thread: the stage's own. Owner: the stage. Fails: NB_FULL (no memory left; counted, logged the first time),
-// NB_ERR_MISUSE (NULL, no table, a singleton, already applied).
+// NB_ERR_MISUSE (NULL, no table, a singleton, already applied), NB_ERR_PERMISSION.
 NB_API nb_result nb_stage_spawn(nb_stage *stage, nb_table table, nb_staged *out);
 
 // What NB_STAGED_WRITE calls.
@@ -437,15 +453,15 @@ NB_API void *nb_stage_write(nb_stage *stage, nb_staged staged, uint32_t column, 
 
 // Stages a despawn. Whether the entity lives is seen when it is applied: several may stage the same one.
 // Thread: the stage's own. Owner: the stage. Fails: NB_FULL (as nb_stage_spawn), NB_ERR_MISUSE (NULL, null, no table, a
-// singleton, already applied).
+// singleton, already applied), NB_ERR_PERMISSION.
 NB_API nb_result nb_stage_despawn(nb_stage *stage, nb_entity entity);
 
 // Applies stages, ordered by handler, job and sequence: whatever thread filled which stage when, the rows and entities
-// are the same. Sorts the array it is given. Commands that find their table full or their entity gone are counted and
-// skipped.
+// are the same. Sorts the array it is given. Commands that find their table full, their entity gone or their table not
+// to be written are counted and skipped.
 // Thread: one, while no other uses the world. Owner: the stages are the caller's again. Fails: NB_FULL (something found
 // its table full; the rest is applied), NB_ERR_MISUSE (NULL, a stage of another world, applied before, or two of one
-// handler and job; nothing is applied).
+// handler and job, inside a tick that an engine runs; nothing is applied).
 NB_API nb_result nb_world_apply(nb_world *world, nb_stage **stages, size_t stage_count);
 
 // The entity that a staged row became.
@@ -503,7 +519,7 @@ NB_API nb_result nb_world_save(const nb_world *world, nb_save_kind kind, void *b
 // Replaces the simulated state by a saved one: same rows, entities and hash. Previous values become the loaded ones;
 // local columns of simulated tables become zero; local tables stay. Everything is checked before anything changes.
 // Thread: one, while no other uses the world. Owner: the buffer may go. Fails: NB_ERR_UNSUPPORTED (another layout),
-// NB_ERR_RANGE (cut short or damaged), NB_ERR_MISUSE (NULL, inside a tick). Nothing is changed then.
+// NB_ERR_RANGE (cut short or damaged), NB_ERR_MISUSE (NULL, inside a tick), NB_ERR_PERMISSION. Nothing is changed then.
 NB_API nb_result nb_world_load(nb_world *world, const void *buffer, size_t size_bytes);
 
 // --- the end ---

@@ -7,7 +7,15 @@
 // Bits of nbi_module.violations: layers, then capabilities.
 #define CAPABILITY_SHIFT 4
 
-static void report(nb_engine *engine, const nb_context *context, uint32_t place, const char *what) {
+static const char *refusal(nb_result result) {
+    if (result == NB_ERR_STALE) return "the handler has returned";
+    if (result == NB_ERR_THREAD) return "another thread than the handler's";
+    return "the phase does not allow it, or not without the capability";
+}
+
+void nbi_context_report(const nb_context *context, uint32_t place, nb_result result) {
+    nb_engine *engine = context->engine;
+    const char *what = refusal(result);
     nbi_atomic_fetch_add_relaxed_u64(&engine->violation_count, 1);
     if (engine->desc.violation_policy == NB_VIOLATION_COUNT_ONLY) return;
     uint32_t index = (uint32_t)(context->module.value & 0xFFFF);
@@ -24,35 +32,28 @@ static void report(nb_engine *engine, const nb_context *context, uint32_t place,
                 info->name, what);
 }
 
-// NB_OK: the context belongs to a call that this thread is in.
-static nb_result check_call(const nb_context *context) {
+nb_result nbi_context_check_call(const nb_context *context) {
     const nbi_call *call = context->call;
     if (call == NULL || nbi_atomic_load_relaxed_u64(&call->serial) != context->serial) return NB_ERR_STALE;
     return nbi_atomic_load_relaxed_u64(&call->thread_id) == nbi_thread_id() ? NB_OK : NB_ERR_THREAD;
 }
 
-static const char *refusal(nb_result result) {
-    if (result == NB_ERR_STALE) return "the handler has returned";
-    if (result == NB_ERR_THREAD) return "another thread than the handler's";
-    return "the phase does not allow it, or not without the capability";
-}
-
 nb_result nb_context_check(const nb_context *context, uint32_t layer) {
     if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
-    nb_result result = check_call(context);
+    nb_result result = nbi_context_check_call(context);
     const nbi_call *call = context->call;
     bool is_allowed = result == NB_OK && nb_phase_may_mutate(call->phase, layer, call->capabilities);
     if (result == NB_OK && !is_allowed) result = NB_ERR_PERMISSION;
-    if (result != NB_OK) report(context->engine, context, layer & 15u, refusal(result));
+    if (result != NB_OK) nbi_context_report(context, layer & 15u, result);
     return result;
 }
 
 nb_result nb_context_check_capability(const nb_context *context, uint32_t capability) {
     if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
-    nb_result result = check_call(context);
+    nb_result result = nbi_context_check_call(context);
     const nbi_call *call = context->call;
     bool is_one = capability != 0 && (capability & (capability - 1)) == 0;
     if (result == NB_OK && (!is_one || (call->capabilities & capability) == 0)) result = NB_ERR_PERMISSION;
-    if (result != NB_OK) report(context->engine, context, (capability & 15u) << CAPABILITY_SHIFT, refusal(result));
+    if (result != NB_OK) nbi_context_report(context, (capability & 15u) << CAPABILITY_SHIFT, result);
     return result;
 }

@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+static nb_snapshots_desc default_snapshots(void) {
+    nb_snapshots_desc desc = nb_snapshots_desc_default();
+    desc.region_count_max = NB_ENGINE_REGION_COUNT_DEFAULT;
+    return desc;
+}
+
 nb_engine_desc nb_engine_desc_default(void) {
     return (nb_engine_desc){
         .loop = nb_loop_desc_default(),
@@ -14,8 +20,14 @@ nb_engine_desc nb_engine_desc_default(void) {
         .output_bytes = NB_OUTPUT_BYTES_DEFAULT,
         .frame_bytes = NB_FRAME_BYTES_DEFAULT,
         .shutdown_ns = NB_SHUTDOWN_NS_DEFAULT,
+        .command_count_max = NB_COMMAND_COUNT_DEFAULT,
+        .stage_bytes = NB_STAGE_BYTES_DEFAULT,
+        .stage_count_max = NB_STAGE_COUNT_DEFAULT,
         .violation_policy = NB_VIOLATION_REPORT,
         .budget = nb_budget_desc_default(),
+        .world = nb_world_desc_default(),
+        .snapshots = default_snapshots(),
+        .input = nb_input_desc_default(),
         .hooks = nb_hooks_default(),
     };
 }
@@ -29,13 +41,21 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     desc->loop.hooks = desc->hooks;
     desc->scheduler_desc.hooks = desc->hooks;
     desc->budget.hooks = desc->hooks;
+    desc->world.hooks = desc->snapshots.hooks = desc->input.hooks = desc->hooks;
     if (desc->fence_timeout_ns == 0) desc->fence_timeout_ns = defaults.fence_timeout_ns;
     if (desc->module_count_max == 0) desc->module_count_max = defaults.module_count_max;
     if (desc->output_bytes == 0) desc->output_bytes = defaults.output_bytes;
     if (desc->frame_bytes == 0) desc->frame_bytes = defaults.frame_bytes;
     if (desc->shutdown_ns == 0) desc->shutdown_ns = defaults.shutdown_ns;
+    if (desc->command_count_max == 0) desc->command_count_max = defaults.command_count_max;
+    if (desc->stage_bytes == 0) desc->stage_bytes = defaults.stage_bytes;
+    if (desc->stage_count_max == 0) desc->stage_count_max = defaults.stage_count_max;
+    if (desc->snapshots.region_count_max == 0) desc->snapshots.region_count_max = NB_ENGINE_REGION_COUNT_DEFAULT;
     if (desc->violation_policy == NB_VIOLATION_DEFAULT) desc->violation_policy = NB_VIOLATION_REPORT;
     const char *problem = NULL;
+    if (desc->command_count_max > NB_COMMAND_COUNT_MAX) problem = "command_count_max is over NB_COMMAND_COUNT_MAX";
+    if (desc->stage_count_max > NB_STAGE_COUNT_MAX) problem = "stage_count_max is over NB_STAGE_COUNT_MAX";
+    if (desc->stage_bytes > NB_STAGE_BYTES_MAX) problem = "stage_bytes is over NB_STAGE_BYTES_MAX";
     if (desc->module_count_max > NB_MODULE_COUNT_MAX) problem = "module_count_max is over NB_MODULE_COUNT_MAX";
     if ((uint32_t)desc->violation_policy >= NB_VIOLATION_POLICY_COUNT) problem = "violation_policy does not exist";
     if (problem == NULL) return NB_OK;
@@ -47,6 +67,10 @@ static size_t order_bytes(const nb_engine *engine) {
     return (size_t)engine->desc.module_count_max * (NB_PHASE_COUNT + 1) * sizeof(uint32_t);
 }
 
+static size_t command_bytes(const nb_engine *engine) {
+    return engine->desc.command_count_max * sizeof *engine->commands;
+}
+
 static nb_result modules_create(nb_engine *engine) {
     uint32_t count = engine->desc.module_count_max;
     engine->modules = nbi_alloc(&engine->hooks, count * sizeof *engine->modules, NB_CACHE_LINE, "nb_engine_create");
@@ -55,6 +79,8 @@ static nb_result modules_create(nb_engine *engine) {
     engine->order = nbi_alloc(&engine->hooks, order_bytes(engine), NB_CACHE_LINE, "nb_engine_create");
     if (engine->order == NULL) return NB_ERR_MEMORY;
     for (uint32_t i = 0; i < NB_PHASE_COUNT; ++i) engine->orders[i].modules = engine->order + (size_t)(i + 1) * count;
+    engine->commands = nbi_alloc(&engine->hooks, command_bytes(engine), NB_CACHE_LINE, "nb_engine_create");
+    if (engine->commands == NULL) return NB_ERR_MEMORY;
     return NB_OK;
 }
 
@@ -119,6 +145,9 @@ static void free_all(nb_engine *engine) {
     if (engine->labels != NULL) nb_labels_destroy(engine->labels);
     if (engine->token != NULL) nb_token_release(engine->token);
     nb_states_destroy(engine->states);
+    nbi_world_end(engine);
+    nb_input_destroy(engine->input);
+    if (engine->commands != NULL) nbi_free(&hooks, engine->commands, command_bytes(engine));
     if (engine->has_arena) {
         nb_arena_adopt(&engine->arena);
         nb_arena_deinit(&engine->arena);
@@ -203,12 +232,14 @@ nb_result nb_engine_destroy(nb_engine *engine) {
 
 // --- running ---
 
+// Also makes a world that is new part of the frame.
 static nb_result check_place(nb_engine *engine, const char *function) {
     if (engine->coordinator == 0) engine->coordinator = nbi_thread_id();
     if (!nbi_is_coordinator(engine)) {
         return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
     }
-    return engine->is_in_frame ? NB_BUSY : NB_OK;
+    if (engine->is_in_frame) return NB_BUSY;
+    return nbi_world_join(engine);
 }
 
 // One frame of the loop, which has begun.
@@ -223,7 +254,8 @@ static nb_result run_begun(nb_engine *engine) {
     engine->trace = engine->desc.trace != NULL ? nb_trace_current(engine->desc.trace) : NULL;
     nbi_frame_run(engine);
     nbi_atomic_store_relaxed_u32(&engine->phase, NB_PHASE_NONE);
-    nbi_modules_frame_end(engine);
+    nbi_world_allow(engine, NB_PHASE_NONE);
+    nbi_modules_note(engine, NBI_HEALTH_FRAMES);
     engine->is_in_frame = false;
     nbi_modules_settle(engine);
     nb_loop_end(&engine->loop);
@@ -288,8 +320,7 @@ bool nb_engine_is_stopping(const nb_engine *engine) {
 nb_snapshots *nb_engine_snapshots(nb_engine *engine) {
     if (engine == NULL) NBI_FAIL_NULL("engine");
     if (engine == NULL) return NULL;
-    nb_snapshots_desc desc = {.hooks = engine->hooks};
-    if (engine->snapshots == NULL) nb_snapshots_create(&desc, &engine->snapshots);
+    if (engine->snapshots == NULL) nb_snapshots_create(&engine->desc.snapshots, &engine->snapshots);
     return engine->snapshots;
 }
 
@@ -331,6 +362,16 @@ nb_loop *nb_engine_loop(nb_engine *engine) {
     return engine != NULL ? &engine->loop : NULL;
 }
 
+nb_scheduler *nb_engine_scheduler(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    return engine != NULL ? engine->scheduler : NULL;
+}
+
+nb_token *nb_engine_token(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    return engine != NULL ? engine->token : NULL;
+}
+
 nb_states *nb_engine_states(nb_engine *engine) {
     if (engine == NULL) NBI_FAIL_NULL("engine");
     return engine != NULL ? engine->states : NULL;
@@ -349,6 +390,7 @@ nb_engine_stats nb_engine_stats_get(const nb_engine *engine) {
     stats.tick_count = nb_loop_tick_count(&engine->loop);
     stats.module_count = engine->module_count;
     stats.violation_count = nbi_atomic_load_relaxed_u64(&engine->violation_count);
+    if (engine->world != NULL) stats.violation_count += nb_world_stats_get(engine->world).denied_count;
     stats.output_full_count = nbi_atomic_load_relaxed_u64(&engine->output_full_count);
     return stats;
 }

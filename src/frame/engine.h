@@ -2,8 +2,9 @@
 #pragma once
 
 // What the files of the engine share. Start reading in frame.c: one frame, phase by phase. handler.c runs the handlers
-// of a phase and keeps the barriers; job.c runs parallel handlers and merges their outputs; module.c keeps modules and
-// their order; context.c decides who may do what; engine.c makes and ends it all.
+// of a phase and keeps the barriers; tick.c runs a tick with all it has around its handlers; job.c runs parallel
+// handlers and merges their outputs; module.c keeps modules and their order; context.c decides who may do what;
+// engine.c makes and ends it all.
 
 #include "nebula/engine.h"
 
@@ -18,6 +19,7 @@ typedef struct nbi_call {
     nb_phase phase;
     uint32_t capabilities;
     uint32_t module; // index
+    uint32_t place;  // of the handler among those of its phase
 } nbi_call;
 
 // A block of outputs; its bytes follow.
@@ -60,6 +62,20 @@ typedef struct nbi_jobs {
     uint32_t count;
 } nbi_jobs;
 
+// Failures of a module's handlers. Those of ticks are counted by ticks, for what is simulated must not depend on
+// frames.
+typedef enum nbi_health_kind {
+    NBI_HEALTH_TICKS,
+    NBI_HEALTH_FRAMES,
+    NBI_HEALTH_COUNT,
+} nbi_health_kind;
+
+typedef struct nbi_health {
+    bool has_failed;      // in this tick or frame: left out for the rest of it
+    bool is_disabled;     // after too many failures
+    uint32_t fail_streak; // ticks or frames in a row with a failure
+} nbi_health;
+
 typedef struct nbi_module {
     nb_module_desc desc; // name, after and before point into `names`
     char name[NB_MODULE_NAME_SIZE_MAX + 1];
@@ -68,13 +84,11 @@ typedef struct nbi_module {
     uint64_t number; // how many were attached before, + 1; 0 = the place is free
     nb_label label, trace_label;
     nbi_jobs parallel, record;
-    bool is_leaving;                          // detached; gone when nothing of it runs any more
-    bool is_disabled;                         // after too many failures
-    bool has_failed;                          // in this frame: left out for the rest of it
-    uint32_t fail_streak;                     // frames in a row with a failure
+    bool is_leaving; // detached; gone when nothing of it runs any more
+    nbi_health health[NBI_HEALTH_COUNT];
     bool is_placed;                           // while modules are put in order
     uint32_t pending_count;                   // to be placed before it
-    nb_atomic_u32 violations[NB_PHASE_COUNT]; // layers, and capabilities << 4, that were reported
+    nb_atomic_u32 violations[NB_PHASE_COUNT]; // layers, capabilities << 4 and NBI_PLACE_* that were reported
 } nbi_module;
 
 // The modules with something to do in a phase, in their order.
@@ -92,7 +106,9 @@ struct nb_engine {
     nb_labels *labels;
     nb_token *token;
     nb_states *states;
-    nb_snapshots *snapshots; // these three are NULL until somebody asks for them
+    nb_world *world; // these are NULL until somebody asks for them
+    nb_input *input;
+    nb_snapshots *snapshots;
     nb_timelines *timelines;
     nb_services *services;
     nb_timeline *epochs;
@@ -100,6 +116,8 @@ struct nb_engine {
     nb_loop loop;
     nb_arena arena;       // of the frame
     bool has_arena;       // it was made
+    bool is_world_joined; // its tables are known: ticks and snapshots have it
+    bool is_world_viewed; // it is published
     uint64_t coordinator; // thread id; 0 = not known yet
 
     nbi_module *modules;
@@ -119,6 +137,13 @@ struct nb_engine {
     nb_loop_frame time;
     const nb_tick *tick;
     const nb_snapshot *snapshot; // held from Snapshot to FrameEnd
+    nb_input_view frame_input, tick_input;
+    nb_input_event *commands; // for the next tick; command_count_max
+    uint32_t command_count;
+    nb_stage **stages; // of this tick or of Gameplay, in the order of making; stage_count_max
+    uint32_t stage_count;
+    nb_arena stage_arena; // what they are made of
+    bool has_stage_arena; // it was made
     uint64_t frame_start_ns;
     nb_result failure; // the first of this frame
     bool is_degraded;
@@ -136,8 +161,8 @@ struct nb_engine {
 
 // --- module.c ---
 
-// Counts failures in a row, and disables where there are too many.
-void nbi_modules_frame_end(nb_engine *engine);
+// At the end of a tick or frame: counts failures in a row, and disables where there are too many.
+void nbi_modules_note(nb_engine *engine, nbi_health_kind kind);
 
 // Between frames: ends modules that were detached and have nothing running; puts the others in order.
 void nbi_modules_settle(nb_engine *engine);
@@ -161,6 +186,40 @@ void nbi_call_end(nb_engine *engine);
 
 // Notes that a handler or job has failed; its module takes no further part in this frame.
 void nbi_module_failed(nb_engine *engine, nbi_module *module, nb_phase phase, nb_result result);
+
+static inline nbi_health_kind nbi_health_of(nb_phase phase) {
+    return phase == NB_PHASE_FIXED_SIM ? NBI_HEALTH_TICKS : NBI_HEALTH_FRAMES;
+}
+
+// --- tick.c ---
+
+// One tick: input, handlers, what they have staged, hash.
+void nbi_tick_run(nb_engine *engine, const nb_tick *tick);
+
+// Between frames: makes a new world part of snapshots and ticks. Fails as nb_world_views_add.
+nb_result nbi_world_join(nb_engine *engine);
+
+// Lets the world be written as the table says of the phase; NB_PHASE_NONE: all of it.
+void nbi_world_allow(nb_engine *engine, nb_phase phase);
+
+// Applies what handlers have staged, or drops what the handler at `place` has.
+void nbi_stages_apply(nb_engine *engine);
+void nbi_stages_drop(nb_engine *engine, uint32_t place);
+
+// Frees world, stages and input.
+void nbi_world_end(nb_engine *engine);
+
+// --- context.c ---
+
+// Beside layers and capabilities, what nbi_module.violations has a bit for.
+#define NBI_PLACE_STAGE (1u << 8)
+#define NBI_PLACE_COMMAND (1u << 9)
+
+// NB_OK: the context belongs to a call that this thread is in.
+nb_result nbi_context_check_call(const nb_context *context);
+
+// Counts and reports an operation that is refused.
+void nbi_context_report(const nb_context *context, uint32_t place, nb_result result);
 
 // --- job.c ---
 

@@ -3,8 +3,6 @@
 
 #include "engine.h"
 
-#include "nebula/hash.h"
-
 static void frame_start(nb_engine *engine) {
     if (engine->timelines != NULL) nb_timelines_reclaim(engine->timelines, 0, NULL);
     nb_arena_reset(&engine->arena);
@@ -13,20 +11,14 @@ static void frame_start(nb_engine *engine) {
     if (engine->trace != NULL) nb_trace_frame(engine->trace, engine->time.index);
 }
 
-static void hash_tick(nb_engine *engine) {
-    uint64_t hash = nb_states_hash(engine->states);
-    engine->stats.tick_hash = hash;
-    engine->stats.run_hash = nb_hash64(&hash, sizeof hash, engine->stats.run_hash);
+static void take_input(nb_engine *engine) {
+    engine->frame_input = (nb_input_view){NULL, 0};
+    if (engine->input != NULL) nb_input_begin_frame(engine->input, &engine->frame_input);
 }
 
 static void fixed_sim(nb_engine *engine) {
     nb_tick tick;
-    while (nb_loop_next_tick(&engine->loop, &tick)) {
-        engine->tick = &tick;
-        nbi_handlers_run(engine, NB_PHASE_FIXED_SIM);
-        if (engine->desc.hashes_ticks) hash_tick(engine);
-    }
-    engine->tick = NULL;
+    while (nb_loop_next_tick(&engine->loop, &tick)) nbi_tick_run(engine, &tick);
     engine->time = nb_loop_frame_get(&engine->loop);
 }
 
@@ -45,7 +37,10 @@ static void publish(nb_engine *engine) {
                              .epoch = engine->time.index,
                              .alpha = engine->time.alpha,
                              .quality_level = nb_budget_level(&engine->budget)};
-    nb_snapshots_publish(engine->snapshots, &info);
+    if (engine->is_world_viewed)
+        nb_world_views_publish(engine->world, &info);
+    else
+        nb_snapshots_publish(engine->snapshots, &info);
     engine->snapshot = nb_snapshots_acquire(engine->snapshots);
 }
 
@@ -57,7 +52,6 @@ static void parallel_tasks(nb_engine *engine) {
 // Without workers nobody else runs what floats across frames.
 static void async_poll(nb_engine *engine) {
     if (engine->desc.scheduler_desc.worker_count == NB_WORKER_COUNT_NONE) nb_scheduler_help(engine->scheduler, 0, NULL);
-    nb_token_expire(engine->token, engine->time.now_ns, engine->time.index, NULL);
 }
 
 // The work of the frame so far: what is left is the wait for the display.
@@ -76,12 +70,12 @@ static void frame_end(nb_engine *engine) {
 void nbi_frame_run(nb_engine *engine) {
     bool has_picture = !engine->desc.is_headless;
     nbi_phase_run(engine, NB_PHASE_FRAME_START, frame_start, NULL);
-    nbi_phase_run(engine, NB_PHASE_INPUT, NULL, NULL);
+    nbi_phase_run(engine, NB_PHASE_INPUT, take_input, NULL);
     nbi_phase_run(engine, NB_PHASE_NETWORK_RECONCILIATION, NULL, NULL);
     nbi_phase_run(engine, NB_PHASE_RANDOM_SEED, NULL, NULL);
     nbi_phase_run(engine, NB_PHASE_FIXED_SIM, fixed_sim, NULL);
     nbi_phase_run(engine, NB_PHASE_GAMEPLAY, NULL, NULL);
-    nbi_phase_run(engine, NB_PHASE_SCENE_MUTATION, NULL, NULL);
+    nbi_phase_run(engine, NB_PHASE_SCENE_MUTATION, nbi_stages_apply, NULL);
     nbi_phase_run(engine, NB_PHASE_TRANSFORMS, NULL, NULL);
     nbi_phase_run(engine, NB_PHASE_SNAPSHOT, wake_workers, publish);
     nbi_phase_run(engine, NB_PHASE_PARALLEL_TASKS, parallel_tasks, NULL);

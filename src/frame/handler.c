@@ -8,6 +8,7 @@ static nbi_module *module_at(nb_engine *engine, uint32_t index) { return &engine
 nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
     nbi_module *owner = module_at(engine, module);
     nbi_call *call = &engine->call;
+    bool is_tick = phase == NB_PHASE_FIXED_SIM;
     call->phase = phase;
     call->capabilities = owner->desc.capabilities & nb_phase_info_get(phase)->capabilities;
     call->module = module;
@@ -20,6 +21,10 @@ nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
                         .frame = engine->frame,
                         .time = &engine->time,
                         .tick = engine->tick,
+                        .world = engine->world,
+                        .input = is_tick ? engine->tick_input : engine->frame_input,
+                        .commands = {is_tick && engine->command_count != 0 ? engine->commands : NULL,
+                                     is_tick ? engine->command_count : 0},
                         .arena = &engine->arena,
                         .token = engine->token,
                         .scheduler = engine->scheduler,
@@ -35,15 +40,18 @@ nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
 void nbi_call_end(nb_engine *engine) { nbi_atomic_store_relaxed_u64(&engine->call.serial, 0); }
 
 void nbi_module_failed(nb_engine *engine, nbi_module *module, nb_phase phase, nb_result result) {
+    nbi_health *health = &module->health[nbi_health_of(phase)];
     ++engine->stats.failure_count;
     if (engine->failure == NB_OK) engine->failure = result;
-    // One record for a row of frames that fail.
-    if (!module->has_failed && module->fail_streak == 0) {
+    // One record for a row of ticks or frames that fail.
+    if (!health->has_failed && health->fail_streak == 0) {
         nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FAILURE, "nb_engine_frame",
                 "module %s failed in %s of frame %llu: %s", module->name, nb_phase_info_get(phase)->name,
                 (unsigned long long)engine->time.index, nb_result_name(result));
     }
-    module->has_failed = true;
+    health->has_failed = true;
+    // The rest of the frame would see what a failed tick has left.
+    module->health[NBI_HEALTH_FRAMES].has_failed = true;
 }
 
 // What the module does in the phase on the coordinator.
@@ -57,15 +65,29 @@ void nbi_handlers_run(nb_engine *engine, nb_phase phase) {
     const nbi_order *order = &engine->orders[phase];
     for (uint32_t i = 0; i < order->count; ++i) {
         nbi_module *module = module_at(engine, order->modules[i]);
+        const nbi_health *health = &module->health[nbi_health_of(phase)];
         nb_handler run = handler_of(module, phase);
-        if (run == NULL || module->has_failed || module->is_disabled) continue;
+        if (run == NULL || health->has_failed || health->is_disabled) continue;
         if (engine->trace != NULL) nb_trace_begin(engine->trace, module->trace_label);
         nb_context context = nbi_call_begin(engine, order->modules[i], phase);
+        engine->call.place = i;
         nb_result result = run(&context, module->desc.user);
         nbi_call_end(engine);
         if (engine->trace != NULL) nb_trace_end(engine->trace);
-        if (result < 0) nbi_module_failed(engine, module, phase, result);
+        if (result < 0) {
+            nbi_module_failed(engine, module, phase, result);
+            nbi_stages_drop(engine, i);
+        }
     }
+}
+
+// Deadlines are on the loop's clock, which stands still in a frame that was given its time.
+static void expire_tokens(nb_engine *engine) {
+    uint64_t now_ns = engine->time.now_ns;
+    if (engine->loop.is_clocked)
+        now_ns =
+            engine->desc.loop.clock.now_ns != NULL ? nb_clock_now_ns(&engine->desc.loop.clock) : engine->phase_start_ns;
+    nb_token_expire(engine->token, now_ns, engine->time.index, NULL);
 }
 
 void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*before)(nb_engine *engine),
@@ -79,6 +101,8 @@ void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*before)(nb_engine *
         return;
     }
     nbi_atomic_store_relaxed_u32(&engine->phase, (uint32_t)phase);
+    nbi_world_allow(engine, phase);
+    expire_tokens(engine);
     if (engine->trace != NULL) nb_trace_begin(engine->trace, engine->phase_labels[phase]);
     if (before != NULL) before(engine);
     // FixedSim's run for each tick.

@@ -61,6 +61,7 @@ static nb_context job_begin(nbi_job *job, uint64_t thread_id, nb_arena *arena) {
                         .frame_index = job->time.index,
                         .frame = job->frame,
                         .time = &job->time,
+                        .world = engine->world,
                         .arena = arena,
                         .token = engine->token,
                         .scheduler = engine->scheduler,
@@ -138,10 +139,11 @@ static void start_all(nb_engine *engine, nb_phase phase, nb_group group, bool is
     const nbi_order *order = &engine->orders[phase];
     for (uint32_t i = 0; i < order->count; ++i) {
         nbi_module *module = &engine->modules[order->modules[i]];
+        const nbi_health *health = &module->health[NBI_HEALTH_FRAMES];
         const nbi_jobs *all = jobs_of(module, phase);
         for (uint32_t j = 0; j < all->count; ++j) {
             all->jobs[j].is_started = false;
-            if (!module->has_failed && !module->is_disabled) start_job(engine, &all->jobs[j], group, is_bound);
+            if (!health->has_failed && !health->is_disabled) start_job(engine, &all->jobs[j], group, is_bound);
         }
     }
 }
@@ -199,7 +201,7 @@ static void merge_all(nb_engine *engine, nb_phase made_in, nb_phase phase) {
         const nbi_jobs *all = jobs_of(module, made_in);
         bool is_record = made_in == NB_PHASE_COMMAND_RECORD;
         nb_merge_handler merge = is_record ? module->desc.submit : module->desc.merge;
-        for (uint32_t j = 0; j < all->count && !module->has_failed; ++j) {
+        for (uint32_t j = 0; j < all->count && !module->health[NBI_HEALTH_FRAMES].has_failed; ++j) {
             nbi_job *job = &all->jobs[j];
             if (!job->is_started || !is_done(job)) continue; // late: the frame is degraded
             nb_result result = job->result;

@@ -302,30 +302,37 @@ nb_result nb_engine_module_replace(nb_engine *engine, nb_module handle, const nb
 
 // --- between frames ---
 
-static void note_frame(nb_engine *engine, nbi_module *module) {
-    module->fail_streak = module->has_failed ? module->fail_streak + 1 : 0;
-    module->has_failed = false;
+static bool is_disabled(const nbi_module *module) {
+    return module->health[NBI_HEALTH_TICKS].is_disabled || module->health[NBI_HEALTH_FRAMES].is_disabled;
+}
+
+static void note(nb_engine *engine, nbi_module *module, nbi_health_kind kind) {
+    nbi_health *health = &module->health[kind];
+    health->fail_streak = health->has_failed ? health->fail_streak + 1 : 0;
+    health->has_failed = false;
     uint32_t limit = engine->desc.failure_count_max;
-    if (limit == 0 || module->is_disabled || module->fail_streak < limit) return;
-    module->is_disabled = true;
-    ++engine->stats.disabled_count;
+    if (limit == 0 || health->is_disabled || health->fail_streak < limit) return;
+    engine->stats.disabled_count += is_disabled(module) ? 0 : 1;
+    health->is_disabled = true;
     nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_DISABLED, "nb_engine_frame",
-            "module %s failed in %u frames in a row and is disabled", module->name, (unsigned)limit);
+            "module %s failed in %u %s in a row; its %s disabled", module->name, (unsigned)limit,
+            kind == NBI_HEALTH_TICKS ? "ticks" : "frames",
+            kind == NBI_HEALTH_TICKS ? "tick handler is" : "handlers but the tick's are");
 }
 
 // False: something of it still runs.
 static bool leave(nb_engine *engine, nbi_module *module) {
     if (!nbi_jobs_are_idle(module)) return false;
-    if (module->is_disabled) --engine->stats.disabled_count;
+    if (is_disabled(module)) --engine->stats.disabled_count;
     if (module->desc.on_detach != NULL) module->desc.on_detach(engine, module->desc.user);
     clear(engine, module);
     --engine->module_count;
     return true;
 }
 
-void nbi_modules_frame_end(nb_engine *engine) {
+void nbi_modules_note(nb_engine *engine, nbi_health_kind kind) {
     for (uint32_t i = 0; i < engine->module_limit; ++i) {
-        if (engine->modules[i].number != 0) note_frame(engine, &engine->modules[i]);
+        if (engine->modules[i].number != 0) note(engine, &engine->modules[i], kind);
     }
 }
 

@@ -26,7 +26,7 @@
 
 static const nb_phase_info rows[NB_PHASE_COUNT] = {
     [NB_PHASE_NONE] = {.name = "None", .summary = "between frames", .barrier = NO_BARRIER},
-    ROW(FRAME_START, "FrameStart", A, ENGINE, 0, ADVANCE, NO_BARRIER, false,
+    ROW(FRAME_START, "FrameStart", A, GAME | ENGINE, 0, ADVANCE, NO_BARRIER, false,
         "a new frame: what was retired is reclaimed, what was committed is seen"),
     ROW(INPUT, "Input", A, GAME, 0, 0, 0, false, "events are sorted into the ticks they belong to"),
     ROW(NETWORK_RECONCILIATION, "NetworkReconciliation", A, GAME, 0, 0, NO_BARRIER, false,

@@ -89,6 +89,10 @@ static bool provider_bytes(nb_states *states, provider *p, const void **bytes, s
     return false;
 }
 
+static uint64_t provider_layout(const provider *p) {
+    return p->desc.layout != NULL ? p->desc.layout(p->desc.user) : p->desc.layout_hash;
+}
+
 static bool provider_hash(nb_states *states, provider *p, uint64_t *hash) {
     if (p->desc.hash != NULL) {
         *hash = p->desc.hash(p->desc.user);
@@ -252,7 +256,7 @@ static size_t save_one(const provider *p, unsigned char *at, size_t capacity_byt
     size_t size = provider_save(p, has_row ? at + ROW_BYTES : NULL, has_row ? capacity_bytes - ROW_BYTES : 0);
     size_t whole = ROW_BYTES + round_up(size);
     if (whole > capacity_bytes) return whole;
-    put_u64(at, p->name_hash), put_u64(at + 8, p->desc.layout_hash), put_u64(at + 16, size);
+    put_u64(at, p->name_hash), put_u64(at + 8, provider_layout(p)), put_u64(at + 16, size);
     memset(at + ROW_BYTES + size, 0, round_up(size) - size);
     return whole;
 }
@@ -292,7 +296,7 @@ static nb_result check_save(const nb_states *states, const unsigned char *start,
         const provider *p = &states->providers[i];
         if (is_local(p)) continue;
         if (count-- == 0 || size_bytes - at < ROW_BYTES) return NB_ERR_UNSUPPORTED;
-        bool is_same = get_u64(start + at) == p->name_hash && get_u64(start + at + 8) == p->desc.layout_hash;
+        bool is_same = get_u64(start + at) == p->name_hash && get_u64(start + at + 8) == provider_layout(p);
         if (!is_same) return NB_ERR_UNSUPPORTED;
         uint64_t size = get_u64(start + at + 16);
         at += ROW_BYTES;

@@ -9,6 +9,8 @@
 // Room for a game's kinds of objects; each costs some hundred bytes when unused.
 #define TABLE_COUNT_DEFAULT 64
 
+#define WRITABLE_ALL ((uint32_t)(NB_COLUMN_SIMULATED | NB_COLUMN_LOCAL))
+
 nb_world_desc nb_world_desc_default(void) {
     return (nb_world_desc){.table_count_max = TABLE_COUNT_DEFAULT, .hooks = nb_hooks_default()};
 }
@@ -36,6 +38,7 @@ nb_result nb_world_create(const nb_world_desc *desc, nb_world **out) {
     self->memory_bytes = memory_bytes;
     self->table_count_max = asked.table_count_max;
     self->visible = (nb_world){.tables = self->heads, .version = 1};
+    nbi_atomic_store_relaxed_u32(&self->visible.writable, WRITABLE_ALL);
     *out = &self->visible;
     return NB_OK;
 }
@@ -46,6 +49,31 @@ void nb_world_destroy(nb_world *world) {
     for (uint32_t i = 0; i < world->table_count; ++i) nbi_table_deinit(self, &self->tables[i]);
     nb_hooks hooks = self->hooks;
     nbi_free(&hooks, self, self->memory_bytes);
+}
+
+// --- who may write ---
+
+nb_result nb_world_allow(nb_world *world, uint32_t flags) {
+    if (world == NULL) return NBI_FAIL_NULL("world");
+    if ((flags & ~WRITABLE_ALL) != 0) {
+        return NBI_FAIL(&nbi_world_of(world)->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "flags 0x%x", flags);
+    }
+    nbi_atomic_store_relaxed_u32(&world->writable, flags);
+    return NB_OK;
+}
+
+bool nbi_table_is_writable(nbi_world *self, nbi_table *table, const char *function) {
+    uint32_t flag = table->is_local ? NB_COLUMN_LOCAL : NB_COLUMN_SIMULATED;
+    if ((nbi_atomic_load_relaxed_u32(&self->visible.writable) & flag) != 0) return true;
+    nbi_world_deny(self, table, function);
+    return false;
+}
+
+void nbi_world_deny(nbi_world *self, nbi_table *table, const char *function) {
+    nbi_atomic_fetch_add_relaxed_u64(&self->denied_count, 1);
+    if (nbi_atomic_fetch_or_seq_cst_u32(&table->is_denial_told, 1) != 0) return;
+    nbi_log(&self->hooks, NB_LOG_ERROR, NB_ITEM_WORLD_DENIED, function,
+            "'%s' must not be written here; further refusals are only counted", table->name);
 }
 
 // --- rows come and go ---
@@ -154,7 +182,7 @@ void nbi_world_row_remove(nbi_world *self, nbi_table *table, uint32_t row) {
     self->despawn_count += 1;
 }
 
-static nb_result check_direct(nbi_world *self, const nbi_table *table, const char *function) {
+static nb_result check_direct(nbi_world *self, nbi_table *table, const char *function) {
     if (table == NULL) {
         return nbi_fail(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function, "there is no such table");
     }
@@ -166,7 +194,7 @@ static nb_result check_direct(nbi_world *self, const nbi_table *table, const cha
         return nbi_fail(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, function,
                         "rows of '%s' come and go through stages during a tick", table->name);
     }
-    return NB_OK;
+    return nbi_table_is_writable(self, table, function) ? NB_OK : NB_ERR_PERMISSION;
 }
 
 nb_result nb_world_spawn(nb_world *world, nb_table table, nb_entity *out) {
@@ -277,10 +305,21 @@ static void forget_teleports(const nbi_world *self, const nbi_table *table, uint
     }
 }
 
+static nb_result fail_driven(const nbi_world *self, const char *function) {
+    return nbi_fail(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, function, "the engine runs this world's ticks");
+}
+
 nb_result nb_world_tick_begin(nb_world *world) {
     if (world == NULL) return NBI_FAIL_NULL("world");
     nbi_world *self = nbi_world_of(world);
     if (self->is_in_tick) return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, "a tick is on");
+    if (self->is_driven) return fail_driven(self, __func__);
+    nbi_world_tick_begin(self);
+    return NB_OK;
+}
+
+void nbi_world_tick_begin(nbi_world *self) {
+    nb_world *world = &self->visible;
     self->is_started = true;
     uint64_t version = world->version + 1;
     for (uint32_t i = 0; i < world->table_count; ++i) {
@@ -291,18 +330,18 @@ nb_result nb_world_tick_begin(nb_world *world) {
     self->tick_version = world->version;
     world->version = version;
     self->is_in_tick = true;
-    return NB_OK;
 }
 
 nb_result nb_world_teleport(nb_world *world, nb_entity entity) {
     if (world == NULL) return NBI_FAIL_NULL("world");
     nbi_world *self = nbi_world_of(world);
     uint32_t row = 0;
-    const nbi_table *table = nbi_world_lookup(self, entity, &row);
+    nbi_table *table = nbi_world_lookup(self, entity, &row);
     if (table == NULL) {
         return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_STALE, NB_ERR_STALE, "entity 0x%llx does not live",
                         (unsigned long long)entity.value);
     }
+    if (!nbi_table_is_writable(self, table, __func__)) return NB_ERR_PERMISSION;
     if (table->marks.rows == NULL) {
         return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "'%s' has no interpolated column",
                         table->name);
@@ -336,9 +375,14 @@ nb_result nb_world_tick_end(nb_world *world) {
     if (world == NULL) return NBI_FAIL_NULL("world");
     nbi_world *self = nbi_world_of(world);
     if (!self->is_in_tick) return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, "no tick is on");
-    for (uint32_t i = 0; i < world->table_count; ++i) settle_teleports(self, &self->tables[i]);
-    self->is_in_tick = false;
+    if (self->is_driven) return fail_driven(self, __func__);
+    nbi_world_tick_end(self);
     return NB_OK;
+}
+
+void nbi_world_tick_end(nbi_world *self) {
+    for (uint32_t i = 0; i < self->visible.table_count; ++i) settle_teleports(self, &self->tables[i]);
+    self->is_in_tick = false;
 }
 
 // --- numbers and checks ---
@@ -353,6 +397,7 @@ nb_world_stats nb_world_stats_get(const nb_world *world) {
                             .spawn_count = self->spawn_count,
                             .despawn_count = self->despawn_count,
                             .stale_count = self->stale_count,
+                            .denied_count = nbi_atomic_load_relaxed_u64(&self->denied_count),
                             .hashed_block_count = self->hashed_block_count,
                             .memory_bytes = self->memory_bytes};
     for (uint32_t i = 0; i < world->table_count; ++i) {

@@ -4,6 +4,7 @@
 // What the files of the world share. Each table keeps its rows dense; a pool of handles says which entities live, and
 // two arrays tie slots of the pool to rows and back.
 
+#include "nebula/snapshot.h"
 #include "nebula/world.h"
 
 #include "../base/base.h"
@@ -14,11 +15,12 @@
 // The part of a column that only the library sees; nb_world_table.columns has the rest under the same index.
 typedef struct nbi_column {
     char name[NB_WORLD_NAME_SIZE];
-    nb_world_column previous; // rows is NULL unless the column is interpolated
-    uint64_t *block_hashes;   // NULL for a local column; valid where the block is not newer than hash_version
-    uint8_t *padding;         // for each byte of an element 1 = padding; NULL = there is none
-    uint64_t hash;            // as of the last nb_world_hash
-    uint32_t staged_offset;   // in the values of a staged row
+    nb_world_column previous;         // rows is NULL unless the column is interpolated
+    uint64_t *block_hashes;           // NULL for a local column; valid where the block is not newer than hash_version
+    uint8_t *padding;                 // for each byte of an element 1 = padding; NULL = there is none
+    uint64_t hash;                    // as of the last nb_world_hash
+    uint32_t staged_offset;           // in the values of a staged row
+    uint32_t region, previous_region; // in the snapshots, + 1; 0 = in none
 } nbi_column;
 
 typedef struct nbi_table {
@@ -42,7 +44,9 @@ typedef struct nbi_table {
     uint32_t spare_used_count; // slots of the spare pool that may not be zero
     uint32_t slot_last;        // the slot released last, if it still waits: the next release writes its link too
     uint32_t staged_size_bytes, staged_alignment;
+    uint32_t entities_region, marks_region; // in the snapshots, + 1; 0 = in none
     uint64_t full_count;
+    nb_atomic_u32 is_denial_told; // a refused write to it was reported
     bool is_local, is_singleton;
     void *meta_memory, *row_memory;
     size_t meta_bytes, row_bytes;
@@ -51,11 +55,15 @@ typedef struct nbi_table {
 typedef struct nbi_world {
     nb_world visible; // first: the public pointer is this one
     nb_hooks hooks;
-    nb_world_table *heads; // visible.tables, to write
+    nb_snapshots *snapshots; // where it is published; NULL = nowhere
+    nb_world_table *heads;   // visible.tables, to write
     nbi_table *tables;
     size_t memory_bytes; // of this block
     uint32_t table_count_max;
     bool is_started; // no more tables
+    bool is_driven;  // by an engine: ticks are its own
+    bool is_viewed;  // all regions are in the snapshots
+    nb_atomic_u64 denied_count;
     bool is_in_tick;
     bool is_applying;      // for reports: rows come from stages
     uint64_t hash_version; // blocks with a larger version changed after the last hash
@@ -99,6 +107,15 @@ static inline bool nbi_column_is_simulated(const nb_world_column *column) {
 
 // --- world.c ---
 
+// May rows of this table be written now? If not, counts and reports in the name of `function`.
+bool nbi_table_is_writable(nbi_world *self, nbi_table *table, const char *function);
+void nbi_world_deny(nbi_world *self, nbi_table *table, const char *function);
+
+// What the public functions of those names do, for whoever drives the world.
+void nbi_world_tick_begin(nbi_world *self);
+void nbi_world_tick_end(nbi_world *self);
+nb_result nbi_world_apply(nbi_world *self, nb_stage **stages, size_t stage_count);
+
 // The table and row of a live entity; NULL for any other.
 nbi_table *nbi_world_lookup(const nbi_world *self, nb_entity entity, uint32_t *out_row);
 
@@ -114,6 +131,11 @@ void nbi_table_clear_to(nbi_table *table, uint32_t count);
 
 // Takes a live row out; the last one moves into its place.
 void nbi_world_row_remove(nbi_world *self, nbi_table *table, uint32_t row);
+
+// --- world_view.c ---
+
+// Does any column go into snapshots?
+bool nbi_world_is_published(const nbi_world *self);
 
 // --- world_table.c ---
 

@@ -331,6 +331,10 @@ nb_result nb_world_load(nb_world *world, const void *buffer, size_t size_bytes) 
     nbi_world *self = nbi_world_of(world);
     if (buffer == NULL) return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "buffer is NULL");
     if (self->is_in_tick) return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, "a tick is on");
+    if ((nbi_atomic_load_relaxed_u32(&world->writable) & NB_COLUMN_SIMULATED) == 0) {
+        nbi_atomic_fetch_add_relaxed_u64(&self->denied_count, 1);
+        return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_DENIED, NB_ERR_PERMISSION, "simulated state is not to be written");
+    }
     save_header header;
     nb_result result = check_header(self, buffer, size_bytes, &header);
     if (result != NB_OK) return result;

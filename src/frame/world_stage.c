@@ -52,7 +52,7 @@ static nb_result check_stage(const nb_stage *stage, const char *function) {
 static nb_result check_open(const nb_stage *stage, nb_table table, const char *function) {
     nb_result result = check_stage(stage, function);
     if (result != NB_OK) return result;
-    const nbi_table *found = nbi_table_of(nbi_world_of(stage->world), table);
+    nbi_table *found = nbi_table_of(nbi_world_of(stage->world), table);
     if (found == NULL) {
         return STAGE_FAIL(stage, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "there is no table %u", table.value);
     }
@@ -63,7 +63,7 @@ static nb_result check_open(const nb_stage *stage, nb_table table, const char *f
     if (stage->is_applied) {
         return STAGE_FAIL(stage, NB_ITEM_WORLD_STAGE, NB_ERR_MISUSE, "the stage was applied and not reset");
     }
-    return NB_OK;
+    return nbi_table_is_writable(nbi_world_of(stage->world), found, function) ? NB_OK : NB_ERR_PERMISSION;
 }
 
 static nb_result report_full(nb_stage *stage, const char *function) {
@@ -223,11 +223,10 @@ static nb_result check_apply(const nbi_world *self, nb_stage **stages, size_t co
 static void apply_despawn(nbi_world *self, nb_entity entity) {
     uint32_t row = 0;
     nbi_table *table = nbi_world_lookup(self, entity, &row);
-    if (table != NULL) {
-        nbi_world_row_remove(self, table, row);
-    } else {
+    if (table == NULL)
         self->stale_count += 1;
-    }
+    else if (nbi_table_is_writable(self, table, "nb_world_apply"))
+        nbi_world_row_remove(self, table, row);
 }
 
 static nb_result apply_stage(nbi_world *self, nb_stage *stage) {
@@ -241,6 +240,7 @@ static nb_result apply_stage(nbi_world *self, nb_stage *stage) {
             continue;
         }
         nbi_table *table = &self->tables[next->table];
+        if (!nbi_table_is_writable(self, table, "nb_world_apply")) continue;
         if (nbi_world_row_add(self, table, stage->memory + next->values, &next->entity) != NB_OK) result = NB_FULL;
     }
     stage->is_applied = true;
@@ -250,6 +250,13 @@ static nb_result apply_stage(nbi_world *self, nb_stage *stage) {
 nb_result nb_world_apply(nb_world *world, nb_stage **stages, size_t stage_count) {
     if (world == NULL) return NBI_FAIL_NULL("world");
     nbi_world *self = nbi_world_of(world);
+    if (self->is_driven && self->is_in_tick) {
+        return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, "the engine applies what ticks stage");
+    }
+    return nbi_world_apply(self, stages, stage_count);
+}
+
+nb_result nbi_world_apply(nbi_world *self, nb_stage **stages, size_t stage_count) {
     nb_result result = check_apply(self, stages, stage_count);
     if (result != NB_OK) return result;
     self->is_started = true;

@@ -473,6 +473,12 @@ void *nb_world_refuse(const nb_world *world, nb_table table, uint32_t column, si
     if (function == NULL) function = __func__;
     const nbi_table *found = column_or_report(world, table, column, function, function);
     if (found == NULL) return NULL;
+    if (found->heads[column].size_bytes == size_bytes && row < found->head->row_count) {
+        // All is as it should be but the moment: a write. So the caller's world is not const.
+        nbi_world *self = nbi_world_of((nb_world *)(uintptr_t)world);
+        nbi_world_deny(self, &self->tables[table.value - 1], function);
+        return NULL;
+    }
     nbi_fail(&nbi_world_const_of(world)->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function,
              "'%s.%s' has %u rows of %u bytes: row %u of %zu bytes was asked for", found->name,
              found->columns[column].name, found->head->row_count, found->heads[column].size_bytes, row, size_bytes);

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// A tick and what it has around its handlers: the input that belongs to it, the world, rows staged to come and go, and
+// the hash.
+
+#include "engine.h"
+
+#include "nebula/hash.h"
+#include "world.h"
+
+#include <string.h>
+
+// --- stages ---
+
+nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
+    if (context == NULL || context->engine == NULL) {
+        NBI_FAIL_NULL("context");
+        return NULL;
+    }
+    nb_engine *engine = context->engine;
+    nb_result result = nbi_context_check_call(context);
+    const nbi_call *call = context->call;
+    bool is_phase = result == NB_OK && (call->phase == NB_PHASE_FIXED_SIM || call->phase == NB_PHASE_GAMEPLAY);
+    if (!is_phase) {
+        nbi_context_report(context, NBI_PLACE_STAGE, result == NB_OK ? NB_ERR_PERMISSION : result);
+        return NULL;
+    }
+    if (!engine->is_world_joined) {
+        NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE,
+                 "the engine had no world when the frame began");
+        return NULL;
+    }
+    // Handlers run one after the other: this one's stages are the last.
+    for (uint32_t i = engine->stage_count; i > 0 && engine->stages[i - 1]->handler == call->place; --i) {
+        if (engine->stages[i - 1]->job == job) return engine->stages[i - 1];
+    }
+    size_t size_bytes = engine->desc.stage_bytes;
+    bool has_room = engine->stage_count < engine->desc.stage_count_max;
+    nb_stage *stage = has_room ? nb_arena_alloc(&engine->stage_arena, sizeof *stage, 16) : NULL;
+    void *memory = stage != NULL ? nb_arena_alloc(&engine->stage_arena, size_bytes, 16) : NULL;
+    nb_stage_desc desc = {.handler = call->place, .job = job, .memory = memory, .size_bytes = size_bytes};
+    if (memory == NULL || nb_stage_init(stage, engine->world, &desc) != NB_OK) {
+        if (engine->stats.stage_full_count++ == 0) {
+            nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FULL, __func__,
+                    "no room for more than %u stages; further refusals are only counted", engine->stage_count);
+        }
+        return NULL;
+    }
+    engine->stages[engine->stage_count++] = stage;
+    return stage;
+}
+
+void nbi_stages_drop(nb_engine *engine, uint32_t place) {
+    while (engine->stage_count > 0 && engine->stages[engine->stage_count - 1]->handler == place) --engine->stage_count;
+}
+
+void nbi_stages_apply(nb_engine *engine) {
+    if (engine->stage_count == 0) return;
+    nbi_world_apply(nbi_world_of(engine->world), engine->stages, engine->stage_count);
+    engine->stage_count = 0;
+    nb_arena_reset(&engine->stage_arena);
+}
+
+// --- commands ---
+
+nb_result nb_context_command(const nb_context *context, const nb_input_event *command) {
+    if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
+    nb_engine *engine = context->engine;
+    if (command == NULL) {
+        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "command is NULL");
+    }
+    nb_result result = nbi_context_check_call(context);
+    const nbi_call *call = context->call;
+    // Ticks write what is simulated themselves; jobs have outputs, which are merged on the coordinator.
+    bool is_allowed = result == NB_OK && call == &engine->call && call->phase != NB_PHASE_FIXED_SIM;
+    if (!is_allowed) {
+        result = result == NB_OK ? NB_ERR_PERMISSION : result;
+        nbi_context_report(context, NBI_PLACE_COMMAND, result);
+        return result;
+    }
+    if (engine->command_count == engine->desc.command_count_max) {
+        if (engine->stats.command_full_count++ == 0) {
+            nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_ENGINE_FULL, __func__,
+                    "%u commands wait for a tick; further refusals are only counted", engine->command_count);
+        }
+        return NB_FULL;
+    }
+    engine->commands[engine->command_count++] = *command;
+    return NB_OK;
+}
+
+// --- the world ---
+
+static size_t world_save(void *user, void *bytes, size_t capacity_bytes) {
+    const nb_world *world = user;
+    size_t size_bytes = nb_world_save_size(world, NB_SAVE_FILE);
+    if (bytes != NULL && size_bytes <= capacity_bytes)
+        nb_world_save(world, NB_SAVE_FILE, bytes, capacity_bytes, &size_bytes);
+    return size_bytes;
+}
+
+static nb_result world_load(void *user, const void *bytes, size_t size_bytes) {
+    return nb_world_load(user, bytes, size_bytes);
+}
+
+static uint64_t world_hash(void *user) { return nb_world_hash(user); }
+static uint64_t world_layout(void *user) { return nb_world_layout_hash(user); }
+
+static nb_result world_create(nb_engine *engine) {
+    uint32_t count = engine->desc.stage_count_max;
+    size_t stage_bytes = (engine->desc.stage_bytes + sizeof(nb_stage) + 64) * count;
+    nb_arena_desc arena_desc = {.label = "stages", .capacity_bytes = stage_bytes, .hooks = engine->hooks};
+    engine->stages = nbi_alloc(&engine->hooks, count * sizeof *engine->stages, 16, "nb_engine_world");
+    if (engine->stages == NULL) return NB_ERR_MEMORY;
+    nb_result result = nb_arena_init(&engine->stage_arena, &arena_desc);
+    if (result != NB_OK) return result;
+    engine->has_stage_arena = true;
+    result = nb_world_create(&engine->desc.world, &engine->world);
+    if (result != NB_OK) return result;
+    nbi_world_of(engine->world)->is_driven = true;
+    nb_state_desc state = {.name = "world",
+                           .save = world_save,
+                           .load = world_load,
+                           .hash = world_hash,
+                           .layout = world_layout,
+                           .user = engine->world};
+    return nb_states_add(engine->states, &state, NULL);
+}
+
+nb_world *nb_engine_world(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    if (engine == NULL) return NULL;
+    if (engine->world != NULL) return engine->world;
+    if (world_create(engine) != NB_OK) nbi_world_end(engine);
+    return engine->world;
+}
+
+void nbi_world_end(nb_engine *engine) {
+    nb_world_destroy(engine->world);
+    engine->world = NULL;
+    if (engine->has_stage_arena) {
+        nb_arena_adopt(&engine->stage_arena);
+        nb_arena_deinit(&engine->stage_arena);
+        engine->has_stage_arena = false;
+    }
+    if (engine->stages != NULL)
+        nbi_free(&engine->hooks, engine->stages, engine->desc.stage_count_max * sizeof *engine->stages);
+    engine->stages = NULL;
+}
+
+nb_result nbi_world_join(nb_engine *engine) {
+    if (engine->world == NULL || engine->is_world_joined) return NB_OK;
+    engine->is_world_viewed = nbi_world_is_published(nbi_world_of(engine->world));
+    if (engine->is_world_viewed) {
+        nb_snapshots *snapshots = nb_engine_snapshots(engine);
+        nb_result result = snapshots != NULL ? nb_world_views_add(engine->world, snapshots) : NB_ERR_MEMORY;
+        if (result != NB_OK) return result;
+    }
+    engine->is_world_joined = true;
+    return NB_OK;
+}
+
+void nbi_world_allow(nb_engine *engine, nb_phase phase) {
+    if (engine->world == NULL) return;
+    uint32_t layers = phase == NB_PHASE_NONE ? UINT32_MAX : nb_phase_info_get(phase)->mutates;
+    uint32_t flags = 0;
+    if ((layers & NB_LAYER_SIMULATED) != 0) flags |= NB_COLUMN_SIMULATED;
+    if ((layers & NB_LAYER_GAME) != 0) flags |= NB_COLUMN_LOCAL;
+    nb_world_allow(engine->world, flags);
+}
+
+// --- the tick ---
+
+nb_input *nb_engine_input(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    if (engine == NULL) return NULL;
+    if (engine->input == NULL) nb_input_create(&engine->desc.input, &engine->input);
+    return engine->input;
+}
+
+static void hash_tick(nb_engine *engine) {
+    uint64_t hash = nb_states_hash(engine->states);
+    engine->stats.tick_hash = hash;
+    engine->stats.run_hash = nb_hash64(&hash, sizeof hash, engine->stats.run_hash);
+}
+
+void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
+    engine->tick = tick;
+    engine->tick_input = (nb_input_view){NULL, 0};
+    if (engine->input != NULL) nb_input_take_tick(engine->input, tick->input_until_ns, &engine->tick_input);
+    if (engine->is_world_joined) nbi_world_tick_begin(nbi_world_of(engine->world));
+    nbi_handlers_run(engine, NB_PHASE_FIXED_SIM);
+    if (engine->is_world_joined) {
+        nbi_stages_apply(engine);
+        nbi_world_tick_end(nbi_world_of(engine->world));
+    }
+    if (engine->desc.hashes_ticks) hash_tick(engine);
+    engine->stats.command_count += engine->command_count;
+    engine->command_count = 0;
+    engine->tick = NULL;
+    nbi_modules_note(engine, NBI_HEALTH_TICKS);
+}
