@@ -17,6 +17,7 @@ typedef struct game {
     nb_world *world;
     nb_table ships;
     nb_snapshots *snapshots;
+    uint64_t torn_count; // the watcher's
 } game;
 
 static nb_result move(const nb_context *context, void *user) {
@@ -41,19 +42,19 @@ static bool is_whole(const game *g, const nb_snapshot *snapshot) {
 }
 
 static nb_result watch(nb_service *service, void *user) {
-    const game *g = user;
-    uint64_t seen_count = 0, torn_count = 0, newest = 0;
+    game *g = user;
+    uint64_t seen_count = 0, newest = 0;
     while (!nb_service_should_stop(service)) {
         const nb_snapshot *snapshot = nb_snapshots_acquire(g->snapshots);
         if (snapshot != NULL && snapshot->version != newest) {
             newest = snapshot->version;
             ++seen_count;
-            if (!is_whole(g, snapshot)) ++torn_count;
+            if (!is_whole(g, snapshot)) ++g->torn_count;
         }
         nb_snapshot_release(snapshot);
     }
     printf("the watcher saw %s of the frames, %llu of them torn\n", seen_count > 0 ? "some" : "none",
-           (unsigned long long)torn_count);
+           (unsigned long long)g->torn_count);
     return NB_OK;
 }
 
@@ -79,5 +80,5 @@ int main(void) {
     printf("%llu frames published, %llu left out because every copy was held\n",
            (unsigned long long)stats.publish_count, (unsigned long long)stats.skip_count);
     bool is_ended = nb_engine_destroy(engine) == NB_OK; // stops the watcher first
-    return result == NB_OK && is_ended ? 0 : 1;
+    return result == NB_OK && is_ended && g.torn_count == 0 ? 0 : 1;
 }

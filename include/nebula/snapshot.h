@@ -58,7 +58,7 @@ typedef struct nb_snapshot_info {
     uint64_t tick_previous; // the tick that interpolated columns come from
     uint64_t epoch;         // of the frame, for what is reclaimed by epochs
     double alpha;           // where between the two ticks this frame is, 0 to 1
-    uint64_t budget_ns;     // a hint: time for this frame's parallel work; 0 = unknown
+    uint64_t budget_ns;     // a hint: time left of the frame's target; 0 = unknown
     uint32_t quality_level; // a hint: the level the budget asks for
 } nb_snapshot_info;
 

@@ -31,11 +31,13 @@ static void wake_workers(nb_engine *engine) {
 static void publish(nb_engine *engine) {
     if (engine->snapshots == NULL) return;
     uint64_t tick_count = nb_loop_tick_count(&engine->loop);
+    uint64_t target_ns = engine->budget.desc.target_ns, used_ns = engine->phase_start_ns - engine->frame_start_ns;
     nb_snapshot_info info = {.frame = engine->time.index,
                              .tick = tick_count,
                              .tick_previous = tick_count > 0 ? tick_count - 1 : 0,
                              .epoch = engine->time.index,
                              .alpha = engine->time.alpha,
+                             .budget_ns = used_ns < target_ns ? target_ns - used_ns : 1,
                              .quality_level = nb_budget_level(&engine->budget)};
     if (engine->is_world_viewed)
         nb_world_views_publish(engine->world, &info);
