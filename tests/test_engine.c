@@ -339,6 +339,61 @@ static void failing_handler_ends_its_module_for_the_frame(void **state) {
     rig_close(&r);
 }
 
+// Fails in one phase of one frame.
+typedef struct failer {
+    nb_phase phase;
+    uint64_t frame;
+    nb_atomic_u64 seen[2]; // bits: phases it was called in, in that frame and in the next
+} failer;
+
+static nb_result fail_there(const nb_context *context, void *user) {
+    failer *f = user;
+    if (context->frame_index < f->frame || context->frame_index > f->frame + 1) return NB_OK;
+    nbi_atomic_fetch_or_seq_cst_u64(&f->seen[context->frame_index - f->frame], (uint64_t)1 << context->phase);
+    bool is_there = context->phase == f->phase && context->frame_index == f->frame;
+    return is_there ? NB_ERR_MEMORY : NB_OK;
+}
+
+static nb_module_desc in_every_phase(const char *name, failer *f) {
+    nb_module_desc desc = {.name = name, .parallel = fail_there, .record = fail_there, .user = f};
+    for (uint32_t i = 1; i < NB_PHASE_DETACHED_SERVICES; ++i) {
+        if (i != NB_PHASE_PARALLEL_TASKS && i != NB_PHASE_COMMAND_RECORD) desc.handlers[i] = fail_there;
+    }
+    return desc;
+}
+
+// Phases up to and including one, without the row of none.
+static uint64_t phases_to(nb_phase last) { return (((uint64_t)1 << (last + 1)) - 1) & ~(uint64_t)1; }
+
+static void failure_in_any_phase_ends_the_frame_by_rule(void **state) {
+    (void)state;
+    for (uint32_t phase = 1; phase < NB_PHASE_DETACHED_SERVICES; ++phase) {
+        for (uint32_t workers = 0; workers < 2; ++workers) {
+            rig r;
+            rig_open(&r, workers);
+            failer bad = {.phase = (nb_phase)phase, .frame = 2}, good = {.phase = NB_PHASE_NONE, .frame = 2};
+            attach(&r, in_every_phase("bad", &bad));
+            attach(&r, in_every_phase("good", &good));
+            run_ticks(&r, 5);
+            // The one goes as far as its failure, the other through the frame, and both through the next.
+            // Ticks are not the frame's: they run whatever else has failed.
+            assert_true(bad.seen[0].value == (phases_to((nb_phase)phase) | (uint64_t)1 << NB_PHASE_FIXED_SIM));
+            assert_true(good.seen[0].value == phases_to(NB_PHASE_FRAME_END));
+            assert_true(bad.seen[1].value == phases_to(NB_PHASE_FRAME_END));
+            assert_true(good.seen[1].value == phases_to(NB_PHASE_FRAME_END));
+            assert_int_equal(rig_stats(&r).frame_count, 5);
+            assert_int_equal(rig_stats(&r).failure_count, 1);
+            assert_int_equal(test_log_count(&r.log, NB_ITEM_ENGINE_FAILURE), 1);
+            assert_int_equal(test_log_count(&r.log, NB_ITEM_ENGINE_BARRIER), 0);
+            char expected[96];
+            snprintf(expected, sizeof expected, "module bad failed in %s of frame 2: NB_ERR_MEMORY",
+                     nb_phase_info_get((nb_phase)phase)->name);
+            assert_non_null(strstr(r.log.last_message, expected));
+            rig_close(&r);
+        }
+    }
+}
+
 static void module_that_fails_too_often_is_disabled_where_asked(void **state) {
     (void)state;
     rig r;
@@ -438,6 +493,7 @@ TEST_MAIN(cmocka_unit_test(phases_run_in_the_order_of_the_table),
           cmocka_unit_test(refused_module_leaves_nothing), cmocka_unit_test(replaced_module_keeps_its_handle_and_place),
           cmocka_unit_test(too_many_modules_are_refused),
           cmocka_unit_test(failing_handler_ends_its_module_for_the_frame),
+          cmocka_unit_test(failure_in_any_phase_ends_the_frame_by_rule),
           cmocka_unit_test(module_that_fails_too_often_is_disabled_where_asked),
           cmocka_unit_test(engines_share_a_scheduler), cmocka_unit_test(frames_use_no_heap),
           cmocka_unit_test(every_allocation_may_fail))

@@ -66,9 +66,9 @@
 // How long nb_engine_destroy waits for tasks that do not stop, where the desc gives none.
 #define NB_SHUTDOWN_NS_DEFAULT UINT64_C(5000000000)
 
-// A negative result is a failure, and reported: the module is left out for the rest of the frame. A tick handler's is
-// left out for the rest of its tick, and what it has staged is dropped; the next tick calls it again, because ticks are
-// the same whatever frames they fall into.
+// A negative result is a failure, and reported: the module is left out for the rest of the frame, but for its ticks,
+// which are the same whatever frames they fall into. A tick handler that fails is called again in the next tick; what
+// it has staged is dropped.
 typedef nb_result (*nb_handler)(const nb_context *context, void *user);
 
 // Merges what one job has made; called for each job in the order of job_index.

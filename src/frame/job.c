@@ -204,8 +204,9 @@ static void merge_all(nb_engine *engine, nb_phase made_in, nb_phase phase) {
         for (uint32_t j = 0; j < all->count && !module->health[NBI_HEALTH_FRAMES].has_failed; ++j) {
             nbi_job *job = &all->jobs[j];
             if (!job->is_started || !is_done(job)) continue; // late: the frame is degraded
-            nb_result result = job->result;
-            if (result >= 0 && result != NB_CANCELLED) result = merge_job(engine, job, phase, merge);
+            if (job->result < 0) nbi_module_failed(engine, module, made_in, job->result);
+            if (job->result < 0 || job->result == NB_CANCELLED) continue;
+            nb_result result = merge_job(engine, job, phase, merge);
             if (result < 0) nbi_module_failed(engine, module, phase, result);
         }
     }
