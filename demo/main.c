@@ -7,6 +7,7 @@
 
 #include "colour.h"
 #include "nebula/loop.h"
+#include "nebula/trace.h"
 #include "options.h"
 #include "work.h"
 
@@ -22,6 +23,9 @@ typedef struct demo {
     nb_frame_stats stats;
     nb_clock_manual manual;
     demo_work work;
+    nb_trace *trace;           // NULL = none
+    nb_trace_thread *recorder; // this thread's end of it
+    nb_label frame_label;
     bool is_terminal;
     bool has_start;
     uint64_t start_ns;         // of the first frame
@@ -73,6 +77,8 @@ static void on_frame(void *user, const nb_loop_frame *frame) {
     if (!d->has_start) d->start_ns = frame->now_ns;
     d->has_start = true;
     uint64_t time_ns = frame->now_ns - d->start_ns;
+    NB_TRACE_SCOPE(d->recorder, d->frame_label);
+    nb_trace_frame(d->recorder, frame->index);
     demo_work_frame(&d->work, frame->index);
     if (d->options.teleport_ns > 0 && time_ns >= d->next_teleport_ns) {
         if (d->next_teleport_ns > 0) teleport(d); // not before the first journey
@@ -82,7 +88,8 @@ static void on_frame(void *user, const nb_loop_frame *frame) {
         if (d->next_status_ns > 0) print_status(d, frame); // the first frame has nothing to say
         d->next_status_ns += d->is_terminal ? STATUS_NS : 10 * (uint64_t)STATUS_NS;
     }
-    if (time_ns >= d->options.duration_ns) nb_loop_quit(&d->loop);
+    bool is_last = frame->index + 1 == d->options.frame_count;
+    if (is_last || time_ns >= d->options.duration_ns) nb_loop_quit(&d->loop);
 }
 
 static void print_end(const demo *d) {
@@ -107,10 +114,29 @@ static nb_result run_loop(demo *d) {
     return result == NB_OK ? nb_loop_run(&d->loop, &callbacks) : result;
 }
 
+static nb_result trace_begin(demo *d) {
+    if (d->options.trace_path == NULL) return NB_OK;
+    nb_result result = nb_trace_create(NULL, &d->trace);
+    if (result == NB_OK) result = nb_labels_intern(nb_trace_labels(d->trace), "frame", &d->frame_label);
+    return result == NB_OK ? nb_trace_attach(d->trace, "main", &d->recorder) : result;
+}
+
+static nb_result trace_end(demo *d) {
+    if (d->trace == NULL) return NB_OK;
+    nb_result result = nb_trace_write_json_file(d->trace, d->options.trace_path);
+    nb_trace_detach(d->recorder);
+    nb_trace_destroy(d->trace);
+    return result;
+}
+
 static int run(demo *d) {
     bool has_chunks = !d->options.is_virtual || d->options.teleport_ns > 0;
-    nb_result result = demo_work_start(&d->work, d->options.worker_count, has_chunks);
+    nb_result result = trace_begin(d);
+    if (result == NB_OK) result = demo_work_start(&d->work, d->options.worker_count, has_chunks);
+    d->work.chunk_next = d->options.seed;
     if (result == NB_OK) result = run_loop(d);
+    nb_result trace_result = trace_end(d);
+    if (result == NB_OK) result = trace_result;
     nb_result stop_result = demo_work_stop(&d->work);
     if (result == NB_OK) result = stop_result;
     if (result == NB_OK) {
@@ -127,7 +153,10 @@ int main(int argc, char **argv) {
     if (d.options.is_help) return 0;
     d.is_terminal = isatty(STDOUT_FILENO) && !d.options.is_virtual && !d.options.has_tick_lines;
     nb_rate t = d.options.tick_rate, r = d.options.render_rate;
-    printf("nebula %s: %u/%u ticks and %u/%u frames a second, %.1f s\n", nb_version(), t.num, t.den, r.num, r.den,
-           (double)d.options.duration_ns / 1e9);
+    printf("nebula %s: %u/%u ticks and %u/%u frames a second, ", nb_version(), t.num, t.den, r.num, r.den);
+    if (d.options.frame_count > 0) printf("%llu frames", (unsigned long long)d.options.frame_count);
+    if (d.options.duration_ns < UINT64_MAX)
+        printf("%s%.1f s", d.options.frame_count > 0 ? " or " : "", (double)d.options.duration_ns / 1e9);
+    putchar('\n');
     return run(&d);
 }

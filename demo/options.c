@@ -3,6 +3,7 @@
 
 #include "options.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,15 @@
 #include "nebula/tasks.h"
 
 // Runs: long enough to show something, and an hour is more than anybody watches.
+#define SECONDS_DEFAULT 3
 #define SECONDS_MIN 0.1
 #define SECONDS_MAX 3600.0
 
 // Shortest time between teleports: the frame rate's limit.
 #define TELEPORT_SECONDS_MIN 0.001
+
+// Most frames: an hour at the highest rate.
+#define FRAMES_MAX 3600000
 
 // Most workers: what a scheduler has room for beside its coordinator, rounded down.
 #define WORKERS_MAX 60
@@ -27,13 +32,30 @@ static const char HELP[] =
     "usage: nebula-demo [OPTION...]\n"
     "Runs the fixed-step loop and shows its numbers; the colour follows the tick counter.\n"
     "  --seconds S         how long, 0.1 to 3600 (default 3)\n"
+    "  --frames N          end after so many frames, 1 to 3600000; --seconds then only counts if given\n"
+    "  --seed S            of the world, decimal or 0x and hexadecimal (default 1)\n"
     "  --hz R              ticks a second, 1 to 1000, such as 60 or 60000/1001 (default 60)\n"
     "  --render-hz R       frames a second (default: as many as ticks)\n"
     "  --workers N         threads beside the main one, 0 to 60 (default: the machine's; 0 with --virtual)\n"
     "  --teleport-every S  seconds between teleports, which cancel work, 0.001 to 3600 (default: none)\n"
+    "  --trace FILE        write what each thread did, for chrome://tracing, Perfetto or speedscope\n"
     "  --virtual           run on a virtual clock: at once, and with the same output everywhere\n"
     "  --ticks             one line for each tick, with its colour\n"
     "  --help              this text\n";
+
+// Digits alone, up to value_max: strtoull takes signs and spaces.
+static bool read_number(const char *text, uint64_t value_max, uint64_t *out) {
+    bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    const char *digits = is_hex ? text + 2 : text;
+    char *end = NULL;
+    errno = 0;
+    unsigned long long value = strtoull(digits, &end, is_hex ? 16 : 10);
+    bool is_digit = (digits[0] >= '0' && digits[0] <= '9') ||
+                    (is_hex && ((digits[0] >= 'a' && digits[0] <= 'f') || (digits[0] >= 'A' && digits[0] <= 'F')));
+    if (!is_digit || *end != '\0' || errno != 0 || value > value_max) return false;
+    *out = value;
+    return true;
+}
 
 // "60" or "60000/1001".
 static bool read_rate(const char *text, nb_rate *out) {
@@ -62,26 +84,48 @@ static bool read_seconds(const char *text, double seconds_min, uint64_t *out_ns)
     return true;
 }
 
-static bool read_workers(const char *text, uint32_t *out) {
-    char *end = NULL;
-    unsigned long count = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || count > WORKERS_MAX) return false;
-    *out = count == 0 ? NB_WORKER_COUNT_NONE : (uint32_t)count;
+static bool set_seconds(const char *text, demo_options *out) {
+    return read_seconds(text, SECONDS_MIN, &out->duration_ns);
+}
+
+static bool set_frames(const char *text, demo_options *out) {
+    return read_number(text, FRAMES_MAX, &out->frame_count) && out->frame_count > 0;
+}
+
+static bool set_seed(const char *text, demo_options *out) { return read_number(text, UINT64_MAX, &out->seed); }
+static bool set_hz(const char *text, demo_options *out) { return read_rate(text, &out->tick_rate); }
+static bool set_render_hz(const char *text, demo_options *out) { return read_rate(text, &out->render_rate); }
+
+static bool set_workers(const char *text, demo_options *out) {
+    uint64_t count = 0;
+    if (!read_number(text, WORKERS_MAX, &count)) return false;
+    out->worker_count = count == 0 ? NB_WORKER_COUNT_NONE : (uint32_t)count;
     return true;
 }
 
-static bool read_value(const char *name, const char *value, demo_options *out) {
-    if (strcmp(name, "--seconds") == 0) return read_seconds(value, SECONDS_MIN, &out->duration_ns);
-    if (strcmp(name, "--teleport-every") == 0) return read_seconds(value, TELEPORT_SECONDS_MIN, &out->teleport_ns);
-    if (strcmp(name, "--workers") == 0) return read_workers(value, &out->worker_count);
-    if (strcmp(name, "--hz") == 0) return read_rate(value, &out->tick_rate);
-    return read_rate(value, &out->render_rate);
+static bool set_teleport(const char *text, demo_options *out) {
+    return read_seconds(text, TELEPORT_SECONDS_MIN, &out->teleport_ns);
 }
 
-static bool has_value(const char *name) {
-    return strcmp(name, "--seconds") == 0 || strcmp(name, "--hz") == 0 || strcmp(name, "--render-hz") == 0 ||
-           strcmp(name, "--workers") == 0 || strcmp(name, "--teleport-every") == 0;
+static bool set_trace(const char *text, demo_options *out) {
+    out->trace_path = text;
+    return text[0] != '\0';
 }
+
+static const struct {
+    const char *name;
+    bool (*set)(const char *text, demo_options *out);
+} VALUES[] = {
+    {"--seconds", set_seconds},
+    {"--frames", set_frames},
+    {"--seed", set_seed},
+    {"--hz", set_hz},
+    {"--render-hz", set_render_hz},
+    {"--workers", set_workers},
+    {"--teleport-every", set_teleport},
+    {"--trace", set_trace},
+};
+#define VALUE_COUNT (sizeof VALUES / sizeof VALUES[0])
 
 static bool read_flag(const char *name, demo_options *out) {
     if (strcmp(name, "--virtual") == 0)
@@ -95,26 +139,38 @@ static bool read_flag(const char *name, demo_options *out) {
     return true;
 }
 
-bool demo_options_read(int argc, char **argv, demo_options *out) {
-    *out = (demo_options){.duration_ns = 3000000000u, .tick_rate = {60, 1}};
-    for (int i = 1; i < argc; ++i) {
-        const char *name = argv[i];
-        if (read_flag(name, out)) continue;
-        if (!has_value(name)) {
-            fprintf(stderr, "nebula-demo: unknown option '%s' (try --help)\n", name);
-            return false;
-        }
-        if (++i == argc) {
-            fprintf(stderr, "nebula-demo: %s needs a value (try --help)\n", name);
-            return false;
-        }
-        if (!read_value(name, argv[i], out)) {
-            fprintf(stderr, "nebula-demo: '%s' is not a value for %s (try --help)\n", argv[i], name);
-            return false;
-        }
+// Reads an option and its value, which may be missing (NULL).
+static bool read_value(const char *name, const char *value, demo_options *out) {
+    size_t i = 0;
+    while (i < VALUE_COUNT && strcmp(name, VALUES[i].name) != 0) ++i;
+    if (i == VALUE_COUNT) {
+        fprintf(stderr, "nebula-demo: unknown option '%s' (try --help)\n", name);
+        return false;
     }
+    if (value == NULL) {
+        fprintf(stderr, "nebula-demo: %s needs a value (try --help)\n", name);
+        return false;
+    }
+    if (VALUES[i].set(value, out)) return true;
+    fprintf(stderr, "nebula-demo: '%s' is not a value for %s (try --help)\n", value, name);
+    return false;
+}
+
+static void fill_in_defaults(demo_options *out) {
+    const uint64_t duration_ns = SECONDS_DEFAULT * UINT64_C(1000000000);
+    if (out->duration_ns == 0) out->duration_ns = out->frame_count > 0 ? UINT64_MAX : duration_ns;
     if (out->render_rate.num == 0) out->render_rate = out->tick_rate;
     if (out->is_virtual && out->worker_count == 0) out->worker_count = NB_WORKER_COUNT_NONE;
+}
+
+bool demo_options_read(int argc, char **argv, demo_options *out) {
+    *out = (demo_options){.seed = 1, .tick_rate = {60, 1}};
+    for (int i = 1; i < argc; ++i) {
+        if (read_flag(argv[i], out)) continue;
+        if (!read_value(argv[i], i + 1 < argc ? argv[i + 1] : NULL, out)) return false;
+        ++i;
+    }
+    fill_in_defaults(out);
     if (out->is_virtual && out->teleport_ns > 0 && out->worker_count != NB_WORKER_COUNT_NONE) {
         // How many chunks a worker has done by then depends on the machine.
         fprintf(stderr, "nebula-demo: --teleport-every with --virtual needs --workers 0 (try --help)\n");

@@ -26,7 +26,11 @@ library_sources() { # kind, in a tree
         for file in src/*/*.c; do case $file in */platform_*.c) ;; *) echo "$file" ;; esac; done
         for file in tests/explore/*.c; do case $file in */explore_*.c) ;; *) echo "$file" ;; esac; done
         ;;
-    *) printf '%s\n' src/*/*.c ;;
+    *)
+        printf '%s\n' src/*/*.c
+        # The demo's parts, for its tests; an archive leaves out what a test does not use.
+        for file in demo/*.c; do case $file in */main.c | 'demo/*.c') ;; *) echo "$file" ;; esac; done
+        ;;
     esac
 }
 
@@ -37,7 +41,7 @@ kind_flags() {
 
 compile() { # kind source object, in a tree
     # shellcheck disable=SC2046
-    gcc -std=c17 -g -O1 -w -ffp-contract=off -Iinclude -Isrc -Itests $(kind_flags "$1") -MMD -c "$2" -o "$3"
+    gcc -std=c17 -g -O1 -w -ffp-contract=off -Iinclude -Isrc -Itests -I. $(kind_flags "$1") -MMD -c "$2" -o "$3"
 }
 
 link_program() { # kind test_source program object...
@@ -132,7 +136,7 @@ one_mutant() { # index count mutant
     base=$work/base/$kind
     rm -rf "$dir"
     mkdir -p "$dir/tree"
-    cp -R "$root/src" "$root/include" "$dir/tree/"
+    cp -R "$root/src" "$root/include" "$root/demo" "$dir/tree/"
     ln -s "$root/tests" "$dir/tree/tests"
     case $(sed -n 's/^file: *//p' "$3") in *tests/*) report "$1" "$2" rotten "it changes a test, not the library" && return 1 ;; esac
     if ! problem=$(apply_mutant "$3" "$dir/tree"); then
@@ -198,7 +202,7 @@ build_bases() { # mutant...
         [ -d "$base" ] || continue
         # An archive, so that a program needs stand-ins only for what it uses.
         # One line per source: the source, then everything it reads.
-        (cd "$base" && cat ./*.d) | sed 's|[a-z_]*/\.\./||g; s|^[^ ]*\.o:||' |
+        (cd "$base" && cat ./*.d) | sed 's|[a-z_]*/\.\./||g; s| \./| |g; s|^[^ ]*\.o:||' |
             awk '{ more = sub(/\\$/, ""); line = line " " $0; if (!more) { print line; line = "" } }' >"$base/dependencies"
         (cd "$root" && library_sources "$(basename "$base")") | while read -r file; do echo "$base/$(object_of "$file")"; done |
             xargs ar rc "$base/library.a"

@@ -40,8 +40,12 @@ real --seconds 0.3 --workers 0
 real --seconds 0.5 --teleport-every 0.1
 grep -Eq '^Cancelled [1-9][0-9]* stale tasks$' "$work/out" || fail "a teleport cancelled nothing"
 
+real --seconds 2 --frames 7 --hz 1000 --seed 0xfeed --trace "$work/trace.json"
+grep -q '^7 frames,' "$work/out" || fail "--frames 7 did not end after 7 frames"
+[ "$(grep -c '"ph":"i"' "$work/trace.json")" -eq 7 ] || fail "--trace did not write 7 frames"
+
 "$demo" --help >"$work/out" 2>"$work/err" || fail "--help ended with $?"
-for option in --render-hz --workers --teleport-every; do
+for option in --frames --seed --render-hz --workers --teleport-every --trace; do
     grep -q -e "$option" "$work/out" || fail "--help does not name $option"
 done
 
@@ -80,5 +84,11 @@ refuse --teleport-every -1
 refuse --teleport-every nan
 refuse --teleport-every 1s
 refuse --virtual --teleport-every 1 --workers 2
+refuse --frames 0
+refuse --frames 1.5
+refuse --seed -1
+refuse --seed 0x
+refuse --trace
+refuse --trace ''
 [ $failures -eq 0 ] && echo "ok"
 [ $failures -eq 0 ]

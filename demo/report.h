@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the demo tells a person: one line a second, and a summary at the end. Both are made from plain numbers, into a
+// buffer of the caller's, so that they can be tested and printed anywhere.
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Numbers since the start, where a comment does not say otherwise.
+typedef struct demo_report {
+    double time_s;
+    uint64_t tick_count, frame_count;
+    double fps;                                // over the last second; in the summary over the whole run
+    uint64_t p50_ns, p99_ns, max_ns;           // frame times: of the frames that are kept
+    uint32_t chunk_count;                      // ready now
+    uint64_t chunk_ready_count;                // meshed
+    uint64_t chunk_cancelled_count;            // jobs ended because nobody wanted the chunk any more
+    double chunks_per_s;                       // ready, over the last second; in the summary over the whole run
+    uint32_t creature_count;                   // now
+    uint64_t birth_count, death_count;         // of animals
+    uint32_t drawn_count;                      // chunks and animals in the last picture
+    uint64_t frame_peak_bytes, job_peak_bytes; // most memory used in a frame's arena, and in one job's
+    uint32_t quality_level, quality_level_max;
+    uint64_t state_hash;
+    bool is_virtual; // leave out what depends on the machine
+} demo_report;
+
+// Longest line and summary, with the end of the text.
+#define REPORT_LINE_SIZE 256
+#define REPORT_END_SIZE 1024
+
+// The names of a line's columns, and a line, both without an end and of the same width for all usual numbers.
+void report_header(bool is_virtual, char text[REPORT_LINE_SIZE]);
+void report_line(const demo_report *report, char text[REPORT_LINE_SIZE]);
+
+// Several lines, each with its end.
+void report_end(const demo_report *report, char text[REPORT_END_SIZE]);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Levels of detail and impostors.
+
+#include "work_lod.h"
+
+#include <string.h>
+
+// Shares of a border's distance beyond which a level changes: to a coarser one, and to a finer one.
+#define COARSER_SHARE 1.1f
+#define FINER_SHARE 0.9f
+
+// The level at a distance, where every border stands at `share` of its place.
+static uint32_t level_at(float distance, float border, float share) {
+    uint32_t level = 0;
+    for (border *= share; level < LOD_LEVEL_IMPOSTOR && distance > border; border *= 2) ++level;
+    return level;
+}
+
+static uint32_t next_level(uint32_t old, float distance, float border) {
+    uint32_t coarsest = level_at(distance, border, FINER_SHARE), finest = level_at(distance, border, COARSER_SHARE);
+    if (old > coarsest) return coarsest;
+    return old < finest ? finest : old;
+}
+
+// Eighths of a circle, by comparing alone.
+static uint32_t direction_of(float x, float z) {
+    float size_x = x < 0 ? -x : x, size_z = z < 0 ? -z : z;
+    // tan(22.5 degrees): what lies nearer to an axis than that belongs to it.
+    const float slope = 0.41421357f;
+    if (size_z <= size_x * slope) return x >= 0 ? 0 : 4;
+    if (size_x <= size_z * slope) return z >= 0 ? 2 : 6;
+    if (z >= 0) return x >= 0 ? 1 : 3;
+    return x < 0 ? 5 : 7;
+}
+
+void lod_run(const lod_input *input, uint32_t first, uint32_t count, lod_output *out) {
+    for (uint32_t i = first; i < first + count; ++i) {
+        vec3 line = vec3_sub(input->viewer, input->positions[i]);
+        uint32_t level = next_level(input->levels[i], vec3_length(line), input->distance_1);
+        out->levels[out->level_count++] = (uint8_t)level;
+        if (level == LOD_LEVEL_IMPOSTOR)
+            out->impostors[out->impostor_count++] = (lod_impostor){i, direction_of(line.x, line.z)};
+    }
+}
+
+void lod_append(lod_output *whole, const lod_output *part) {
+    memcpy(whole->levels + whole->level_count, part->levels, part->level_count);
+    memcpy(whole->impostors + whole->impostor_count, part->impostors, part->impostor_count * sizeof(lod_impostor));
+    whole->level_count += part->level_count;
+    whole->impostor_count += part->impostor_count;
+}

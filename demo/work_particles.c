@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Particles.
+
+#include "work_particles.h"
+
+#include <string.h>
+
+#include "nebula/random.h"
+
+#define GRAVITY 9.81f
+
+// Share of its speed that the air takes a second.
+#define DRAG 0.6f
+
+#define LIFE_MIN_S 0.5f
+#define LIFE_MORE_S 1.5f
+
+// A dead particle waits for a few frames, so that a new emitter does not burst.
+#define BIRTH_BITS 2
+
+static float unit(uint32_t bits) { return (float)(bits >> 8) * (1.0f / 16777216.0f); }
+
+static particle born(const particles_input *input, uint32_t number) {
+    particle p = {0};
+    nb_random random = nb_random_make(input->seed, input->frame, PARTICLE_STREAM);
+    nb_random_block block = nb_random_words(random, number);
+    if ((block.words[3] & ((1u << BIRTH_BITS) - 1)) != 0) return p;
+    const particle_emitter *emitter = &input->emitters[number % input->emitter_count];
+    p.position = emitter->position;
+    p.speed.x = (2 * unit(block.words[0]) - 1) * emitter->spread;
+    p.speed.z = (2 * unit(block.words[1]) - 1) * emitter->spread;
+    p.speed.y = (0.5f + 0.5f * unit(block.words[2])) * emitter->speed;
+    p.life_s = LIFE_MIN_S + LIFE_MORE_S * unit(block.words[3]);
+    return p;
+}
+
+static particle moved(const particle *from, float dt_s) {
+    particle p = *from;
+    p.age_s += dt_s;
+    if (p.age_s >= p.life_s) return (particle){0};
+    // The speed first: stable at any frame rate.
+    float kept = 1 - DRAG * dt_s;
+    p.speed = vec3_scale(p.speed, kept > 0 ? kept : 0);
+    p.speed.y -= GRAVITY * dt_s;
+    p.position = vec3_add(p.position, vec3_scale(p.speed, dt_s));
+    return p;
+}
+
+static particle_sprite sprite_of(const particle *p, uint32_t colour) {
+    float left = 1 - p->age_s / p->life_s;
+    return (particle_sprite){p->position, (uint32_t)(left * 255.0f) << 24 | (colour & 0xffffff)};
+}
+
+void particles_run(const particles_input *input, uint32_t first, uint32_t count, particles_output *out) {
+    for (uint32_t i = first; i < first + count; ++i) {
+        const particle *old = &input->particles[i];
+        particle next = {0};
+        if (old->life_s > 0) {
+            next = moved(old, input->dt_s);
+        } else if (input->emitter_count > 0) {
+            next = born(input, i);
+        }
+        out->particles[out->particle_count++] = next;
+        if (next.life_s <= 0) continue;
+        uint32_t colour = input->emitter_count > 0 ? input->emitters[i % input->emitter_count].colour : 0xffffff;
+        out->sprites[out->sprite_count++] = sprite_of(&next, colour);
+    }
+}
+
+void particles_append(particles_output *whole, const particles_output *part) {
+    memcpy(whole->particles + whole->particle_count, part->particles, part->particle_count * sizeof(particle));
+    memcpy(whole->sprites + whole->sprite_count, part->sprites, part->sprite_count * sizeof(particle_sprite));
+    whole->particle_count += part->particle_count;
+    whole->sprite_count += part->sprite_count;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Animation and inverse kinematics.
+
+#include "work_pose.h"
+
+#include <string.h>
+
+#define HALF_LENGTH 0.55f
+#define HALF_WIDTH 0.22f
+#define STEP_LENGTH 0.30f
+#define STEP_HEIGHT 0.18f
+
+// A leg that is fully straight or folded has no direction to bend in.
+#define REACH_SHARE 0.999f
+#define REACH_MIN 0.06f
+
+pose_leg pose_solve(vec3 hip, vec3 foot, vec3 bend) {
+    const float thigh = POSE_THIGH_LENGTH, shin = POSE_SHIN_LENGTH, longest = (thigh + shin) * REACH_SHARE;
+    vec3 down = {0, -1, 0}, line = vec3_sub(foot, hip), along = vec3_normal(line, down);
+    float reach = vec3_length(line);
+    if (reach > longest) reach = longest;
+    if (reach < REACH_MIN) reach = REACH_MIN;
+    // The triangle of both bones over the line from hip to foot: how far along it the knee is, and how far beside it.
+    float share = (thigh * thigh - shin * shin + reach * reach) / (2 * reach);
+    float square = thigh * thigh - share * share, height = square > 0 ? sqrtf(square) : 0;
+    vec3 side = vec3_sub(bend, vec3_scale(along, vec3_dot(bend, along)));
+    vec3 out = vec3_normal(side, (vec3){along.y, -along.x, 0});
+    pose_leg leg = {.hip = hip, .foot = vec3_add(hip, vec3_scale(along, reach))};
+    leg.knee = vec3_add(vec3_add(hip, vec3_scale(along, share)), vec3_scale(out, height));
+    return leg;
+}
+
+// Where a foot is in its step: -1 to 1 along it, and 0 to 1 above the ground. On the ground it goes back at an even
+// speed, in the air it comes forward in an arc.
+static void step_at(float phase, float *along, float *above) {
+    float turn = phase - floorf(phase);
+    float swing = (turn - 0.5f) * 2;
+    *along = turn < 0.5f ? 1 - 4 * turn : 2 * swing - 1;
+    *above = turn < 0.5f ? 0 : 4 * swing * (1 - swing);
+}
+
+static pose_leg leg_of(const pose_body *body, uint32_t number) {
+    vec3 up = {0, 1, 0}, right = vec3_cross(body->forward, up);
+    float front = number < 2 ? HALF_LENGTH : -HALF_LENGTH, side = number % 2 == 0 ? -HALF_WIDTH : HALF_WIDTH;
+    // Diagonal legs step together, as in a trot.
+    float along = 0, above = 0;
+    step_at(body->phase + (number == 0 || number == 3 ? 0.0f : 0.5f), &along, &above);
+    vec3 ground = vec3_add(body->feet, vec3_add(vec3_scale(body->forward, front), vec3_scale(right, side)));
+    vec3 hip = vec3_add(ground, vec3_scale(up, POSE_HIP_HEIGHT));
+    vec3 foot = vec3_add(ground, vec3_scale(body->forward, along * STEP_LENGTH * body->is_moving));
+    foot = vec3_add(foot, vec3_scale(up, above * STEP_HEIGHT * body->is_moving));
+    // Knees of front legs point forward, those of hind legs back.
+    return pose_solve(hip, foot, number < 2 ? body->forward : vec3_scale(body->forward, -1));
+}
+
+void pose_run(const pose_input *input, uint32_t first, uint32_t count, pose_output *out) {
+    for (uint32_t i = first; i < first + count; ++i) {
+        pose *made = &out->poses[out->pose_count++];
+        for (uint32_t leg = 0; leg < POSE_LEG_COUNT; ++leg) made->legs[leg] = leg_of(&input->bodies[i], leg);
+    }
+}
+
+void pose_append(pose_output *whole, const pose_output *part) {
+    memcpy(whole->poses + whole->pose_count, part->poses, part->pose_count * sizeof(pose));
+    whole->pose_count += part->pose_count;
+}

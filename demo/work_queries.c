@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Batches of questions.
+
+#include "work_queries.h"
+
+#include <string.h>
+
+// Cells wrap, like the places do.
+static uint32_t cell_number(uint32_t cell_x, uint32_t cell_z) {
+    return cell_z % QUERY_GRID_SIZE * QUERY_GRID_SIZE + cell_x % QUERY_GRID_SIZE;
+}
+
+static uint32_t cell_of(int32_t place) { return (uint32_t)place / (QUERY_CELL_SIZE * TERRAIN_ONE); }
+
+void query_grid_build(query_grid *grid, uint32_t *rows, const int32_t *x, const int32_t *z, uint32_t count) {
+    grid->rows = rows;
+    memset(grid->first, 0, sizeof grid->first);
+    for (uint32_t i = 0; i < count; ++i) ++grid->first[cell_number(cell_of(x[i]), cell_of(z[i])) + 1];
+    for (uint32_t i = 0; i < QUERY_GRID_CELLS; ++i) grid->first[i + 1] += grid->first[i];
+    // From the back, each cell's end moving down to its first: equal cells keep the order of the rows.
+    for (uint32_t i = count; i > 0; --i) {
+        uint32_t cell = cell_number(cell_of(x[i - 1]), cell_of(z[i - 1]));
+        rows[--grid->first[cell + 1]] = i - 1;
+    }
+    // Now first[cell + 1] is where the cell starts: move all down by one.
+    memmove(grid->first, grid->first + 1, QUERY_GRID_CELLS * sizeof grid->first[0]);
+    grid->first[QUERY_GRID_CELLS] = count;
+}
+
+static uint64_t square(int32_t from, int32_t to) {
+    int64_t span = (int32_t)((uint32_t)to - (uint32_t)from);
+    return (uint64_t)(span * span);
+}
+
+static void search_cell(const queries_input *input, const query *asked, uint32_t cell, query_answer *best) {
+    for (uint32_t i = input->grid->first[cell]; i < input->grid->first[cell + 1]; ++i) {
+        uint32_t row = input->grid->rows[i];
+        if (row == asked->self) continue;
+        uint64_t distance = square(asked->from[0], input->x[row]) + square(asked->from[2], input->z[row]);
+        bool is_tie = distance == best->distance_squared;
+        if (distance > best->distance_squared || (is_tie && row > best->nearest)) continue;
+        best->nearest = row;
+        best->distance_squared = distance;
+    }
+}
+
+static query_answer nearest(const queries_input *input, const query *asked) {
+    const uint64_t reach = (uint64_t)QUERY_RADIUS * TERRAIN_ONE;
+    query_answer best = {.nearest = QUERY_NONE, .distance_squared = reach * reach};
+    uint32_t cell_x = cell_of(asked->from[0]), cell_z = cell_of(asked->from[2]);
+    for (uint32_t i = 0; i < 9; ++i)
+        search_cell(input, asked, cell_number(cell_x + i % 3 - 1, cell_z + i / 3 - 1), &best);
+    if (best.nearest == QUERY_NONE) best.distance_squared = 0;
+    return best;
+}
+
+static query_answer answer_of(const queries_input *input, const query *asked) {
+    if (asked->kind == QUERY_NEAREST) return nearest(input, asked);
+    query_answer answer = {.nearest = QUERY_NONE};
+    if (asked->kind == QUERY_SIGHT)
+        answer.is_seen = terrain_sees(input->seed, asked->from, asked->to, QUERY_SIGHT_STEPS);
+    return answer;
+}
+
+void queries_run(const queries_input *input, uint32_t first, uint32_t count, queries_output *out) {
+    for (uint32_t i = first; i < first + count; ++i)
+        out->answers[out->answer_count++] = answer_of(input, &input->queries[i]);
+}
+
+void queries_append(queries_output *whole, const queries_output *part) {
+    memcpy(whole->answers + whole->answer_count, part->answers, part->answer_count * sizeof(query_answer));
+    whole->answer_count += part->answer_count;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Batches of questions that an animal's mind, or the picture, asks about the world: who is nearest to me, and is that
+// place in sight. All numbers are integers. The animals are found through a grid that is built once for all questions.
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "terrain.h"
+
+// Cells of 32 voxels; an animal is looked for in the cell of the question and in the eight around it.
+#define QUERY_CELL_SIZE 32
+#define QUERY_RADIUS QUERY_CELL_SIZE
+
+// The grid repeats itself: two cells 64 apart share a list. Nothing is found wrongly by it: distances are compared.
+#define QUERY_GRID_SIZE 64
+#define QUERY_GRID_CELLS (QUERY_GRID_SIZE * QUERY_GRID_SIZE)
+
+#define QUERY_NONE UINT32_MAX
+
+// Points looked at along a line of sight: every voxel up to 64 away, and fewer beyond.
+#define QUERY_SIGHT_STEPS 64
+
+typedef enum query_kind {
+    QUERY_NEAREST = 0, // the nearest animal within QUERY_RADIUS, but `self`
+    QUERY_SIGHT,       // whether the ground leaves `to` in sight of `from`
+    QUERY_KIND_COUNT,
+} query_kind;
+
+typedef struct query {
+    query_kind kind;
+    int32_t from[3], to[3]; // in TERRAIN_ONE
+    uint32_t self;          // the animal that asks; QUERY_NONE = nobody
+} query;
+
+typedef struct query_answer {
+    uint32_t nearest;          // its row; QUERY_NONE = nobody
+    uint32_t is_seen;          // 0 or 1
+    uint64_t distance_squared; // to the nearest, across the ground; in TERRAIN_ONE squared
+} query_answer;
+
+// The animals by cell.
+typedef struct query_grid {
+    uint32_t first[QUERY_GRID_CELLS + 1]; // of each cell, in rows
+    uint32_t *rows;                       // the animals' rows, cell by cell, ascending
+} query_grid;
+
+typedef struct queries_input {
+    uint64_t seed; // of the land
+    const query *queries;
+    const int32_t *x, *z; // of the animals
+    const query_grid *grid;
+} queries_input;
+
+typedef struct queries_output {
+    query_answer *answers; // room for count
+    uint32_t answer_count;
+} queries_output;
+
+// Sorts `count` animals into cells. `rows` has room for count and must stay.
+void query_grid_build(query_grid *grid, uint32_t *rows, const int32_t *x, const int32_t *z, uint32_t count);
+
+// Appends the answers to queries first to first + count - 1. Of two that are equally near the lower row is named.
+void queries_run(const queries_input *input, uint32_t first, uint32_t count, queries_output *out);
+
+// Appends a job's output to that of the jobs before it.
+void queries_append(queries_output *whole, const queries_output *part);

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Upload preparation.
+
+#include "work_upload.h"
+
+bool upload_reserve(upload_ring *ring, uint32_t quad_count, upload_range *out) {
+    uint32_t at = (uint32_t)(ring->head % ring->quad_count_max), left = ring->quad_count_max - at;
+    uint64_t skipped = quad_count > left ? left : 0;
+    bool has_room = quad_count > 0 && ring->head - ring->tail + skipped + quad_count <= ring->quad_count_max;
+    if (!has_room) {
+        ++ring->full_count;
+        *out = (upload_range){0};
+        return false;
+    }
+    *out = (upload_range){skipped > 0 ? 0 : at, quad_count};
+    ring->head += skipped + quad_count;
+    return true;
+}
+
+void upload_release(upload_ring *ring, uint64_t head) {
+    // Never backwards, and never past what was reserved.
+    if (head > ring->tail && head <= ring->head) ring->tail = head;
+}
+
+upload_quad upload_pack(const mesh_quad *quad, uint32_t draw_number) {
+    uint32_t place = quad->x | (uint32_t)quad->y << 5 | (uint32_t)quad->z << 10 | (uint32_t)quad->face << 15;
+    place |= ((uint32_t)quad->w - 1) << 18 | ((uint32_t)quad->h - 1) << 23;
+    return (upload_quad){place, quad->material | draw_number << 8};
+}
+
+static uint64_t item_fill(const upload_item *item, upload_quad *buffer) {
+    uint64_t material_bits = 0;
+    uint32_t count = item->quad_count < item->range.count ? item->quad_count : item->range.count;
+    for (uint32_t i = 0; i < count; ++i) {
+        buffer[item->range.first + i] = upload_pack(&item->quads[i], item->draw_number);
+        material_bits |= (uint64_t)1 << (item->quads[i].material & 63);
+    }
+    return material_bits;
+}
+
+void upload_run(const upload_input *input, uint32_t first, uint32_t count, upload_output *out) {
+    for (uint32_t i = first; i < first + count; ++i) {
+        const upload_item *item = &input->items[i];
+        if (item->range.count == 0) continue;
+        out->material_bits |= item_fill(item, out->buffer);
+        out->quad_count += item->range.count;
+        ++out->item_count;
+    }
+}
+
+void upload_append(upload_output *whole, const upload_output *part) {
+    whole->item_count += part->item_count;
+    whole->quad_count += part->quad_count;
+    whole->material_bits |= part->material_bits;
+}

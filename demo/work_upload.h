@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Upload preparation: the meshes of new chunks are copied into memory that a graphics card reads, packed and patched
+// with where they belong. The coordinator reserves a range for each chunk in a ring; jobs then fill ranges that no
+// other job has. A range is free again when the frame that uses it has been drawn.
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mesher.h"
+
+// A quad as shaders take it: position, face and size in one word, material and chunk in the other.
+typedef struct upload_quad {
+    uint32_t place; // x, y, z: 5 bits each, face: 3, w - 1 and h - 1: 5 each, from the lowest bit
+    uint32_t what;  // material: 8 bits, number of the chunk's draw: 24
+} upload_quad;
+
+// Reserved and not yet released: head - tail. Both only grow; a place in the buffer is the number modulo
+// quad_count_max.
+typedef struct upload_ring {
+    uint64_t head, tail;
+    uint32_t quad_count_max;
+    uint64_t full_count; // chunks that found no room, and are to be tried again later
+} upload_ring;
+
+typedef struct upload_range {
+    uint32_t first; // in the buffer
+    uint32_t count; // 0 = none was reserved
+} upload_range;
+
+typedef struct upload_item {
+    const mesh_quad *quads;
+    uint32_t quad_count;
+    uint32_t draw_number; // below 2^24
+    upload_range range;   // as upload_reserve gave it
+} upload_item;
+
+typedef struct upload_input {
+    const upload_item *items;
+} upload_input;
+
+typedef struct upload_output {
+    upload_quad *buffer;    // the whole one: written only inside the items' ranges
+    uint32_t item_count;    // filled
+    uint32_t quad_count;    // in them
+    uint64_t material_bits; // materials met
+} upload_output;
+
+// Reserves room for a chunk, without a break in it: a range that would cross the end starts at the beginning. False,
+// counted, where there is none, or where quad_count is 0 or more than the ring.
+bool upload_reserve(upload_ring *ring, uint32_t quad_count, upload_range *out);
+
+// Frees what was reserved before `head` was this.
+void upload_release(upload_ring *ring, uint64_t head);
+
+// Fills the ranges of items first to first + count - 1.
+void upload_run(const upload_input *input, uint32_t first, uint32_t count, upload_output *out);
+
+// Adds up what jobs have done; the buffer needs no merging.
+void upload_append(upload_output *whole, const upload_output *part);
+
+upload_quad upload_pack(const mesh_quad *quad, uint32_t draw_number);

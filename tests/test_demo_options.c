@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// link: -lm
+// The demo's command line, and what it tells a person.
+
+#include "support.h"
+
+#include "demo/options.h"
+#include "demo/report.h"
+#include "nebula/tasks.h"
+
+// Reads a command line of words separated by spaces.
+static bool read_words(const char *line, demo_options *out) {
+    static char text[256];
+    char *words[20] = {"nebula-demo"};
+    int count = 1;
+    snprintf(text, sizeof text, "%s", line);
+    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " ")) words[count++] = word;
+    return demo_options_read(count, words, out);
+}
+
+static void without_words_there_are_defaults(void **state) {
+    (void)state;
+    demo_options options;
+    assert_true(read_words("", &options));
+    assert_int_equal(options.duration_ns, 3000000000u);
+    assert_int_equal(options.frame_count, 0);
+    assert_int_equal(options.seed, 1);
+    assert_int_equal(options.tick_rate.num, 60);
+    assert_int_equal(options.render_rate.num, 60);
+    assert_int_equal(options.worker_count, 0);
+    assert_null(options.trace_path);
+    assert_false(options.is_virtual || options.is_help || options.has_tick_lines);
+}
+
+static void every_option_is_read(void **state) {
+    (void)state;
+    demo_options options;
+    assert_true(read_words("--seconds 0.5 --frames 600 --seed 0xFFFFFFFFFFFFFFFF --hz 50 --render-hz 60000/1001 "
+                           "--workers 4 --teleport-every 0.25 --trace out.json --ticks",
+                           &options));
+    assert_int_equal(options.duration_ns, 500000000u);
+    assert_int_equal(options.frame_count, 600);
+    assert_int_equal(options.seed, UINT64_MAX);
+    assert_int_equal(options.tick_rate.num, 50);
+    assert_int_equal(options.render_rate.num, 60000);
+    assert_int_equal(options.render_rate.den, 1001);
+    assert_int_equal(options.worker_count, 4);
+    assert_int_equal(options.teleport_ns, 250000000u);
+    assert_string_equal(options.trace_path, "out.json");
+    assert_true(options.has_tick_lines);
+}
+
+static void frames_alone_leave_the_time_open(void **state) {
+    (void)state;
+    demo_options options;
+    assert_true(read_words("--frames 1", &options));
+    assert_int_equal(options.duration_ns, UINT64_MAX);
+    assert_true(read_words("--seconds 2 --frames 1", &options));
+    assert_int_equal(options.duration_ns, 2000000000u);
+}
+
+static void no_workers_differs_from_the_machines_number(void **state) {
+    (void)state;
+    demo_options options;
+    assert_true(read_words("--workers 0", &options));
+    assert_int_equal(options.worker_count, NB_WORKER_COUNT_NONE);
+    assert_true(read_words("--virtual", &options));
+    assert_int_equal(options.worker_count, NB_WORKER_COUNT_NONE);
+}
+
+static void numbers_are_digits_within_their_range(void **state) {
+    (void)state;
+    static const char *const REFUSED[] = {
+        "--frames 0",    "--frames -1",  "--frames 3600001", "--frames 1e3",
+        "--frames",      "--seed 1x",    "--seed -1",        "--seed +1",
+        "--seed 0x",     "--seed 0x-1",  "--seed 0xg",       "--seed 18446744073709551616",
+        "--workers 61",  "--workers +2", "--workers 2.0",    "--hz 0",
+        "--seconds nan", "--trace",      "--frobnicate",     "--virtual --teleport-every 1 --workers 2"};
+    demo_options options;
+    for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; ++i) {
+        if (read_words(REFUSED[i], &options)) fail_msg("'%s' was taken", REFUSED[i]);
+    }
+    assert_true(read_words("--seed 18446744073709551615 --frames 3600000 --workers 60", &options));
+    assert_true(read_words("--seed 0xaBc0", &options));
+    assert_int_equal(options.seed, 0xabc0);
+    assert_true(read_words("--seed 010", &options));
+    assert_int_equal(options.seed, 10);
+}
+
+static void an_empty_word_is_no_value(void **state) {
+    (void)state;
+    static char program[] = "nebula-demo", empty[] = "";
+    static const char *const NAMES[] = {"--trace", "--seed", "--frames", "--workers", "--hz", "--seconds"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; ++i) {
+        char name[32];
+        snprintf(name, sizeof name, "%s", NAMES[i]);
+        char *words[] = {program, name, empty};
+        demo_options options;
+        assert_false(demo_options_read(3, words, &options));
+    }
+}
+
+// --- the report ---
+
+static demo_report sample(void) {
+    return (demo_report){.time_s = 12,
+                         .tick_count = 720,
+                         .frame_count = 718,
+                         .fps = 59.9,
+                         .p50_ns = 16666667,
+                         .p99_ns = 17250000,
+                         .max_ns = 21000000,
+                         .chunk_count = 812,
+                         .chunk_ready_count = 1612,
+                         .chunk_cancelled_count = 87,
+                         .chunks_per_s = 43,
+                         .creature_count = 3021,
+                         .birth_count = 12,
+                         .death_count = 4,
+                         .drawn_count = 500,
+                         .frame_peak_bytes = 1048576,
+                         .job_peak_bytes = 524288,
+                         .quality_level = 2,
+                         .quality_level_max = 3,
+                         .state_hash = 0x1a2b};
+}
+
+static void the_line_says_everything_in_one_width(void **state) {
+    (void)state;
+    demo_report small = sample(), large = sample();
+    char text[REPORT_LINE_SIZE], other[REPORT_LINE_SIZE];
+    report_header(false, other);
+    report_line(&small, text);
+    print_message("%s\n%s\n", other, text);
+    assert_int_equal(strlen(other), strlen(text));
+    assert_string_equal(text,
+                        "  12 s    59.9     812     3021    16.7    17.2    21.0      43         87    1.5      2/3  "
+                        "0000000000001a2b");
+    large.time_s = 3599, large.fps = 1000, large.chunk_count = 9999, large.chunks_per_s = 0;
+    large.chunk_cancelled_count = 9999, large.creature_count = 99999, large.max_ns = 250000000;
+    report_line(&large, other);
+    assert_int_equal(strlen(other), strlen(text));
+    assert_null(strchr(text, '\n'));
+}
+
+static void the_end_sums_up(void **state) {
+    (void)state;
+    demo_report report = sample();
+    char text[REPORT_END_SIZE];
+    report_end(&report, text);
+    print_message("%s", text);
+    assert_non_null(strstr(text, "720 ticks, 718 frames"));
+    assert_non_null(strstr(text, "1612 made, 43.0 a second, 87 cancelled, 812 ready"));
+    assert_non_null(strstr(text, "state hash  0000000000001a2b\n"));
+    assert_int_equal(text[strlen(text) - 1], '\n');
+}
+
+// On the virtual clock only what is the same everywhere is printed.
+static void a_virtual_run_leaves_out_what_depends_on_the_machine(void **state) {
+    (void)state;
+    demo_report one = sample(), two = sample();
+    one.is_virtual = two.is_virtual = true;
+    two.p50_ns = two.p99_ns = two.max_ns = 1;
+    two.chunk_cancelled_count = two.chunk_ready_count = two.frame_peak_bytes = two.job_peak_bytes = 7;
+    two.chunks_per_s = 9, two.quality_level = 0;
+    char text[REPORT_END_SIZE], other[REPORT_END_SIZE];
+    report_header(true, other);
+    report_line(&one, text);
+    assert_int_equal(strlen(other), strlen(text));
+    report_line(&two, other);
+    assert_string_equal(text, other);
+    report_end(&one, text);
+    report_end(&two, other);
+    assert_string_equal(text, other);
+    two.state_hash = 1;
+    report_end(&two, other);
+    assert_string_not_equal(text, other);
+}
+
+static void huge_numbers_stay_inside_the_buffer(void **state) {
+    (void)state;
+    demo_report report;
+    memset(&report, 0xff, sizeof report);
+    report.is_virtual = false;
+    report.time_s = report.fps = report.chunks_per_s = 1e300;
+    struct {
+        char text[REPORT_END_SIZE], guard[8];
+    } end;
+    struct {
+        char text[REPORT_LINE_SIZE], guard[8];
+    } line;
+    memset(&end, 0x55, sizeof end);
+    memset(&line, 0x55, sizeof line);
+    report_end(&report, end.text);
+    report_line(&report, line.text);
+    for (uint32_t i = 0; i < 8; ++i) assert_true(end.guard[i] == 0x55 && line.guard[i] == 0x55);
+    assert_true(strlen(line.text) < REPORT_LINE_SIZE && strlen(end.text) < REPORT_END_SIZE);
+}
+
+TEST_MAIN(cmocka_unit_test(without_words_there_are_defaults), cmocka_unit_test(every_option_is_read),
+          cmocka_unit_test(frames_alone_leave_the_time_open),
+          cmocka_unit_test(no_workers_differs_from_the_machines_number),
+          cmocka_unit_test(numbers_are_digits_within_their_range), cmocka_unit_test(an_empty_word_is_no_value),
+          cmocka_unit_test(the_line_says_everything_in_one_width), cmocka_unit_test(the_end_sums_up),
+          cmocka_unit_test(a_virtual_run_leaves_out_what_depends_on_the_machine),
+          cmocka_unit_test(huge_numbers_stay_inside_the_buffer))

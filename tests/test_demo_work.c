@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: MIT
+// link: -lm
+// The nine kinds of parallel work of the demo, each against what it stands for, worked out in the plainest way.
+
+#include "support.h"
+
+#include "demo/work_lights.h"
+#include "demo/work_lod.h"
+#include "demo/work_materials.h"
+#include "demo/work_occlusion.h"
+#include "demo/work_particles.h"
+#include "demo/work_pose.h"
+#include "demo/work_queries.h"
+#include "demo/work_upload.h"
+#include "demo/work_visibility.h"
+
+static float real(uint64_t *random, float low, float high) {
+    return low + (high - low) * (float)(test_random(random) >> 40) / 16777216.0f;
+}
+
+static vec3 place(uint64_t *random, float reach) {
+    float x = real(random, -reach, reach), y = real(random, -reach, reach), z = real(random, -reach, reach);
+    return (vec3){x, y, z};
+}
+
+static void assert_near(float value, float expected, float tolerance) {
+    if (!(value > expected - tolerance && value < expected + tolerance)) fail_msg("%g is not %g", value, expected);
+}
+
+// --- animation ---
+
+static void bones_keep_their_length_and_meet_in_a_knee(void **state) {
+    (void)state;
+    uint64_t random = test_seed("bones_keep_their_length");
+    for (uint32_t i = 0; i < 5000; ++i) {
+        vec3 hip = place(&random, 50), foot = vec3_add(hip, place(&random, 0.7f)), wish = place(&random, 1);
+        vec3 bend = vec3_normal(wish, (vec3){1, 0, 0}), line = vec3_sub(foot, hip);
+        pose_leg leg = pose_solve(hip, foot, bend);
+        assert_near(vec3_length(vec3_sub(leg.knee, leg.hip)), POSE_THIGH_LENGTH, 1e-3f);
+        assert_near(vec3_length(vec3_sub(leg.foot, leg.knee)), POSE_SHIN_LENGTH, 1e-3f);
+        bool is_reached = vec3_length(line) > 0.07f && vec3_length(line) < POSE_THIGH_LENGTH + POSE_SHIN_LENGTH - 0.01f;
+        if (is_reached) assert_near(vec3_length(vec3_sub(leg.foot, foot)), 0, 1e-4f);
+        // Bent towards where it should, not away from it.
+        vec3 across = vec3_sub(leg.knee, leg.hip), along = vec3_normal(line, (vec3){0, -1, 0});
+        across = vec3_sub(across, vec3_scale(along, vec3_dot(across, along)));
+        assert_true(vec3_dot(across, bend) > -1e-3f);
+    }
+}
+
+static void legs_out_of_reach_or_without_direction_are_still_legs(void **state) {
+    (void)state;
+    vec3 hip = {1, 2, 3}, bend = {0, -1, 0};
+    vec3 feet[] = {{1, 2, 3}, {1, -50, 3}, {1, 1.5f, 3}}; // no distance, far too far, and straight along `bend`
+    for (uint32_t i = 0; i < 3; ++i) {
+        pose_leg leg = pose_solve(hip, feet[i], bend);
+        assert_near(vec3_length(vec3_sub(leg.knee, leg.hip)), POSE_THIGH_LENGTH, 1e-3f);
+        assert_near(vec3_length(vec3_sub(leg.foot, leg.knee)), POSE_SHIN_LENGTH, 1e-3f);
+    }
+}
+
+static void feet_that_carry_weight_are_on_the_ground(void **state) {
+    (void)state;
+    pose_body bodies[40];
+    pose poses[40];
+    for (uint32_t i = 0; i < 40; ++i) bodies[i] = (pose_body){{5, 20, 7}, {0, 0, 1}, (float)i / 40, i > 0 ? 1.0f : 0};
+    pose_input input = {bodies};
+    pose_output out = {.poses = poses};
+    pose_run(&input, 0, 40, &out);
+    for (uint32_t i = 0; i < 40; ++i) {
+        uint32_t low = 0;
+        for (uint32_t leg = 0; leg < POSE_LEG_COUNT; ++leg) {
+            float y = poses[i].legs[leg].foot.y;
+            assert_true(y > 19.99f && y < 20.2f);
+            low += y < 20.01f;
+        }
+        assert_in_range(low, i == 0 ? 4 : 2, 4);
+    }
+}
+
+// --- particles ---
+
+static void particles_rise_fall_fade_and_come_again(void **state) {
+    (void)state;
+    static particle pools[2][64];
+    static particle_sprite sprites[64];
+    particle_emitter emitter = {{10, 20, 30}, 6, 1, 0xff8000};
+    uint32_t births = 0, deaths = 0, highest_alpha = 0;
+    for (uint64_t frame = 0; frame < 600; ++frame) {
+        const particle *before = pools[frame % 2];
+        particle *after = pools[(frame + 1) % 2];
+        particles_input input = {before, &emitter, 1, 1.0f / 60, 1, frame};
+        particles_output out = {.particles = after, .sprites = sprites};
+        particles_run(&input, 0, 64, &out);
+        uint32_t alive = 0;
+        for (uint32_t i = 0; i < 64; ++i) {
+            births += before[i].life_s <= 0 && after[i].life_s > 0;
+            deaths += before[i].life_s > 0 && after[i].life_s <= 0;
+            alive += after[i].life_s > 0;
+            if (before[i].life_s > 0 && after[i].life_s > 0) assert_true(after[i].speed.y < before[i].speed.y);
+        }
+        assert_int_equal(out.sprite_count, alive);
+        for (uint32_t i = 0; i < alive; ++i) {
+            assert_int_equal(sprites[i].colour & 0xffffff, 0xff8000);
+            highest_alpha = sprites[i].colour >> 24 > highest_alpha ? sprites[i].colour >> 24 : highest_alpha;
+        }
+    }
+    assert_true(births > 200 && deaths > 200 && highest_alpha > 250);
+}
+
+static void without_emitters_nothing_is_born(void **state) {
+    (void)state;
+    particle before[2] = {{{0, 0, 0}, {0, 0, 0}, 0, 0}, {{1, 1, 1}, {1, 1, 1}, 0, 1}}, after[2];
+    particle_sprite sprites[2];
+    particles_input input = {before, NULL, 0, 0.1f, 1, 1};
+    particles_output out = {.particles = after, .sprites = sprites};
+    particles_run(&input, 0, 2, &out);
+    assert_int_equal(out.sprite_count, 1);
+    assert_true(after[0].life_s <= 0 && after[1].life_s > 0);
+}
+
+// --- visibility ---
+
+// How a point looks to the camera, without any plane.
+static bool camera_sees(const camera *eye, vec3 point) {
+    vec3 right = vec3_normal(vec3_cross(eye->forward, (vec3){0, 1, 0}), (vec3){1, 0, 0});
+    vec3 top = vec3_cross(right, eye->forward), line = vec3_sub(point, eye->position);
+    float depth = vec3_dot(line, eye->forward), x = vec3_dot(line, right), y = vec3_dot(line, top);
+    if (depth < eye->near || depth > eye->far) return false;
+    return fabsf(x) <= depth * eye->tan_half_x && fabsf(y) <= depth * eye->tan_half_y;
+}
+
+static void nothing_that_a_camera_sees_is_culled(void **state) {
+    (void)state;
+    uint64_t random = test_seed("nothing_that_a_camera_sees");
+    uint32_t points_seen = 0, boxes_culled = 0;
+    for (uint32_t i = 0; i < 3000; ++i) {
+        camera eye = {place(&random, 20), vec3_normal(place(&random, 1), (vec3){1, 0, 0}), 0.9f, 0.5f, 0.5f, 120};
+        frustum area = frustum_of(&eye);
+        vec3 low = place(&random, 100), high = vec3_add(low, (vec3){32, 32, 32});
+        bool is_kept = frustum_has_box(&area, low, high), is_seen = false;
+        for (uint32_t k = 0; k < 27; ++k) {
+            vec3 step = {(float)(k % 3) * 16, (float)(k / 3 % 3) * 16, (float)(k / 9) * 16};
+            vec3 point = vec3_add(low, step);
+            bool is_point_seen = camera_sees(&eye, point);
+            is_seen = is_seen || is_point_seen;
+            points_seen += is_point_seen;
+            if (is_point_seen) assert_true(frustum_has_sphere(&area, point, 0.01f));
+            // Something so small beside the picture is culled.
+            if (!is_point_seen) assert_false(frustum_has_sphere(&area, point, -0.1f));
+        }
+        if (is_seen) assert_true(is_kept);
+        boxes_culled += !is_kept;
+    }
+    assert_true(points_seen > 1000);
+    assert_in_range(boxes_culled, 1000, 2900); // most of the world is behind the camera or beside it
+}
+
+// --- levels of detail ---
+
+static uint8_t lod_once(float distance, uint8_t before, lod_output *out) {
+    static uint8_t level;
+    static lod_impostor impostor;
+    vec3 at = {distance, 0, 0};
+    lod_input input = {&at, &before, {0, 0, 0}, 32};
+    *out = (lod_output){.levels = &level, .impostors = &impostor};
+    lod_run(&input, 0, 1, out);
+    return level;
+}
+
+static void levels_follow_the_distance_with_hysteresis(void **state) {
+    (void)state;
+    lod_output out;
+    uint8_t level = 0;
+    float up[LOD_LEVEL_COUNT] = {0}, down[LOD_LEVEL_COUNT] = {0};
+    for (float d = 0; d < 600; d += 0.25f) {
+        uint8_t next = lod_once(d, level, &out);
+        assert_true(next == level || next == level + 1);
+        if (next != level) up[next] = d;
+        level = next;
+        assert_int_equal(out.impostor_count, level == LOD_LEVEL_IMPOSTOR);
+    }
+    assert_int_equal(level, LOD_LEVEL_IMPOSTOR);
+    for (float d = 600; d >= 0; d -= 0.25f) {
+        uint8_t next = lod_once(d, level, &out);
+        assert_true(next == level || next + 1 == level);
+        if (next != level) down[level] = d;
+        level = next;
+    }
+    assert_int_equal(level, 0);
+    for (uint32_t i = 1; i < LOD_LEVEL_COUNT; ++i) {
+        float border = 32.0f * (float)(1 << (i - 1));
+        assert_near(up[i], border * 1.1f, 0.5f);
+        assert_near(down[i], border * 0.9f, 0.5f);
+    }
+    assert_int_equal(lod_once(5, 255, &out), 0); // a new thing
+}
+
+static void impostors_show_the_side_the_viewer_is_on(void **state) {
+    (void)state;
+    // Around the thing at the origin, from +x towards +z.
+    static const float AROUND[8][2] = {{9, 1}, {7, 6}, {1, 9}, {-6, 7}, {-9, -1}, {-7, -6}, {-1, -9}, {6, -7}};
+    for (uint32_t i = 0; i < LOD_DIRECTION_COUNT; ++i) {
+        vec3 at = {0, 0, 0};
+        uint8_t before = LOD_LEVEL_IMPOSTOR, level = 0;
+        lod_impostor impostor = {0};
+        lod_input input = {&at, &before, {AROUND[i][0] * 100, 3, AROUND[i][1] * 100}, 32};
+        lod_output out = {.levels = &level, .impostors = &impostor};
+        lod_run(&input, 0, 1, &out);
+        assert_int_equal(out.impostor_count, 1);
+        assert_int_equal(impostor.direction, i);
+    }
+}
+
+// --- lights ---
+
+static void every_lit_point_finds_its_light_in_its_cluster(void **state) {
+    (void)state;
+    static light lights[100];
+    static light_cluster clusters[LIGHT_CLUSTER_COUNT];
+    uint64_t random = test_seed("every_lit_point");
+    for (uint32_t i = 0; i < 100; ++i)
+        lights[i] = (light){vec3_add(place(&random, 80), (vec3){0, 0, 80}), real(&random, 1, 6)};
+    lights_input input = {lights, 100, 1.2f, 0.7f, 0.5f, 200};
+    lights_output out = {.clusters = clusters};
+    lights_run(&input, 0, LIGHT_CLUSTER_COUNT, &out);
+    assert_int_equal(out.dropped_count, 0);
+    uint32_t lit = 0;
+    for (uint32_t i = 0; i < 100000; ++i) {
+        const light *from = &lights[i % 100];
+        vec3 p = vec3_add(from->position, place(&random, from->radius));
+        vec3 line = vec3_sub(p, from->position);
+        float x = (p.x / (p.z * 1.2f) + 1) / 2, y = (p.y / (p.z * 0.7f) + 1) / 2;
+        if (vec3_length(line) > from->radius * 0.999f || p.z < 0.5f || p.z >= 200) continue;
+        if (!(x >= 0 && x < 1 && y >= 0 && y < 1)) continue;
+        uint32_t z = 0;
+        while (p.z >= light_depth(&input, z + 1)) ++z;
+        uint32_t number = (z * LIGHT_CLUSTERS_Y + (uint32_t)(y * 9)) * LIGHT_CLUSTERS_X + (uint32_t)(x * 16);
+        bool is_listed = false;
+        for (uint32_t k = 0; k < clusters[number].light_count; ++k)
+            is_listed = is_listed || clusters[number].lights[k] == i % 100;
+        assert_true(is_listed);
+        ++lit;
+    }
+    assert_true(lit > 10000);
+}
+
+static void light_lists_hold_only_what_touches_their_box(void **state) {
+    (void)state;
+    static light lights[50];
+    static light_cluster clusters[LIGHT_CLUSTER_COUNT];
+    uint64_t random = test_seed("light_lists_hold");
+    for (uint32_t i = 0; i < 50; ++i)
+        lights[i] = (light){vec3_add(place(&random, 80), (vec3){0, 0, 80}), real(&random, 1, 20)};
+    lights_input input = {lights, 50, 1.2f, 0.7f, 0.5f, 200};
+    lights_output out = {.clusters = clusters};
+    lights_run(&input, 0, LIGHT_CLUSTER_COUNT, &out);
+    for (uint32_t number = 0; number < LIGHT_CLUSTER_COUNT; ++number) {
+        vec3 low, high;
+        light_cluster_box(&input, number, &low, &high);
+        uint32_t listed = 0;
+        for (uint32_t i = 0; i < 50; ++i) {
+            vec3 p = lights[i].position;
+            vec3 nearest = {fminf(fmaxf(p.x, low.x), high.x), fminf(fmaxf(p.y, low.y), high.y),
+                            fminf(fmaxf(p.z, low.z), high.z)};
+            float gap = vec3_length(vec3_sub(p, nearest)) - lights[i].radius;
+            bool is_listed = listed < clusters[number].light_count && clusters[number].lights[listed] == i;
+            if (fabsf(gap) > 1e-3f) assert_int_equal(is_listed, gap <= 0); // nearer than that rounding decides
+            listed += is_listed;
+        }
+        assert_int_equal(listed, clusters[number].light_count);
+    }
+}
+
+static void a_full_light_list_counts_what_it_leaves_out(void **state) {
+    (void)state;
+    static light lights[LIGHT_CLUSTER_LIGHTS_MAX + 9];
+    static light_cluster cluster;
+    for (uint32_t i = 0; i < LIGHT_CLUSTER_LIGHTS_MAX + 9; ++i) lights[i] = (light){{0, 0, 50}, 500};
+    lights_input input = {lights, LIGHT_CLUSTER_LIGHTS_MAX + 9, 1.2f, 0.7f, 0.5f, 200};
+    lights_output out = {.clusters = &cluster};
+    lights_run(&input, 1000, 1, &out);
+    assert_int_equal(cluster.light_count, LIGHT_CLUSTER_LIGHTS_MAX);
+    assert_int_equal(cluster.dropped_count, 9);
+    assert_int_equal(out.dropped_count, 9);
+    for (uint32_t i = 0; i < LIGHT_CLUSTER_LIGHTS_MAX; ++i) assert_int_equal(cluster.lights[i], i);
+}
+
+// --- materials ---
+
+static void materials_in_use_are_packed_once_and_in_order(void **state) {
+    (void)state;
+    const uint64_t grass = (uint64_t)1 << TERRAIN_GRASS, water = (uint64_t)1 << TERRAIN_WATER;
+    material_draw draws[3] = {{{5, 0, 5}, grass, 0, 10}, {{6, 0, 5}, grass | water, 10, 20}, {{7, 0, 5}, grass, 30, 1}};
+    draw_block blocks[3];
+    material_block packed[TERRAIN_MATERIAL_COUNT];
+    materials_input input = {draws, {5, 0, 5}, {1, 2, 3}, 100};
+    materials_output out = {.blocks = blocks};
+    materials_run(&input, 0, 3, &out);
+    assert_int_equal(materials_pack(&out, packed), 2);
+    assert_int_equal(packed[0].material, TERRAIN_WATER);
+    assert_int_equal(packed[0].draw_count, 1);
+    assert_int_equal(packed[1].material, TERRAIN_GRASS);
+    assert_int_equal(packed[1].draw_count, 3);
+    assert_true(packed[0].colour[3] < 1 && packed[1].colour[1] > packed[1].colour[0]);
+    assert_near(blocks[1].origin[0], 31, 1e-6f);
+    assert_near(blocks[1].origin[1], -2, 1e-6f);
+    assert_int_equal(blocks[1].material_count, 2);
+    assert_true(blocks[0].fade > blocks[1].fade && blocks[1].fade > blocks[2].fade);
+}
+
+// A float holds 24 bits: a world position of 500 million voxels has none left for the fraction.
+static void far_from_the_origin_positions_stay_exact(void **state) {
+    (void)state;
+    material_draw draw = {{16000001, 0, -16000000}, 0, 0, 0};
+    draw_block block;
+    materials_input input = {&draw, {16000000, 0, -16000000}, {0.25f, 0, 0.5f}, 100};
+    materials_output out = {.blocks = &block};
+    materials_run(&input, 0, 1, &out);
+    assert_near(block.origin[0], 31.75f, 1e-6f);
+    assert_near(block.origin[2], -0.5f, 1e-6f);
+}
+
+// --- questions ---
+
+static void the_nearest_animal_is_the_one_a_full_search_finds(void **state) {
+    (void)state;
+    enum { COUNT = 900 };
+    static int32_t x[COUNT], z[COUNT];
+    static uint32_t rows[COUNT];
+    static query_grid grid;
+    uint64_t random = test_seed("the_nearest_animal"), reach = (uint64_t)QUERY_RADIUS * TERRAIN_ONE;
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        // On a coarse grid, so that some are equally near; around 0, and some where cells share a list.
+        x[i] = ((int32_t)(test_random(&random) % 80) - 40) * 8 * TERRAIN_ONE;
+        z[i] = ((int32_t)(test_random(&random) % 80) - 40) * 8 * TERRAIN_ONE;
+        if (i % 7 == 0) x[i] += QUERY_GRID_SIZE * QUERY_CELL_SIZE * TERRAIN_ONE;
+    }
+    query_grid_build(&grid, rows, x, z, COUNT);
+    uint32_t found = 0, lonely = 0;
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        query asked = {QUERY_NEAREST, {x[i], 0, z[i]}, {0, 0, 0}, i};
+        query_answer answer;
+        queries_input input = {1, &asked, x, z, &grid};
+        queries_output out = {.answers = &answer};
+        queries_run(&input, 0, 1, &out);
+        uint32_t best = QUERY_NONE;
+        uint64_t distance = reach * reach;
+        for (uint32_t k = 0; k < COUNT; ++k) {
+            int64_t dx = (int64_t)x[k] - x[i], dz = (int64_t)z[k] - z[i];
+            uint64_t square = (uint64_t)(dx * dx + dz * dz);
+            if (k == i || square > distance || (square == distance && best != QUERY_NONE)) continue;
+            best = k;
+            distance = square;
+        }
+        assert_int_equal(answer.nearest, best);
+        if (best != QUERY_NONE) assert_int_equal(answer.distance_squared, distance);
+        found += best != QUERY_NONE;
+        lonely += best == QUERY_NONE;
+    }
+    assert_true(found > 100);
+    print_message("%u have a neighbour, %u have none\n", found, lonely);
+}
+
+static void sight_questions_ask_the_land(void **state) {
+    (void)state;
+    query asked[2] = {{QUERY_SIGHT, {0, 150 * TERRAIN_ONE, 0}, {90 * TERRAIN_ONE, 150 * TERRAIN_ONE, 0}, QUERY_NONE},
+                      {QUERY_SIGHT, {0, 150 * TERRAIN_ONE, 0}, {0, -60 * TERRAIN_ONE, 0}, QUERY_NONE}};
+    query_answer answers[2];
+    queries_input input = {1, asked, NULL, NULL, NULL};
+    queries_output out = {.answers = answers};
+    queries_run(&input, 0, 2, &out);
+    assert_int_equal(answers[0].is_seen, 1);
+    assert_int_equal(answers[1].is_seen, 0); // it is under the ground
+}
+
+// --- uploads ---
+
+static void the_ring_never_hands_out_what_is_in_use(void **state) {
+    (void)state;
+    enum { SIZE = 1000, FRAMES = 3 };
+    static uint32_t owner[SIZE]; // the frame + 1 whose quads are there
+    uint64_t random = test_seed("the_ring_never"), heads[FRAMES] = {0};
+    upload_ring ring = {.quad_count_max = SIZE};
+    uint32_t reserved = 0, refused = 0;
+    memset(owner, 0, sizeof owner);
+    for (uint32_t frame = 0; frame < 5000; ++frame) {
+        // What was reserved FRAMES frames ago has been drawn.
+        if (frame >= FRAMES) {
+            upload_release(&ring, heads[frame % FRAMES]);
+            for (uint32_t i = 0; i < SIZE; ++i) owner[i] = owner[i] == frame - FRAMES + 1 ? 0 : owner[i];
+        }
+        for (uint64_t count = test_random(&random) % 6; count > 0; --count) {
+            upload_range range;
+            uint32_t size = 1 + (uint32_t)(test_random(&random) % 200);
+            bool has_room = upload_reserve(&ring, size, &range);
+            reserved += has_room;
+            refused += !has_room;
+            assert_int_equal(range.count, has_room ? size : 0);
+            assert_true(range.first + range.count <= SIZE);
+            for (uint32_t i = range.first; i < range.first + range.count; ++i) {
+                assert_int_equal(owner[i], 0);
+                owner[i] = frame + 1;
+            }
+        }
+        heads[frame % FRAMES] = ring.head;
+        assert_true(ring.head - ring.tail <= SIZE);
+    }
+    assert_int_equal(ring.full_count, refused);
+    assert_true(reserved > 1000 && refused > 100);
+}
+
+static void wrong_sizes_and_releases_change_nothing(void **state) {
+    (void)state;
+    upload_ring ring = {.quad_count_max = 100};
+    upload_range range;
+    assert_false(upload_reserve(&ring, 0, &range));
+    assert_false(upload_reserve(&ring, 101, &range));
+    assert_true(upload_reserve(&ring, 100, &range));
+    upload_release(&ring, 101); // more than was ever reserved
+    assert_false(upload_reserve(&ring, 1, &range));
+    upload_release(&ring, 100);
+    assert_true(upload_reserve(&ring, 1, &range));
+    upload_release(&ring, 50); // older than what is released
+    assert_int_equal(ring.tail, 100);
+}
+
+static void packed_quads_can_be_read_back(void **state) {
+    (void)state;
+    mesh_quad quad = {31, 1, 16, 32, 1, MESH_FACE_Z_POSITIVE, TERRAIN_LEAVES, 0};
+    upload_quad packed = upload_pack(&quad, 0xabcdef);
+    assert_int_equal(packed.place & 31, 31);
+    assert_int_equal(packed.place >> 5 & 31, 1);
+    assert_int_equal(packed.place >> 10 & 31, 16);
+    assert_int_equal(packed.place >> 15 & 7, MESH_FACE_Z_POSITIVE);
+    assert_int_equal(packed.place >> 18 & 31, 31);
+    assert_int_equal(packed.place >> 23, 0);
+    assert_int_equal(packed.what & 255, TERRAIN_LEAVES);
+    assert_int_equal(packed.what >> 8, 0xabcdef);
+}
+
+// --- occlusion ---
+
+static void a_thing_is_hidden_after_eight_tests_that_missed_it(void **state) {
+    (void)state;
+    enum { THINGS = 70 };
+    uint8_t results[THINGS], histories[THINGS], next[128];
+    uint64_t words[2];
+    memset(histories, 0xff, sizeof histories);
+    for (uint32_t frame = 1; frame <= 9; ++frame) {
+        for (uint32_t i = 0; i < THINGS; ++i) results[i] = OCCLUSION_HIDDEN;
+        results[3] = OCCLUSION_UNTESTED;
+        results[65] = frame == 4 ? OCCLUSION_SEEN : OCCLUSION_HIDDEN;
+        occlusion_input input = {results, histories, THINGS};
+        occlusion_output out = {.words = words, .histories = next};
+        occlusion_run(&input, 0, occlusion_word_count(THINGS), &out);
+        assert_int_equal(out.word_count, 2);
+        assert_int_equal(out.history_count, THINGS);
+        assert_int_equal(out.seen_count, frame < 8 ? THINGS : 2);
+        assert_int_equal(words[0], frame < 8 ? UINT64_MAX : 8);
+        assert_int_equal(words[1], frame < 8 ? 63 : 2);
+        memcpy(histories, next, THINGS);
+    }
+}
+
+TEST_MAIN(cmocka_unit_test(bones_keep_their_length_and_meet_in_a_knee),
+          cmocka_unit_test(legs_out_of_reach_or_without_direction_are_still_legs),
+          cmocka_unit_test(feet_that_carry_weight_are_on_the_ground),
+          cmocka_unit_test(particles_rise_fall_fade_and_come_again), cmocka_unit_test(without_emitters_nothing_is_born),
+          cmocka_unit_test(nothing_that_a_camera_sees_is_culled),
+          cmocka_unit_test(levels_follow_the_distance_with_hysteresis),
+          cmocka_unit_test(impostors_show_the_side_the_viewer_is_on),
+          cmocka_unit_test(every_lit_point_finds_its_light_in_its_cluster),
+          cmocka_unit_test(light_lists_hold_only_what_touches_their_box),
+          cmocka_unit_test(a_full_light_list_counts_what_it_leaves_out),
+          cmocka_unit_test(materials_in_use_are_packed_once_and_in_order),
+          cmocka_unit_test(far_from_the_origin_positions_stay_exact),
+          cmocka_unit_test(the_nearest_animal_is_the_one_a_full_search_finds),
+          cmocka_unit_test(sight_questions_ask_the_land), cmocka_unit_test(the_ring_never_hands_out_what_is_in_use),
+          cmocka_unit_test(wrong_sizes_and_releases_change_nothing), cmocka_unit_test(packed_quads_can_be_read_back),
+          cmocka_unit_test(a_thing_is_hidden_after_eight_tests_that_missed_it))
