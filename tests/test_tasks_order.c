@@ -445,7 +445,71 @@ static void help_stops_when_its_budget_is_spent(void **state) {
     tasks_close(&t);
 }
 
-TEST_MAIN(cmocka_unit_test(test_critical_before_normal), cmocka_unit_test(start_order_is_by_level_then_by_submit),
+// --- turns ---
+
+typedef struct endless {
+    nb_scheduler *scheduler;
+    nb_atomic_u32 is_started, is_submitted, is_over;
+    nb_atomic_u32 count; // how often it has run since the other was submitted
+} endless;
+
+// Its own successor, unless the other has run, or has been forgotten for far too long.
+static void run_again(nb_task_context *context, void *argument) {
+    endless *e = *(endless **)argument;
+    nbi_atomic_store_release_u32(&e->is_started, 1);
+    if (nbi_atomic_load_acquire_u32(&e->is_over) != 0) return;
+    if (nbi_atomic_load_acquire_u32(&e->is_submitted) != 0) nbi_atomic_fetch_add_relaxed_u32(&e->count, 1);
+    if (nbi_atomic_load_relaxed_u32(&e->count) > 100000) return;
+    nb_task_desc desc = {
+        .run = run_again, .argument = &e, .argument_size_bytes = sizeof e, .lifetime = NB_LIFETIME_FLOATING};
+    nb_task_submit(context->scheduler, &desc, NULL);
+}
+
+static void run_other(nb_task_context *context, void *argument) {
+    (void)context;
+    nbi_atomic_store_release_u32(&(*(endless **)argument)->is_over, 1);
+}
+
+static void do_nothing(nb_task_context *context, void *argument) { (void)context, (void)argument; }
+
+static void let_others_run(bool has_bulk) {
+    tasks t;
+    tasks_open(&t, 1);
+    // Many short ones, which a worker takes several at a time.
+    for (uint32_t i = 0; has_bulk && i < 5000; ++i) {
+        nb_task_desc nothing = {.run = do_nothing, .lifetime = NB_LIFETIME_FLOATING};
+        while (nb_task_submit(t.scheduler, &nothing, NULL) == NB_FULL) nbi_thread_yield();
+    }
+    endless e = {.scheduler = t.scheduler}, *pointer = &e;
+    nb_task_desc desc = {.run = run_again,
+                         .argument = &pointer,
+                         .argument_size_bytes = sizeof pointer,
+                         .lifetime = NB_LIFETIME_FLOATING};
+    assert_int_equal(nb_task_submit(t.scheduler, &desc, NULL), NB_OK);
+    while (nbi_atomic_load_acquire_u32(&e.is_started) == 0) nbi_thread_yield();
+    desc.run = run_other;
+    assert_int_equal(nb_task_submit(t.scheduler, &desc, NULL), NB_OK);
+    nbi_atomic_store_release_u32(&e.is_submitted, 1);
+    while (nbi_atomic_load_acquire_u32(&e.is_over) == 0 && nbi_atomic_load_relaxed_u32(&e.count) <= 100000)
+        nbi_thread_yield();
+    assert_int_equal(e.is_over.value, 1);
+    tasks_close(&t);
+    assert_in_range(e.count.value, 0, 1000); // some rounds of turns, and the moment between the two stores
+}
+
+static void task_that_spawns_itself_lets_others_run(void **state) {
+    (void)state;
+    let_others_run(false);
+}
+
+static void others_get_their_turn_after_a_bulk(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 20; ++i) let_others_run(true);
+}
+
+TEST_MAIN(cmocka_unit_test(task_that_spawns_itself_lets_others_run),
+          cmocka_unit_test(others_get_their_turn_after_a_bulk), cmocka_unit_test(test_critical_before_normal),
+          cmocka_unit_test(start_order_is_by_level_then_by_submit),
           cmocka_unit_test(one_task_at_a_time_keeps_the_order), cmocka_unit_test(each_submitter_is_served_in_its_order),
           cmocka_unit_test(short_queue_keeps_its_order_among_thieves),
           cmocka_unit_test(long_queue_is_out_of_order_by_eight_a_thread_at_most),

@@ -21,10 +21,13 @@
 #define BULK_COUNT 3u
 #define BULK_QUEUED 3u
 #define LEFT_TASKS 2u
+#define OWN_TASKS 3u
 #else
 #define BULK_COUNT 8u
 #define BULK_QUEUED 32u
 #define LEFT_TASKS 4u
+// Every so often what others have goes before what the thread itself has: seldom enough to cost nothing.
+#define OWN_TASKS 64u
 #endif
 
 // A Low task may go first when Low was neither empty nor served for this long.
@@ -52,10 +55,17 @@ static nbi_hint take_deque(nbi_deque *deque) {
     }
 }
 
+// Whether anything is left of what was taken in bulk, at the bottom of the deque.
+static void bulk_noted(nbi_lane *lane, uint32_t queue, bool is_empty) {
+    uint64_t bottom = nbi_atomic_load_relaxed_u64(&lane->queues[queue].deque.bottom);
+    if (is_empty || (int64_t)(bottom - lane->bulk_base[queue]) <= 0) lane->bulk_mask &= ~(1u << queue);
+}
+
 static nbi_hint take_own(nbi_lane *lane, uint32_t queue) {
     if ((lane->owned_mask & 1u << queue) == 0) return NBI_HINT_NONE;
     nbi_queue *own = &lane->queues[queue];
     nbi_hint hint = nbi_deque_pop(&own->deque);
+    if ((lane->bulk_mask & 1u << queue) != 0) bulk_noted(lane, queue, hint == NBI_HINT_NONE);
     if (hint == NBI_HINT_NONE) hint = nbi_ring_pop(&own->ring);
     if (hint == NBI_HINT_NONE) own_cleared(lane, queue);
     return hint;
@@ -112,10 +122,9 @@ static uint32_t copy_behind(nbi_lane *lane, const nbi_ring *ring, uint64_t index
 
 static bool takes_bulk(const nbi_lane *lane) {
 #if defined(NB_EXPLORE)
-    (void)lane;
-    return true; // time is not what decides there
+    return !lane->is_others_turn; // time is not what decides there
 #else
-    return lane->takes_bulk;
+    return lane->takes_bulk && !lane->is_others_turn;
 #endif
 }
 
@@ -127,8 +136,10 @@ static nbi_hint take_bulk(nbi_lane *lane, nbi_ring *ring, uint32_t queue) {
     // In a ring that is not longer than that the index would come around.
     bool can_be_long = hint != NBI_HINT_NONE && ring->mask >= BULK_QUEUED;
     if (!can_be_long || nbi_ring_at(ring, index + BULK_QUEUED) == NBI_HINT_NONE) return NBI_HINT_NONE;
+    lane->bulk_base[queue] = nbi_atomic_load_relaxed_u64(&lane->queues[queue].deque.bottom);
     uint32_t count = copy_behind(lane, ring, index, queue);
     if (count == BULK_COUNT - 1 && nbi_ring_take_many(ring, index, BULK_COUNT)) {
+        lane->bulk_mask |= 1u << queue;
         // All who looked into the deque before and into the ring afterwards have seen nothing, and may go to sleep.
         for (; count > 0; --count) nbi_wake_one(lane, nbi_queue_is_floating(queue));
         return hint;
@@ -193,8 +204,20 @@ static nbi_hint take_others(nbi_lane *lane, uint32_t queue) {
     return NBI_HINT_NONE;
 }
 
+// The oldest of one other lane, without a look at how many there are: the own deque is not empty.
+static nbi_hint take_one(nbi_lane *lane, uint32_t queue) {
+    lane->is_others_turn = true;
+    nbi_hint hint = take_others(lane, queue);
+    lane->is_others_turn = false;
+    return hint;
+}
+
 static nbi_hint take_any(nbi_lane *lane, uint32_t queue) {
-    nbi_hint hint = take_own(lane, queue);
+    // A task that spawns its own successor would keep the thread to itself for ever. What was taken in bulk is older
+    // than what is left where it came from, so it goes first.
+    bool is_others_turn = ++lane->own_count % OWN_TASKS == 0 && (lane->bulk_mask & 1u << queue) == 0;
+    nbi_hint hint = is_others_turn ? take_one(lane, queue) : NBI_HINT_NONE;
+    if (hint == NBI_HINT_NONE) hint = take_own(lane, queue);
     return hint != NBI_HINT_NONE ? hint : take_others(lane, queue);
 }
 
