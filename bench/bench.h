@@ -140,6 +140,7 @@ const bench_case *bench_engine_cases(size_t *count);
 const bench_case *bench_task_cases(size_t *count);
 const bench_case *bench_task_range_cases(size_t *count);
 const bench_case *bench_task_latency_cases(size_t *count);
+const bench_case *bench_async_cases(size_t *count);
 const bench_case *bench_budget_cases(size_t *count);
 const bench_case *bench_snapshot_cases(size_t *count);
 const bench_case *bench_world_cases(size_t *count);

@@ -11,6 +11,8 @@ exempt='
 nb_version: has no argument
 nb_hooks_default: has no argument
 nb_arena_desc_default: has no argument
+nb_async_desc_default: has no argument
+nb_async_job_desc_default: has no argument
 nb_budget_desc_default: has no argument
 nb_channel_desc_default: has no argument
 nb_engine_desc_default: has no argument

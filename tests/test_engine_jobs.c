@@ -66,6 +66,10 @@ static void outputs_merge_by_index_with_any_number_of_workers(void **state) {
         assert_true(c.hash == expected);
         assert_int_equal(rig_stats(&r).job_count, frames * JOB_COUNT);
         assert_int_equal(rig_stats(&r).degraded_count, 0);
+        // The last job has blocks of 8, 16, ... bytes, each with 16 before it, and no other has more.
+        size_t bytes = 4 * JOB_COUNT * (JOB_COUNT + 1) + 16 * JOB_COUNT;
+        assert_in_range(rig_stats(&r).output_peak_bytes, bytes, bytes + 16 * JOB_COUNT);
+        assert_int_equal(rig_stats(&r).frame_peak_bytes, 0);
         rig_close(&r);
     }
 }

@@ -29,7 +29,10 @@ typedef struct planet {
     nb_table herd, weather, dust;
     nb_stage *stages[PART_COUNT];
     uint64_t tick_index, seed;
-    uint64_t seen, torn, dust_made; // local
+    uint64_t seen;                          // local: what jobs saw
+    uint64_t era;                           // local: what surveys of an older one are not wanted for
+    uint64_t surveys, published, discarded; // local: jobs of many frames
+    uint64_t mistakes;
     bool has_stalls;
 } planet;
 
@@ -87,9 +90,76 @@ static nb_result tick(const nb_context *context, void *user) {
     return p->stages[PART_COUNT - 1] != NULL ? NB_OK : NB_ERR_MEMORY;
 }
 
+// --- surveys: jobs of many frames, whose results are dust ---
+
+typedef struct survey {
+    planet *planet;
+    uint64_t number, sum;
+    uint32_t round;
+} survey;
+
+static nb_async_status look_around(nb_async_call *call, void *state) {
+    survey *s = state;
+    NB_ASYNC_BEGIN(call);
+    for (s->round = 0; s->round < 3; ++s->round) {
+        s->sum = s->sum * 31 + s->number;
+        stall(s->planet, s->number + s->round);
+        if (s->number % 2 == 0) NB_ASYNC_FRAME(call);
+        NB_ASYNC_YIELD(call);
+    }
+    NB_ASYNC_END(call);
+}
+
+static nb_result commit_survey(void *host, void *state) {
+    (void)host;
+    return ((survey *)state)->sum % 13 == 5 ? NB_ERR_RANGE : NB_OK;
+}
+
+static void publish_survey(void *host, void *state) {
+    const nb_context *context = host;
+    planet *p = ((survey *)state)->planet;
+    nb_entity entity;
+    ++p->published;
+    if (nb_world_row_count(p->world, p->dust) > 100)
+        p->mistakes += nb_world_despawn(p->world, nb_world_entity(p->world, p->dust, 50)) != NB_OK;
+    p->mistakes += context->phase != NB_PHASE_FRAME_START || nb_world_spawn(p->world, p->dust, &entity) != NB_OK;
+}
+
+static void discard_survey(void *host, void *state, nb_result reason) {
+    (void)host, (void)reason;
+    ++((survey *)state)->planet->discarded;
+}
+
+static bool is_of_this_era(void *user, uint64_t generation, const void *state) {
+    (void)state;
+    return ((const planet *)user)->era == generation;
+}
+
+static nb_result start_survey(const nb_context *context, planet *p) {
+    survey state = {.planet = p, .number = p->surveys};
+    nb_async_job_desc desc = {.step = look_around,
+                              .commit = commit_survey,
+                              .publish = publish_survey,
+                              .discard = discard_survey,
+                              .is_wanted = is_of_this_era,
+                              .user = p,
+                              .state = &state,
+                              .state_size_bytes = sizeof state,
+                              .generation = p->era,
+                              .budget_class = (nb_async_class)(p->surveys % NB_ASYNC_CLASS_COUNT)};
+    nb_async_job job;
+    nb_result result = nb_async_submit(nb_engine_async(context->engine), &desc, &job);
+    if (result != NB_OK) return result == NB_FULL ? NB_OK : result;
+    if (++p->surveys % 5 == 0) nb_async_cancel(nb_engine_async(context->engine), job);
+    return NB_OK;
+}
+
 // Once a frame: dust that nobody else has.
 static nb_result sprinkle(const nb_context *context, void *user) {
     planet *p = user;
+    if (context->frame_index % 40 == 39) ++p->era;
+    nb_result result = start_survey(context, p);
+    if (result != NB_OK) return result;
     nb_stage *stage = nb_context_stage(context, 0);
     if (nb_world_row_count(p->world, p->dust) > 20)
         nb_stage_despawn(stage, nb_world_entity(p->world, p->dust, (uint32_t)(context->frame_index % 20)));
@@ -155,10 +225,12 @@ static outcome run(uint32_t workers, uint64_t rate, bool has_stalls, uint64_t ti
     nb_engine_desc desc = rig_desc(workers);
     desc.hashes_ticks = true;
     desc.seed = 77;
+    desc.async.job_count_max = 64;
     rig_open_desc(&r, desc);
     p.world = nb_engine_world(r.engine);
     populate(&p);
     nb_input *input = nb_engine_input(r.engine);
+    assert_non_null(nb_engine_async(r.engine));
     attach(&r, (nb_module_desc){.name = "planet",
                                 .tick = tick,
                                 .frame = sprinkle,
@@ -180,7 +252,10 @@ static outcome run(uint32_t workers, uint64_t rate, bool has_stalls, uint64_t ti
     assert_true(nb_world_is_valid(p.world));
     nb_world_stats world = nb_world_stats_get(p.world);
     outcome out = {rig_stats(&r).run_hash, p.seen, world.spawn_count, world.despawn_count};
+    assert_true(tick_count < 1000 || p.published > 0);
     rig_close(&r);
+    assert_int_equal(p.published + p.discarded, p.surveys);
+    assert_int_equal(p.mistakes, 0);
     return out;
 }
 

@@ -17,6 +17,7 @@
 //     nb_engine_run(engine); // one second
 //     nb_engine_destroy(engine);
 
+#include "nebula/async.h"
 #include "nebula/budget.h"
 #include "nebula/context.h"
 #include "nebula/hooks.h"
@@ -128,8 +129,11 @@ typedef struct nb_engine_desc {
     nb_world_desc world;   // of nb_engine_world, nb_engine_snapshots and nb_engine_input; hooks as above
     nb_snapshots_desc snapshots;
     nb_input_desc input;
-    uint64_t seed;   // of all random numbers of the game
-    nb_trace *trace; // spans of phases and handlers; borrowed, may be NULL
+    nb_async_desc async; // of nb_engine_async; scheduler, token, labels and hooks are the engine's
+    uint64_t seed;       // of all random numbers of the game
+    // Spans of phases, handlers and jobs; borrowed, may be NULL. Workers of an own scheduler are attached to it; the
+    // coordinator attaches itself.
+    nb_trace *trace;
     nb_hooks hooks;
 } nb_engine_desc;
 
@@ -145,6 +149,8 @@ typedef struct nb_engine_stats {
     uint64_t command_count;            // commands that a tick got
     uint64_t command_full_count;       // commands refused because command_count_max were waiting
     uint64_t stage_full_count;         // nb_context_stage without memory
+    size_t frame_peak_bytes;           // most memory that the coordinator's arena had in use in one frame
+    size_t output_peak_bytes;          // most memory that one job's arena had in use
     uint32_t module_count;             // attached
     uint32_t disabled_count;           // of them, with handlers disabled after too many failures
     uint64_t tick_hash;                // of all states after the newest tick, where desc.hashes_ticks; else 0
@@ -164,8 +170,8 @@ NB_API nb_engine_desc nb_engine_desc_default(void);
 // the caller, until nb_engine_destroy. Fails: NB_ERR_MEMORY, NB_ERR_OS, NB_ERR_RANGE, NB_ERR_MISUSE.
 NB_API nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out);
 
-// Cancels the engine's token, waits for its tasks (desc.shutdown_ns at most), detaches the modules in the reverse of
-// their order and frees everything. NULL is fine.
+// Cancels the engine's token, waits for its jobs and tasks (desc.shutdown_ns at most), detaches the modules in the
+// reverse of their order and frees everything. NULL is fine.
 // Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame, or
 // jobs or services did not stop, or a snapshot is held; what it is stands in the log, and the call may be repeated).
 NB_API nb_result nb_engine_destroy(nb_engine *engine);
@@ -184,9 +190,10 @@ NB_API nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc
 // Thread: the coordinator. Owner: the handle ends. Fails: NB_ERR_STALE, NB_ERR_THREAD, NB_ERR_MISUSE.
 NB_API nb_result nb_engine_module_detach(nb_engine *engine, nb_module module);
 
-// Puts new handlers and a new user in the place of a module's, under the same name and handle: a reloaded library. The
-// old on_detach is called, then the new on_attach. Refused from inside a frame.
-// Thread: the coordinator. Owner: as attach. Fails: as attach; NB_ERR_STALE, NB_BUSY (a job of it still runs).
+// Puts new handlers and a new user in the place of a module's, under the same name and handle: a reloaded library. Jobs
+// of many frames are ended first, for their functions may be the old library's; then the old on_detach is called, then
+// the new on_attach. Refused from inside a frame.
+// Thread: the coordinator. Owner: as attach. Fails: as attach; NB_ERR_STALE, NB_BUSY (a job still runs).
 NB_API nb_result nb_engine_module_replace(nb_engine *engine, nb_module module, const nb_module_desc *desc);
 
 // The modules with a handler in a phase, in the order in which they run: up to count_max of them, and how many there
@@ -257,6 +264,17 @@ NB_API nb_input *nb_engine_input(nb_engine *engine);
 // thread. Made by the first call.
 // Thread: the coordinator; what it returns, any. Owner: the engine. Fails: NULL for NULL, and where there is no memory.
 NB_API nb_snapshots *nb_engine_snapshots(nb_engine *engine);
+
+// The jobs that span many frames: committed in AsyncPoll within the budget's times, published in the next FrameStart,
+// ended with the engine. Their callbacks get a `const nb_context *` as host: a publish may write local tables, every
+// callback in a frame may stage commands. Made by the first call.
+// Thread: the coordinator; nb_async_submit and nb_async_cancel any, polling is the engine's. Owner: the engine. Fails:
+// NULL for NULL, and where there is no memory.
+NB_API nb_async *nb_engine_async(nb_engine *engine);
+
+// Says that nothing is to be seen for now, such as behind a loading screen: optional work may take four times as long.
+// Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_MISUSE.
+NB_API nb_result nb_engine_set_blind(nb_engine *engine, bool is_blind);
 
 // The timelines: what was retired is reclaimed in FrameStart. Made by the first call.
 // Thread: the coordinator; what it returns, any. Owner: the engine. Fails: NULL for NULL, and where there is no memory.

@@ -88,6 +88,12 @@
     X(SNAPSHOT_BUSY, snapshot_busy, 944)               \
     X(SNAPSHOT_THREAD, snapshot_thread, 945)           \
     X(SNAPSHOT_OS, snapshot_os, 946)                   \
+    X(ASYNC_ARGUMENT, async_argument, 950)             \
+    X(ASYNC_THREAD, async_thread, 951)                 \
+    X(ASYNC_STATUS, async_status, 952)                 \
+    X(ASYNC_STUCK, async_stuck, 953)                   \
+    X(ASYNC_OS, async_os, 954)                         \
+    X(ASYNC_BUSY, async_busy, 955)                     \
     X(SERVICE_ARGUMENT, service_argument, 960)         \
     X(SERVICE_RESTARTED, service_restarted, 961)       \
     X(SERVICE_FAILED, service_failed, 962)             \

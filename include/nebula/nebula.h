@@ -6,6 +6,7 @@
 //     printf("nebula %s\n", nb_version());
 
 #include "nebula/arena.h"
+#include "nebula/async.h"
 #include "nebula/atomic.h"
 #include "nebula/budget.h"
 #include "nebula/channel.h"

@@ -20,10 +20,11 @@ void nbi_context_report(const nb_context *context, uint32_t place, nb_result res
     if (engine->desc.violation_policy == NB_VIOLATION_COUNT_ONLY) return;
     uint32_t index = (uint32_t)(context->module.value & 0xFFFF);
     const nb_phase_info *info = nb_phase_info_get(context->phase);
-    nbi_module *module = index < engine->module_limit ? &engine->modules[index] : NULL;
+    bool is_one = context->module.value != 0 && index < engine->module_limit;
+    nbi_module *module = is_one ? &engine->modules[index] : NULL;
     nb_atomic_u32 *seen = module != NULL ? &module->violations[info->phase] : NULL;
     if (seen != NULL && (nbi_atomic_fetch_or_seq_cst_u32(seen, place) & place) != 0) return;
-    const char *name = module != NULL ? module->name : "?";
+    const char *name = module != NULL ? module->name : "a job of many frames";
     if (engine->desc.violation_policy == NB_VIOLATION_TRAP)
         nbi_fail(&engine->hooks, NB_ITEM_ENGINE_VIOLATION, NB_ERR_PERMISSION, "nb_context_check", "%s in %s: %s", name,
                  info->name, what);

@@ -3,6 +3,7 @@
 
 #include "engine.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static nb_snapshots_desc default_snapshots(void) {
@@ -28,6 +29,7 @@ nb_engine_desc nb_engine_desc_default(void) {
         .world = nb_world_desc_default(),
         .snapshots = default_snapshots(),
         .input = nb_input_desc_default(),
+        .async = nb_async_desc_default(),
         .hooks = nb_hooks_default(),
     };
 }
@@ -41,7 +43,7 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     desc->loop.hooks = desc->hooks;
     desc->scheduler_desc.hooks = desc->hooks;
     desc->budget.hooks = desc->hooks;
-    desc->world.hooks = desc->snapshots.hooks = desc->input.hooks = desc->hooks;
+    desc->world.hooks = desc->snapshots.hooks = desc->input.hooks = desc->async.hooks = desc->hooks;
     if (desc->fence_timeout_ns == 0) desc->fence_timeout_ns = defaults.fence_timeout_ns;
     if (desc->module_count_max == 0) desc->module_count_max = defaults.module_count_max;
     if (desc->output_bytes == 0) desc->output_bytes = defaults.output_bytes;
@@ -84,12 +86,33 @@ static nb_result modules_create(nb_engine *engine) {
     return NB_OK;
 }
 
+// Workers of the engine's own scheduler write into its trace.
+static void worker_start(void *user, uint32_t worker_index) {
+    const nb_engine *engine = user;
+    char name[24];
+    snprintf(name, sizeof name, "worker %u", (unsigned)worker_index);
+    nb_trace_thread *thread = NULL;
+    nb_trace_attach(engine->desc.trace, name, &thread);
+    const nb_scheduler_desc *given = &engine->desc.scheduler_desc;
+    if (given->on_start != NULL) given->on_start(given->user, worker_index);
+}
+
+static void worker_stop(void *user, uint32_t worker_index) {
+    const nb_engine *engine = user;
+    const nb_scheduler_desc *given = &engine->desc.scheduler_desc;
+    if (given->on_stop != NULL) given->on_stop(given->user, worker_index);
+    nb_trace_thread *thread = nb_trace_current(engine->desc.trace);
+    if (thread != NULL) nb_trace_detach(thread);
+}
+
 static nb_result scheduler_create(nb_engine *engine) {
     if (engine->desc.scheduler != NULL) {
         engine->scheduler = engine->desc.scheduler;
         return NB_OK;
     }
-    nb_result result = nb_scheduler_create(&engine->desc.scheduler_desc, &engine->scheduler);
+    nb_scheduler_desc desc = engine->desc.scheduler_desc;
+    if (engine->desc.trace != NULL) desc.on_start = worker_start, desc.on_stop = worker_stop, desc.user = engine;
+    nb_result result = nb_scheduler_create(&desc, &engine->scheduler);
     engine->owns_scheduler = result == NB_OK;
     if (engine->owns_scheduler) engine->coordinator = nbi_thread_id();
     return result;
@@ -223,6 +246,8 @@ nb_result nb_engine_destroy(nb_engine *engine) {
     }
     if (engine->is_in_frame) return NB_BUSY;
     nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);
+    // While modules are there: what jobs of many frames have made is given back to them.
+    if (nbi_frame_async_end(engine) != NB_OK) return NB_BUSY;
     bool is_drained = drain(engine);
     if (nbi_modules_end(engine) != NB_OK || !is_drained) return name_leftovers(engine);
     if (end_pieces(engine) != NB_OK) return NB_BUSY;
@@ -343,6 +368,12 @@ nb_services *nb_engine_services(nb_engine *engine) {
     nb_services_desc desc = {.hooks = engine->hooks};
     if (engine->services == NULL) nb_services_create(&desc, &engine->services);
     return engine->services;
+}
+
+nb_result nb_engine_set_blind(nb_engine *engine, bool is_blind) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    engine->has_nothing_visible = is_blind;
+    return NB_OK;
 }
 
 const nb_budget *nb_engine_budget(const nb_engine *engine) {

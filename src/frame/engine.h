@@ -111,6 +111,7 @@ struct nb_engine {
     nb_snapshots *snapshots;
     nb_timelines *timelines;
     nb_services *services;
+    nb_async *async;
     nb_timeline *epochs;
     nb_budget budget;
     nb_loop loop;
@@ -147,6 +148,7 @@ struct nb_engine {
     uint64_t frame_start_ns;
     nb_result failure; // the first of this frame
     bool is_degraded;
+    bool has_nothing_visible;
     nbi_call call;
     uint64_t serial;
     uint64_t phase_start_ns;
@@ -180,6 +182,9 @@ void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*before)(nb_engine *
 // The handlers of the phase that is open.
 void nbi_handlers_run(nb_engine *engine, nb_phase phase);
 
+// In the place of a module's index: what the engine itself calls.
+#define NBI_MODULE_NONE UINT32_MAX
+
 // A context for the coordinator, valid until nbi_call_end.
 nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase);
 void nbi_call_end(nb_engine *engine);
@@ -208,6 +213,15 @@ void nbi_stages_drop(nb_engine *engine, uint32_t place);
 
 // Frees world, stages and input.
 void nbi_world_end(nb_engine *engine);
+
+// --- async_frame.c ---
+
+void nbi_frame_async_publish(nb_engine *engine);
+void nbi_frame_async_poll(nb_engine *engine);
+
+// Ends all jobs, within desc.shutdown_ns. NB_BUSY: one did not stop; said in the log.
+nb_result nbi_frame_async_drain(nb_engine *engine);
+nb_result nbi_frame_async_end(nb_engine *engine);
 
 // --- context.c ---
 

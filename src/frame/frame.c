@@ -9,6 +9,7 @@ static void frame_start(nb_engine *engine) {
     // Where every slot has late work the frame has none of its own: jobs run on the coordinator then.
     if (nb_fence_begin(engine->fence, &engine->frame) != NB_OK) engine->frame = (nb_frame){0};
     if (engine->trace != NULL) nb_trace_frame(engine->trace, engine->time.index);
+    nbi_frame_async_publish(engine);
 }
 
 static void take_input(nb_engine *engine) {
@@ -54,16 +55,20 @@ static void parallel_tasks(nb_engine *engine) {
 // Without workers nobody else runs what floats across frames.
 static void async_poll(nb_engine *engine) {
     if (engine->desc.scheduler_desc.worker_count == NB_WORKER_COUNT_NONE) nb_scheduler_help(engine->scheduler, 0, NULL);
+    nbi_frame_async_poll(engine);
 }
 
 // The work of the frame so far: what is left is the wait for the display.
 static void budget_adapt(nb_engine *engine) {
     nb_budget_sample sample = {.measured_ns = engine->phase_start_ns - engine->frame_start_ns,
-                               .is_discontinuity = engine->time.is_discontinuity};
+                               .is_discontinuity = engine->time.is_discontinuity,
+                               .has_nothing_visible = engine->has_nothing_visible};
     if (engine->desc.adapts_budget) nb_budget_update(&engine->budget, &sample);
 }
 
 static void frame_end(nb_engine *engine) {
+    size_t used_bytes = nb_arena_bytes_used(&engine->arena);
+    if (used_bytes > engine->stats.frame_peak_bytes) engine->stats.frame_peak_bytes = used_bytes;
     nb_snapshot_release(engine->snapshot);
     engine->snapshot = NULL;
     if (engine->epochs != NULL) nb_timeline_signal(engine->epochs, engine->time.index + 1);

@@ -6,16 +6,16 @@
 static nbi_module *module_at(nb_engine *engine, uint32_t index) { return &engine->modules[index]; }
 
 nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
-    nbi_module *owner = module_at(engine, module);
+    const nbi_module *owner = module != NBI_MODULE_NONE ? module_at(engine, module) : NULL;
     nbi_call *call = &engine->call;
     bool is_tick = phase == NB_PHASE_FIXED_SIM;
     call->phase = phase;
-    call->capabilities = owner->desc.capabilities & nb_phase_info_get(phase)->capabilities;
+    call->capabilities = owner != NULL ? owner->desc.capabilities & nb_phase_info_get(phase)->capabilities : 0;
     call->module = module;
     nbi_atomic_store_relaxed_u64(&call->thread_id, engine->coordinator);
     nbi_atomic_store_relaxed_u64(&call->serial, ++engine->serial);
     return (nb_context){.engine = engine,
-                        .module = {owner->number << 16 | module},
+                        .module = {owner != NULL ? owner->number << 16 | module : 0},
                         .phase = phase,
                         .frame_index = engine->time.index,
                         .frame = engine->frame,

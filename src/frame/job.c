@@ -87,7 +87,11 @@ static void run_job(nbi_job *job) {
     job->outputs = (nb_outputs){NULL, NULL};
     job->result = NB_OK;
     nb_context context = job_begin(job, nbi_thread_id(), &job->arena);
+    const nb_engine *engine = job->engine;
+    nb_trace_thread *trace = engine->desc.trace != NULL ? nb_trace_current(engine->desc.trace) : NULL;
+    if (trace != NULL) nb_trace_begin(trace, engine->modules[job->module].trace_label);
     nb_result result = job->run(&context, job->user);
+    if (trace != NULL) nb_trace_end(trace);
     nbi_atomic_store_relaxed_u64(&job->call.serial, 0);
     release_snapshot(job);
     if (job->result == NB_OK) job->result = result;
@@ -204,6 +208,8 @@ static void merge_all(nb_engine *engine, nb_phase made_in, nb_phase phase) {
         for (uint32_t j = 0; j < all->count && !module->health[NBI_HEALTH_FRAMES].has_failed; ++j) {
             nbi_job *job = &all->jobs[j];
             if (!job->is_started || !is_done(job)) continue; // late: the frame is degraded
+            size_t used_bytes = nb_arena_bytes_used(&job->arena);
+            if (used_bytes > engine->stats.output_peak_bytes) engine->stats.output_peak_bytes = used_bytes;
             if (job->result < 0) nbi_module_failed(engine, module, made_in, job->result);
             if (job->result < 0 || job->result == NB_CANCELLED) continue;
             nb_result result = merge_job(engine, job, phase, merge);

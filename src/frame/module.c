@@ -290,6 +290,11 @@ nb_result nb_engine_module_replace(nb_engine *engine, nb_module handle, const nb
     if (module == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_STALE, NB_ERR_STALE, "no such module");
     if (strcmp(module->name, desc->name) != 0) return refuse(engine, NB_ERR_MISUSE, "a module keeps its name");
     if (engine->is_in_frame || !nbi_jobs_are_idle(module)) return NB_BUSY;
+    if (engine->async != NULL) {
+        result = nbi_frame_async_drain(engine);
+        if (result == NB_OK) result = nb_async_reopen(engine->async);
+        if (result != NB_OK) return NB_BUSY;
+    }
     nbi_module old = *module;
     --engine->module_count;
     if (old.desc.on_detach != NULL) old.desc.on_detach(engine, old.desc.user);
