@@ -1,162 +1,186 @@
 // SPDX-License-Identifier: MIT
-// The headless demo: the loop at its tick rate, drawn at its frame rate into one line of a terminal, with tasks on
-// every core whose results each frame verifies.
+// The headless demo: a planet of voxels with animals on it, explored by a camera. Everything Nebula has takes part:
+// ticks at a fixed rate, a world of tables, snapshots, nine kinds of parallel work, chunks made in jobs of many frames,
+// teleports that cancel them, and a state hash that is the same for any number of workers and any frame rate.
 
 #include <stdio.h>
-#include <unistd.h>
 
-#include "colour.h"
-#include "nebula/loop.h"
-#include "nebula/trace.h"
+#include "nebula/engine.h"
 #include "options.h"
-#include "work.h"
+#include "picture.h"
+#include "planet.h"
+#include "report.h"
+#include "streamer.h"
 
-// Refreshes of the status line: ten a second can be read.
-#define STATUS_NS 100000000u
-
-// Frames the shown numbers look back on: about a second of most displays.
-#define WINDOW_FRAMES 60
+// Memory of one job's outputs: the poses of a fourth of the most animals take half of it.
+#define OUTPUT_BYTES ((size_t)4 << 20)
 
 typedef struct demo {
     demo_options options;
-    nb_loop loop;
+    nb_engine *engine;
+    nb_trace *trace;
+    nb_trace_thread *recorder;
     nb_frame_stats stats;
     nb_clock_manual manual;
-    demo_work work;
-    nb_trace *trace;           // NULL = none
-    nb_trace_thread *recorder; // this thread's end of it
-    nb_label frame_label;
-    bool is_terminal;
-    bool has_start;
-    uint64_t start_ns;         // of the first frame
-    uint64_t next_status_ns;   // since then
-    uint64_t next_teleport_ns; // since then; 0 = not set
-    uint64_t last_tick;        // the newest tick, drawn by its colour
+    planet planet;
+    streamer streamer;
+    picture picture;
+    uint64_t second;        // of simulated time, told last
+    uint64_t second_frames; // frames, chunks and ticks up to then
+    uint64_t second_ready;
 } demo;
 
-static void on_tick(void *user, const nb_tick *tick) {
-    demo *d = (demo *)user;
-    d->last_tick = tick->index;
-    if (!d->options.has_tick_lines) return;
-    demo_colour colour = demo_colour_of(tick->index);
-    printf("tick %llu #%02x%02x%02x\n", (unsigned long long)tick->index, colour.red, colour.green, colour.blue);
+static double seconds_of(const demo *d, uint64_t tick_count) {
+    return (double)tick_count * d->options.tick_rate.den / d->options.tick_rate.num;
 }
 
-// How busy the workers are says something about this machine, so a virtual run leaves it out.
-static void print_work(demo *d) {
-    if (!d->options.is_virtual) {
-        demo_load load = demo_work_load_get(&d->work);
-        printf("busy %3.0f%%  queued %2llu  ", 100 * load.busy_share, (unsigned long long)load.queued_count);
-    }
-    fputs(d->work.wrong == 0 ? "sum ok  " : "sum WRONG  ", stdout);
+// --- what is told ---
+
+// Numbers of the run; those over a time are over `frame_count` frames and `chunk_count` chunks of it.
+static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk_count) {
+    nb_engine_stats stats = nb_engine_stats_get(d->engine);
+    nb_frame_summary frames = {0};
+    nb_frame_stats_summarise(&d->stats, frame_count < UINT32_MAX ? (uint32_t)frame_count : 0, &frames);
+    double time_s = seconds_of(d, stats.tick_count);
+    return (demo_report){.time_s = time_s,
+                         .tick_count = stats.tick_count,
+                         .frame_count = stats.frame_count,
+                         .fps = frames.fps,
+                         .p50_ns = frames.p50_ns,
+                         .p99_ns = frames.p99_ns,
+                         .max_ns = frames.max_ns,
+                         .chunk_count = d->streamer.table.state_counts[CHUNK_READY],
+                         .chunk_ready_count = d->streamer.ready_count,
+                         .chunk_cancelled_count = d->streamer.cancelled_count,
+                         .chunks_per_s = frame_count > 0 ? (double)chunk_count * frames.fps / (double)frame_count : 0,
+                         .creature_count = nb_world_row_count(d->planet.world, d->planet.creatures),
+                         .birth_count = d->planet.birth_count,
+                         .death_count = d->planet.death_count,
+                         .drawn_count = d->picture.last.visible_count,
+                         .frame_peak_bytes = stats.frame_peak_bytes,
+                         .job_peak_bytes = stats.output_peak_bytes,
+                         .quality_level = nb_budget_level(nb_engine_budget(d->engine)),
+                         .quality_level_max = NB_BUDGET_LEVEL_COUNT_DEFAULT - 1,
+                         .state_hash = stats.tick_hash,
+                         .is_virtual = d->options.is_virtual};
 }
 
-static void print_status(demo *d, const nb_loop_frame *frame) {
-    nb_frame_summary s = {0}, all = {0};
-    nb_frame_stats_summarise(&d->stats, WINDOW_FRAMES, &s);
-    nb_frame_stats_summarise(&d->stats, 0, &all);
-    demo_colour c = demo_colour_of(d->last_tick);
-    double time_s = (double)(frame->now_ns - d->start_ns) / 1e9, p99_ms = (double)all.p99_ns / 1e6;
-    // Without wrapping, so that a narrow terminal cuts the line off and the next one still replaces it.
-    if (d->is_terminal) printf("\r\x1b[?7l\x1b[48;2;%u;%u;%um    \x1b[0m ", c.red, c.green, c.blue);
-    printf("%6.2f s  %5.1f fps  %5.1f ups  ", time_s, s.fps, s.ups);
-    print_work(d);
-    printf("p99 %6.2f ms  alpha %.3f  #%02x%02x%02x", p99_ms, frame->alpha, c.red, c.green, c.blue);
-    fputs(d->is_terminal ? "\x1b[K\x1b[?7h" : "\n", stdout);
+// A line for each second that the ticks have come to.
+static nb_result tell(const nb_context *context, void *user) {
+    demo *d = user;
+    (void)context;
+    nb_engine_stats stats = nb_engine_stats_get(d->engine);
+    uint64_t second = stats.tick_count * d->options.tick_rate.den / d->options.tick_rate.num;
+    if (second == d->second) return NB_OK;
+    demo_report report = report_of(d, stats.frame_count - d->second_frames, d->streamer.ready_count - d->second_ready);
+    char text[REPORT_LINE_SIZE];
+    report_line(&report, text);
+    puts(text);
     fflush(stdout);
+    d->second = second;
+    d->second_frames = stats.frame_count;
+    d->second_ready = d->streamer.ready_count;
+    return NB_OK;
 }
 
-static void teleport(demo *d) {
-    uint64_t stopped = demo_work_teleport(&d->work);
-    if (d->is_terminal) fputs("\r\x1b[K", stdout); // the status comes again below
-    printf("Cancelled %llu stale tasks\n", (unsigned long long)stopped);
+static nb_result tell_tick(const nb_context *context, void *user) {
+    const demo *d = user;
+    // The hash is that of the tick before: this handler is a part of its tick.
+    if (context->tick->index == 0) return NB_OK;
+    printf("tick %llu %016llx\n", (unsigned long long)context->tick->index - 1,
+           (unsigned long long)nb_engine_stats_get(d->engine).tick_hash);
+    return NB_OK;
 }
 
-static void on_frame(void *user, const nb_loop_frame *frame) {
-    demo *d = (demo *)user;
-    if (!d->has_start) d->start_ns = frame->now_ns;
-    d->has_start = true;
-    uint64_t time_ns = frame->now_ns - d->start_ns;
-    NB_TRACE_SCOPE(d->recorder, d->frame_label);
-    nb_trace_frame(d->recorder, frame->index);
-    demo_work_frame(&d->work, frame->index);
-    if (d->options.teleport_ns > 0 && time_ns >= d->next_teleport_ns) {
-        if (d->next_teleport_ns > 0) teleport(d); // not before the first journey
-        d->next_teleport_ns = time_ns + d->options.teleport_ns;
-    }
-    if (time_ns >= d->next_status_ns) {
-        if (d->next_status_ns > 0) print_status(d, frame); // the first frame has nothing to say
-        d->next_status_ns += d->is_terminal ? STATUS_NS : 10 * (uint64_t)STATUS_NS;
-    }
-    bool is_last = frame->index + 1 == d->options.frame_count;
-    if (is_last || time_ns >= d->options.duration_ns) nb_loop_quit(&d->loop);
+static void tell_end(demo *d) {
+    char text[REPORT_END_SIZE];
+    demo_report report = report_of(d, 0, 0); // all frames that are remembered
+    report.chunks_per_s = report.time_s > 0 ? (double)report.chunk_ready_count / report.time_s : 0;
+    report_end(&report, text);
+    fputs(text, stdout);
 }
 
-static void print_end(const demo *d) {
-    nb_loop_report report = nb_loop_report_get(&d->loop);
-    if (d->is_terminal) putchar('\n');
-    printf("%llu frames, %llu ticks, %.1f ms dropped, %llu hitches, %llu frames checked, %llu wrong\n",
-           (unsigned long long)report.frame_count, (unsigned long long)report.tick_count,
-           (double)report.dropped_ns / 1e6, (unsigned long long)d->stats.hitch_count,
-           (unsigned long long)d->work.checked, (unsigned long long)d->work.wrong);
-}
-
-static nb_result run_loop(demo *d) {
-    nb_loop_desc desc = nb_loop_desc_default();
-    desc.tick_rate = d->options.tick_rate;
-    desc.pace_rate = d->options.render_rate;
-    desc.stats = &d->stats;
-    nb_clock_manual_init(&d->manual, 0);
-    if (d->options.is_virtual) desc.clock = nb_clock_manual_get(&d->manual);
-    nb_frame_stats_init(&d->stats);
-    nb_loop_callbacks callbacks = {.tick_fn = on_tick, .frame_fn = on_frame, .user = d};
-    nb_result result = nb_loop_init(&d->loop, &desc);
-    return result == NB_OK ? nb_loop_run(&d->loop, &callbacks) : result;
-}
+// --- beginning and end ---
 
 static nb_result trace_begin(demo *d) {
     if (d->options.trace_path == NULL) return NB_OK;
     nb_result result = nb_trace_create(NULL, &d->trace);
-    if (result == NB_OK) result = nb_labels_intern(nb_trace_labels(d->trace), "frame", &d->frame_label);
     return result == NB_OK ? nb_trace_attach(d->trace, "main", &d->recorder) : result;
 }
 
 static nb_result trace_end(demo *d) {
     if (d->trace == NULL) return NB_OK;
     nb_result result = nb_trace_write_json_file(d->trace, d->options.trace_path);
-    nb_trace_detach(d->recorder);
+    if (d->recorder != NULL) nb_trace_detach(d->recorder);
     nb_trace_destroy(d->trace);
     return result;
 }
 
-static int run(demo *d) {
-    bool has_chunks = !d->options.is_virtual || d->options.teleport_ns > 0;
-    nb_result result = trace_begin(d);
-    if (result == NB_OK) result = demo_work_start(&d->work, d->options.worker_count, has_chunks);
-    d->work.chunk_next = d->options.seed;
-    if (result == NB_OK) result = run_loop(d);
-    nb_result trace_result = trace_end(d);
-    if (result == NB_OK) result = trace_result;
-    nb_result stop_result = demo_work_stop(&d->work);
-    if (result == NB_OK) result = stop_result;
-    if (result == NB_OK) {
-        print_end(d);
-    } else {
-        fprintf(stderr, "nebula-demo: %s\n", nb_result_name(result));
-    }
-    return result == NB_OK && d->work.wrong == 0 ? 0 : 1;
+static nb_result engine_begin(demo *d) {
+    const demo_options *o = &d->options;
+    nb_engine_desc desc = {.loop = {.tick_rate = o->tick_rate, .pace_rate = o->render_rate, .stats = &d->stats},
+                           .scheduler_desc = {.worker_count = o->worker_count},
+                           .output_bytes = OUTPUT_BYTES,
+                           .is_headless = true,
+                           .hashes_ticks = true,
+                           .adapts_budget = !o->is_virtual,
+                           .budget = {.target_ns = UINT64_C(1000000000) * o->render_rate.den / o->render_rate.num},
+                           .seed = o->seed,
+                           .trace = d->trace};
+    nb_frame_stats_init(&d->stats);
+    nb_clock_manual_init(&d->manual, 0);
+    if (o->is_virtual) desc.loop.clock = nb_clock_manual_get(&d->manual);
+    return nb_engine_create(&desc, &d->engine);
+}
+
+static nb_result modules_begin(demo *d) {
+    const demo_options *o = &d->options;
+    d->planet.seed = o->seed;
+    d->planet.tick_count_max = o->tick_count;
+    d->planet.teleport_ticks = o->teleport_ticks;
+    nb_result result = planet_attach(&d->planet, d->engine);
+    if (result == NB_OK) result = streamer_attach(&d->streamer, d->engine, &d->planet);
+    if (result == NB_OK) result = picture_attach(&d->picture, d->engine, &d->planet, &d->streamer);
+    if (result == NB_OK) result = planet_populate(&d->planet);
+    nb_module_desc teller = {.name = "teller", .user = d, .priority = -1};
+    teller.handlers[NB_PHASE_FRAME_END] = tell;
+    if (o->has_tick_lines) teller.tick = tell_tick;
+    return result == NB_OK ? nb_engine_module_attach(d->engine, &teller, NULL) : result;
+}
+
+// A frame that failed is a mistake of the demo.
+static nb_result run(demo *d) {
+    nb_result result = nb_engine_run(d->engine);
+    nb_engine_stats stats = nb_engine_stats_get(d->engine);
+    bool is_sound = stats.failure_count == 0 && stats.violation_count == 0 && nb_world_is_valid(d->planet.world);
+    return result == NB_OK && !is_sound ? NB_ERR_MISUSE : result;
+}
+
+static int end(demo *d, nb_result result) {
+    nb_result ended = nb_engine_destroy(d->engine);
+    if (result == NB_OK) result = ended;
+    nb_result traced = trace_end(d);
+    if (result == NB_OK) result = traced;
+    streamer_end(&d->streamer);
+    picture_end(&d->picture);
+    if (result != NB_OK) fprintf(stderr, "nebula-demo: %s\n", nb_result_name(result));
+    return result == NB_OK ? 0 : 1;
 }
 
 int main(int argc, char **argv) {
     static demo d;
     if (!demo_options_read(argc, argv, &d.options)) return 2;
     if (d.options.is_help) return 0;
-    d.is_terminal = isatty(STDOUT_FILENO) && !d.options.is_virtual && !d.options.has_tick_lines;
     nb_rate t = d.options.tick_rate, r = d.options.render_rate;
-    printf("nebula %s: %u/%u ticks and %u/%u frames a second, ", nb_version(), t.num, t.den, r.num, r.den);
-    if (d.options.frame_count > 0) printf("%llu frames", (unsigned long long)d.options.frame_count);
-    if (d.options.duration_ns < UINT64_MAX)
-        printf("%s%.1f s", d.options.frame_count > 0 ? " or " : "", (double)d.options.duration_ns / 1e9);
-    putchar('\n');
-    return run(&d);
+    nb_result result = trace_begin(&d);
+    if (result == NB_OK) result = engine_begin(&d);
+    if (result == NB_OK) result = modules_begin(&d);
+    printf("nebula %s: planet %llu, %u/%u ticks and %u/%u frames a second, %llu ticks\n", nb_version(),
+           (unsigned long long)d.options.seed, t.num, t.den, r.num, r.den, (unsigned long long)d.options.tick_count);
+    char header[REPORT_LINE_SIZE];
+    report_header(d.options.is_virtual, header);
+    puts(header);
+    if (result == NB_OK) result = run(&d);
+    if (result == NB_OK) tell_end(&d);
+    return end(&d, result);
 }

@@ -11,9 +11,12 @@
 #include "nebula/tasks.h"
 
 // Runs: long enough to show something, and an hour is more than anybody watches.
-#define SECONDS_DEFAULT 3
+#define SECONDS_DEFAULT 5
 #define SECONDS_MIN 0.1
 #define SECONDS_MAX 3600.0
+
+// Where nothing is said: often enough that a short run has two.
+#define TELEPORT_SECONDS_DEFAULT 2
 
 // Shortest time between teleports: the frame rate's limit.
 #define TELEPORT_SECONDS_MIN 0.001
@@ -30,17 +33,19 @@
 
 static const char HELP[] =
     "usage: nebula-demo [OPTION...]\n"
-    "Runs the fixed-step loop and shows its numbers; the colour follows the tick counter.\n"
-    "  --seconds S         how long, 0.1 to 3600 (default 3)\n"
-    "  --frames N          end after so many frames, 1 to 3600000; --seconds then only counts if given\n"
-    "  --seed S            of the world, decimal or 0x and hexadecimal (default 1)\n"
+    "A planet of voxels with animals on it, explored by a camera that nobody sees: a headless run of everything the\n"
+    "library has. The state hash at the end depends on --seed, --hz, --teleport-every and how long it runs, and on\n"
+    "nothing else: not on workers, frame rate or machine.\n"
+    "  --seconds S         how long, in simulated time, 0.1 to 3600 (default 5)\n"
+    "  --frames N          how long, in frames at the rate of the ticks, 1 to 3600000\n"
+    "  --seed S            of the planet, decimal or 0x and hexadecimal (default 1)\n"
     "  --hz R              ticks a second, 1 to 1000, such as 60 or 60000/1001 (default 60)\n"
     "  --render-hz R       frames a second (default: as many as ticks)\n"
-    "  --workers N         threads beside the main one, 0 to 60 (default: the machine's; 0 with --virtual)\n"
-    "  --teleport-every S  seconds between teleports, which cancel work, 0.001 to 3600 (default: none)\n"
+    "  --workers N         threads beside the main one, 0 to 60 (default: the machine's)\n"
+    "  --teleport-every S  seconds between teleports, which cancel work, 0.001 to 3600 (default 2)\n"
     "  --trace FILE        write what each thread did, for chrome://tracing, Perfetto or speedscope\n"
     "  --virtual           run on a virtual clock: at once, and with the same output everywhere\n"
-    "  --ticks             one line for each tick, with its colour\n"
+    "  --ticks             one line for each tick, with its state hash\n"
     "  --help              this text\n";
 
 // Digits alone, up to value_max: strtoull takes signs and spaces.
@@ -156,11 +161,29 @@ static bool read_value(const char *name, const char *value, demo_options *out) {
     return false;
 }
 
+// Rounded up: a run of any length has a tick.
+static uint64_t ticks_of(uint64_t time_ns, nb_rate rate) {
+    // At most an hour at 1000 ticks a second, and rates have 32 bits: doubles count that exactly enough for a rounding.
+    double ticks = (double)time_ns / 1e9 * rate.num / rate.den;
+    uint64_t whole = (uint64_t)ticks;
+    return (double)whole < ticks ? whole + 1 : whole;
+}
+
 static void fill_in_defaults(demo_options *out) {
-    const uint64_t duration_ns = SECONDS_DEFAULT * UINT64_C(1000000000);
-    if (out->duration_ns == 0) out->duration_ns = out->frame_count > 0 ? UINT64_MAX : duration_ns;
+    uint64_t duration_ns = out->duration_ns != 0 ? out->duration_ns : SECONDS_DEFAULT * UINT64_C(1000000000);
+    out->tick_count = ticks_of(duration_ns, out->tick_rate);
+    bool is_shorter = out->duration_ns == 0 || out->frame_count < out->tick_count;
+    if (out->frame_count != 0 && is_shorter) out->tick_count = out->frame_count;
+    if (out->teleport_ns == 0) out->teleport_ns = TELEPORT_SECONDS_DEFAULT * UINT64_C(1000000000);
+    out->teleport_ticks = ticks_of(out->teleport_ns, out->tick_rate);
     if (out->render_rate.num == 0) out->render_rate = out->tick_rate;
-    if (out->is_virtual && out->worker_count == 0) out->worker_count = NB_WORKER_COUNT_NONE;
+}
+
+// Better found out before the run than after it.
+static bool is_writable(const char *path) {
+    FILE *file = path != NULL ? fopen(path, "wb") : NULL;
+    if (file != NULL) fclose(file);
+    return path == NULL || file != NULL;
 }
 
 bool demo_options_read(int argc, char **argv, demo_options *out) {
@@ -171,9 +194,8 @@ bool demo_options_read(int argc, char **argv, demo_options *out) {
         ++i;
     }
     fill_in_defaults(out);
-    if (out->is_virtual && out->teleport_ns > 0 && out->worker_count != NB_WORKER_COUNT_NONE) {
-        // How many chunks a worker has done by then depends on the machine.
-        fprintf(stderr, "nebula-demo: --teleport-every with --virtual needs --workers 0 (try --help)\n");
+    if (!is_writable(out->trace_path)) {
+        fprintf(stderr, "nebula-demo: cannot write '%s'\n", out->trace_path);
         return false;
     }
     if (out->is_help) fputs(HELP, stdout);

@@ -6,17 +6,19 @@
 #include "nebula/loop.h"
 
 typedef struct demo_options {
-    uint64_t duration_ns;   // how long to run; UINT64_MAX where only the frames count
-    uint64_t frame_count;   // after how many frames to end; 0 = duration_ns alone decides
-    uint64_t seed;          // of the world
-    nb_rate tick_rate;      // ticks a second
-    nb_rate render_rate;    // frames a second
-    uint32_t worker_count;  // as in nb_scheduler_desc: 0 = the machine's, NB_WORKER_COUNT_NONE = none
-    uint64_t teleport_ns;   // between teleports; 0 = never
-    const char *trace_path; // where a trace goes; NULL = none
-    bool is_virtual;        // a clock that jumps: the same output on every machine
-    bool has_tick_lines;    // one line a tick
-    bool is_help;           // the help was printed; nothing is to be done
+    uint64_t duration_ns;    // as given; 0 = not
+    uint64_t frame_count;    // as given, at the rate of the ticks; 0 = not
+    uint64_t tick_count;     // how long to run: the shorter of both, in ticks, so that the end is the same state
+    uint64_t seed;           // of the world
+    nb_rate tick_rate;       // ticks a second
+    nb_rate render_rate;     // frames a second
+    uint32_t worker_count;   // as in nb_scheduler_desc: 0 = the machine's, NB_WORKER_COUNT_NONE = none
+    uint64_t teleport_ns;    // as given, between teleports; 0 = never
+    uint64_t teleport_ticks; // the same in ticks
+    const char *trace_path;  // where a trace goes; NULL = none
+    bool is_virtual;         // a clock that jumps: the same output on every machine
+    bool has_tick_lines;     // one line a tick, with its hash
+    bool is_help;            // the help was printed; nothing is to be done
 } demo_options;
 
 // Reads the command line; strings are argv's. On false one line about the mistake is on stderr, and the program should

@@ -27,16 +27,16 @@ static double mib(uint64_t bytes) { return (double)bytes / 1048576.0; }
 
 void report_header(bool is_virtual, char text[REPORT_LINE_SIZE]) {
     text_out out = {text, REPORT_LINE_SIZE, 0};
-    put(&out, "  time     fps  chunks  animals");
-    if (!is_virtual) put(&out, "  p50 ms     p99     max   new/s  cancelled    MiB  quality");
+    put(&out, "  time     fps  animals");
+    if (!is_virtual) put(&out, "  chunks  p50 ms     p99     max   new/s  cancelled    MiB  quality");
     put(&out, "        state hash");
 }
 
 void report_line(const demo_report *r, char text[REPORT_LINE_SIZE]) {
     text_out out = {text, REPORT_LINE_SIZE, 0};
-    put(&out, "%4.0f s  %6.1f  %6u  %7u", r->time_s, r->fps, r->chunk_count, r->creature_count);
+    put(&out, "%4.0f s  %6.1f  %7u", r->time_s, r->fps, r->creature_count);
     if (!r->is_virtual) {
-        put(&out, "  %6.1f  %6.1f  %6.1f", ms(r->p50_ns), ms(r->p99_ns), ms(r->max_ns));
+        put(&out, "  %6u  %6.1f  %6.1f  %6.1f", r->chunk_count, ms(r->p50_ns), ms(r->p99_ns), ms(r->max_ns));
         put(&out, "  %6.0f  %9llu", r->chunks_per_s, (unsigned long long)r->chunk_cancelled_count);
         put(&out, "  %5.1f  %5u/%u", mib(r->frame_peak_bytes + r->job_peak_bytes), r->quality_level,
             r->quality_level_max);

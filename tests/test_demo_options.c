@@ -22,8 +22,8 @@ static void without_words_there_are_defaults(void **state) {
     (void)state;
     demo_options options;
     assert_true(read_words("", &options));
-    assert_int_equal(options.duration_ns, 3000000000u);
-    assert_int_equal(options.frame_count, 0);
+    assert_int_equal(options.tick_count, 5 * 60);
+    assert_int_equal(options.teleport_ticks, 2 * 60);
     assert_int_equal(options.seed, 1);
     assert_int_equal(options.tick_rate.num, 60);
     assert_int_equal(options.render_rate.num, 60);
@@ -45,18 +45,32 @@ static void every_option_is_read(void **state) {
     assert_int_equal(options.render_rate.num, 60000);
     assert_int_equal(options.render_rate.den, 1001);
     assert_int_equal(options.worker_count, 4);
-    assert_int_equal(options.teleport_ns, 250000000u);
+    assert_int_equal(options.tick_count, 25);     // the shorter of both
+    assert_int_equal(options.teleport_ticks, 13); // rounded up
     assert_string_equal(options.trace_path, "out.json");
     assert_true(options.has_tick_lines);
 }
 
-static void frames_alone_leave_the_time_open(void **state) {
+static void the_shorter_of_frames_and_time_counts_in_ticks(void **state) {
     (void)state;
-    demo_options options;
-    assert_true(read_words("--frames 1", &options));
-    assert_int_equal(options.duration_ns, UINT64_MAX);
-    assert_true(read_words("--seconds 2 --frames 1", &options));
-    assert_int_equal(options.duration_ns, 2000000000u);
+    static const struct {
+        const char *words;
+        uint64_t tick_count;
+    } CASES[] = {
+        {"--frames 1", 1},
+        {"--frames 100000", 100000},
+        {"--seconds 2 --frames 1", 1},
+        {"--seconds 2 --frames 500", 120},
+        {"--seconds 2 --hz 60000/1001", 120}, // 119.88
+        {"--seconds 0.1 --hz 1", 1},
+        {"--seconds 3600 --hz 1000", 3600000},
+        {"--frames 90 --render-hz 144", 90}, // whatever the picture does
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; ++i) {
+        demo_options options;
+        assert_true(read_words(CASES[i].words, &options));
+        assert_int_equal(options.tick_count, CASES[i].tick_count);
+    }
 }
 
 static void no_workers_differs_from_the_machines_number(void **state) {
@@ -65,7 +79,7 @@ static void no_workers_differs_from_the_machines_number(void **state) {
     assert_true(read_words("--workers 0", &options));
     assert_int_equal(options.worker_count, NB_WORKER_COUNT_NONE);
     assert_true(read_words("--virtual", &options));
-    assert_int_equal(options.worker_count, NB_WORKER_COUNT_NONE);
+    assert_int_equal(options.worker_count, 0); // the output is the same all the same
 }
 
 static void numbers_are_digits_within_their_range(void **state) {
@@ -75,7 +89,7 @@ static void numbers_are_digits_within_their_range(void **state) {
         "--frames",      "--seed 1x",    "--seed -1",        "--seed +1",
         "--seed 0x",     "--seed 0x-1",  "--seed 0xg",       "--seed 18446744073709551616",
         "--workers 61",  "--workers +2", "--workers 2.0",    "--hz 0",
-        "--seconds nan", "--trace",      "--frobnicate",     "--virtual --teleport-every 1 --workers 2"};
+        "--seconds nan", "--trace",      "--frobnicate",     "--trace /no/such/folder/file"};
     demo_options options;
     for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; ++i) {
         if (read_words(REFUSED[i], &options)) fail_msg("'%s' was taken", REFUSED[i]);
@@ -134,7 +148,7 @@ static void the_line_says_everything_in_one_width(void **state) {
     print_message("%s\n%s\n", other, text);
     assert_int_equal(strlen(other), strlen(text));
     assert_string_equal(text,
-                        "  12 s    59.9     812     3021    16.7    17.2    21.0      43         87    1.5      2/3  "
+                        "  12 s    59.9     3021     812    16.7    17.2    21.0      43         87    1.5      2/3  "
                         "0000000000001a2b");
     large.time_s = 3599, large.fps = 1000, large.chunk_count = 9999, large.chunks_per_s = 0;
     large.chunk_cancelled_count = 9999, large.creature_count = 99999, large.max_ns = 250000000;
@@ -161,6 +175,7 @@ static void a_virtual_run_leaves_out_what_depends_on_the_machine(void **state) {
     demo_report one = sample(), two = sample();
     one.is_virtual = two.is_virtual = true;
     two.p50_ns = two.p99_ns = two.max_ns = 1;
+    two.chunk_count = 7,
     two.chunk_cancelled_count = two.chunk_ready_count = two.frame_peak_bytes = two.job_peak_bytes = 7;
     two.chunks_per_s = 9, two.quality_level = 0;
     char text[REPORT_END_SIZE], other[REPORT_END_SIZE];
@@ -198,7 +213,7 @@ static void huge_numbers_stay_inside_the_buffer(void **state) {
 }
 
 TEST_MAIN(cmocka_unit_test(without_words_there_are_defaults), cmocka_unit_test(every_option_is_read),
-          cmocka_unit_test(frames_alone_leave_the_time_open),
+          cmocka_unit_test(the_shorter_of_frames_and_time_counts_in_ticks),
           cmocka_unit_test(no_workers_differs_from_the_machines_number),
           cmocka_unit_test(numbers_are_digits_within_their_range), cmocka_unit_test(an_empty_word_is_no_value),
           cmocka_unit_test(the_line_says_everything_in_one_width), cmocka_unit_test(the_end_sums_up),

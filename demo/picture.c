@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: MIT
+// Nine kinds of parallel work as modules: each job takes a share of the numbers, and each merge appends.
+
+#include "picture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "nebula/hash.h"
+#include "nebula/random.h"
+#include "work_lights.h"
+#include "work_lod.h"
+#include "work_occlusion.h"
+#include "work_queries.h"
+
+#define LIGHT_STREAM 301 // of nb_random
+#define EMITTER_STREAM 302
+
+// Chunks are asked for in turns: each is looked at in one frame of so many.
+#define SIGHT_TURNS 8u
+
+// A share of `count` things for one job.
+typedef struct share {
+    uint32_t first, count;
+} share;
+
+static share share_of(const nb_context *context, uint32_t count) {
+    uint32_t first = (uint32_t)((uint64_t)count * context->job_index / context->job_count);
+    uint32_t end = (uint32_t)((uint64_t)count * (context->job_index + 1) / context->job_count);
+    return (share){first, end - first};
+}
+
+// One block of outputs; NULL only where memory is at its end, which fails the job. At least a byte, so that a share of
+// nothing has a block too.
+static void *output(const nb_context *context, size_t size_bytes) {
+    return nb_output_add(context, size_bytes != 0 ? size_bytes : 1);
+}
+
+static const planet_eye *eye_of(const nb_context *context, const picture *p) {
+    return NB_VIEW(context->snapshot, p->world, p->planet->eye, 0, planet_eye);
+}
+
+static uint32_t creature_count(const nb_context *context, const picture *p) {
+    return nb_view_row_count(context->snapshot, p->world, p->planet->creatures);
+}
+
+static uint32_t chunk_count(const nb_context *context, const picture *p) {
+    return nb_view_row_count(context->snapshot, p->world, p->streamer->chunks);
+}
+
+// A merge: notes the bytes, which tell whether two runs made the same, and gives the first block.
+static const void *note(picture *p, const nb_outputs *outputs, size_t *size_bytes) {
+    const void *first = NULL;
+    for (const void *block = nb_outputs_next(outputs, NULL, size_bytes); block != NULL;
+         block = nb_outputs_next(outputs, block, size_bytes)) {
+        p->now.hash = nb_hash64(block, *size_bytes, p->now.hash);
+        if (first == NULL) first = block;
+    }
+    nb_outputs_next(outputs, NULL, size_bytes);
+    return first;
+}
+
+// --- animation ---
+
+static nb_result pose_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    share mine = share_of(context, creature_count(context, p));
+    pose_input input = {NB_VIEW(context->snapshot, p->world, p->planet->creatures, CREATURE_BODY, pose_body)};
+    pose_output out = {.poses = output(context, mine.count * sizeof(pose))};
+    if (out.poses == NULL) return NB_ERR_MEMORY;
+    pose_run(&input, mine.first, mine.count, &out);
+    return NB_OK;
+}
+
+static nb_result pose_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    (void)context;
+    picture *p = user;
+    size_t size_bytes = 0;
+    note(p, outputs, &size_bytes);
+    p->now.pose_count += (uint32_t)(size_bytes / sizeof(pose));
+    return NB_OK;
+}
+
+// --- particles ---
+
+// Springs around the explorer, on the ground.
+static void place_emitters(const picture *p, const planet_eye *eye, particle_emitter *emitters) {
+    nb_random random = nb_random_make(p->planet->seed, eye->journey, EMITTER_STREAM);
+    for (uint32_t i = 0; i < PICTURE_EMITTERS; ++i) {
+        nb_random_block block = nb_random_words(random, i);
+        int32_t x = terrain_voxel_of(eye->place[0]) / 64 * 64 + (int32_t)(block.words[0] % 128) - 64;
+        int32_t z = terrain_voxel_of(eye->place[2]) / 64 * 64 + (int32_t)(block.words[1] % 128) - 64;
+        int32_t y = terrain_height(p->planet->seed, x, z);
+        emitters[i] = (particle_emitter){.position = {(float)x, (float)(y + 1), (float)z},
+                                         .speed = 6.0f,
+                                         .spread = 2.0f,
+                                         .colour = block.words[2] & 0xffffff};
+    }
+}
+
+typedef struct particles_head {
+    uint32_t particle_count, sprite_count;
+} particles_head;
+
+static nb_result particles_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    particle_emitter emitters[PICTURE_EMITTERS];
+    place_emitters(p, eye_of(context, p), emitters);
+    share mine = share_of(context, PICTURE_PARTICLES);
+    particles_input input = {.particles = nb_snapshot_region(context->snapshot, p->particles_region, NULL),
+                             .emitters = emitters,
+                             .emitter_count = PICTURE_EMITTERS,
+                             .dt_s = (float)context->time->delta_ns / 1e9f,
+                             .seed = p->planet->seed,
+                             .frame = context->frame_index};
+    particles_head *head = output(context, sizeof *head);
+    particles_output out = {.particles = output(context, mine.count * sizeof(particle)),
+                            .sprites = output(context, mine.count * sizeof(particle_sprite))};
+    if (head == NULL || out.particles == NULL || out.sprites == NULL) return NB_ERR_MEMORY;
+    particles_run(&input, mine.first, mine.count, &out);
+    *head = (particles_head){out.particle_count, out.sprite_count};
+    return NB_OK;
+}
+
+static nb_result particles_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    picture *p = user;
+    size_t size_bytes = 0;
+    if (context->job_index == 0) p->particle_count = 0;
+    const particles_head *head = note(p, outputs, &size_bytes);
+    const particle *moved = nb_outputs_next(outputs, head, NULL);
+    memcpy(p->particles + p->particle_count, moved, head->particle_count * sizeof *moved);
+    p->particle_count += head->particle_count;
+    p->now.sprite_count += head->sprite_count;
+    return NB_OK;
+}
+
+// --- visibility ---
+
+static nb_result visibility_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    const nb_snapshot *seen = context->snapshot;
+    visibility_input input = {.frustum = frustum_of(&eye_of(context, p)->camera),
+                              .chunks = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_COORD, chunk_coord),
+                              .chunk_count = chunk_count(context, p),
+                              .spheres = NB_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
+                              .sphere_count = creature_count(context, p),
+                              .sphere_radius = 1.0f};
+    share mine = share_of(context, input.chunk_count + input.sphere_count);
+    uint32_t *count = output(context, sizeof *count);
+    visibility_output out = {.visible = output(context, mine.count * sizeof(uint32_t))};
+    if (count == NULL || out.visible == NULL) return NB_ERR_MEMORY;
+    visibility_run(&input, mine.first, mine.count, &out);
+    *count = out.visible_count;
+    return NB_OK;
+}
+
+static nb_result visibility_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    (void)context;
+    picture *p = user;
+    size_t size_bytes = 0;
+    const uint32_t *count = note(p, outputs, &size_bytes);
+    p->now.visible_count += *count;
+    return NB_OK;
+}
+
+// --- levels of detail ---
+
+static nb_result lod_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    share mine = share_of(context, creature_count(context, p));
+    nb_table creatures = p->planet->creatures;
+    lod_input input = {.positions = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_PLACE, vec3),
+                       .levels = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_LEVEL, uint8_t),
+                       .viewer = eye_of(context, p)->camera.position,
+                       // A lower quality level draws coarser.
+                       .distance_1 = 8.0f * (float)(context->quality_level + 1)};
+    uint32_t *count = output(context, sizeof *count);
+    lod_output out = {.levels = output(context, mine.count),
+                      .impostors = output(context, mine.count * sizeof(lod_impostor))};
+    if (count == NULL || out.levels == NULL || out.impostors == NULL) return NB_ERR_MEMORY;
+    lod_run(&input, mine.first, mine.count, &out);
+    *count = out.impostor_count;
+    return NB_OK;
+}
+
+// Nothing moves rows between the snapshot and here: the levels belong to the same ones.
+static nb_result lod_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    picture *p = user;
+    size_t size_bytes = 0;
+    if (context->job_index == 0) p->level_count = 0;
+    const uint32_t *count = note(p, outputs, &size_bytes);
+    const uint8_t *levels = nb_outputs_next(outputs, count, NULL);
+    share mine = share_of(context, creature_count(context, p));
+    uint8_t *own = NB_RANGE_WRITE(p->world, p->planet->creatures, CREATURE_LEVEL, uint8_t, mine.first, mine.count);
+    memcpy(own + mine.first, levels, mine.count);
+    p->now.impostor_count += *count;
+    return NB_OK;
+}
+
+// --- lights ---
+
+// Fireflies around the camera, as it sees them.
+static void place_lights(const picture *p, const planet_eye *eye, light *lights) {
+    nb_random random = nb_random_make(p->planet->seed, 0, LIGHT_STREAM);
+    for (uint32_t i = 0; i < PICTURE_LIGHTS; ++i) {
+        nb_random_block block = nb_random_words(random, i);
+        float depth = 2.0f + (float)(block.words[0] % 1024) / 8.0f;
+        float x = ((float)(block.words[1] % 2048) / 1024.0f - 1.0f) * eye->camera.tan_half_x;
+        float y = ((float)(block.words[2] % 2048) / 1024.0f - 1.0f) * eye->camera.tan_half_y;
+        lights[i] = (light){{x * depth, y * depth, depth}, 2.0f + (float)(block.words[3] % 8)};
+    }
+}
+
+static nb_result lights_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    const planet_eye *eye = eye_of(context, p);
+    light *lights = nb_arena_alloc(context->arena, PICTURE_LIGHTS * sizeof *lights, 16);
+    share mine = share_of(context, LIGHT_CLUSTER_COUNT);
+    lights_output out = {.clusters = output(context, mine.count * sizeof(light_cluster))};
+    if (lights == NULL || out.clusters == NULL) return NB_ERR_MEMORY;
+    place_lights(p, eye, lights);
+    lights_input input = {lights,           PICTURE_LIGHTS, eye->camera.tan_half_x, eye->camera.tan_half_y,
+                          eye->camera.near, eye->camera.far};
+    lights_run(&input, mine.first, mine.count, &out);
+    return NB_OK;
+}
+
+static nb_result lights_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    (void)context;
+    picture *p = user;
+    size_t size_bytes = 0;
+    const light_cluster *clusters = note(p, outputs, &size_bytes);
+    for (uint32_t i = 0; i < size_bytes / sizeof *clusters; ++i) p->now.lit_count += clusters[i].light_count != 0;
+    return NB_OK;
+}
+
+// --- materials ---
+
+static nb_result materials_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    const planet_eye *eye = eye_of(context, p);
+    vec3 at = eye->camera.position;
+    materials_input input = {.draws =
+                                 NB_VIEW(context->snapshot, p->world, p->streamer->chunks, CHUNK_DRAW, material_draw),
+                             .camera_chunk = eye->chunk,
+                             .camera_offset = {at.x - (float)(eye->chunk.x * TERRAIN_CHUNK_SIZE),
+                                               at.y - (float)(eye->chunk.y * TERRAIN_CHUNK_SIZE),
+                                               at.z - (float)(eye->chunk.z * TERRAIN_CHUNK_SIZE)},
+                             .far = eye->camera.far};
+    share mine = share_of(context, chunk_count(context, p));
+    materials_output *out = output(context, sizeof *out);
+    draw_block *blocks = output(context, mine.count * sizeof *blocks);
+    if (out == NULL || blocks == NULL) return NB_ERR_MEMORY;
+    materials_output made = {.blocks = blocks};
+    materials_run(&input, mine.first, mine.count, &made);
+    made.blocks = NULL; // an address is not the same in every run
+    *out = made;
+    return NB_OK;
+}
+
+static nb_result materials_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    picture *p = user;
+    size_t size_bytes = 0;
+    const materials_output *made = note(p, outputs, &size_bytes);
+    if (context->job_index == 0) memset(p->draw_counts, 0, sizeof p->draw_counts);
+    for (uint32_t i = 0; i < TERRAIN_MATERIAL_COUNT; ++i) p->draw_counts[i] += made->draw_counts[i];
+    p->now.draw_count += made->block_count;
+    if (context->job_index + 1 < context->job_count) return NB_OK;
+    materials_output whole = {.block_count = p->now.draw_count};
+    memcpy(whole.draw_counts, p->draw_counts, sizeof whole.draw_counts);
+    material_block blocks[TERRAIN_MATERIAL_COUNT];
+    p->now.material_count = materials_pack(&whole, blocks);
+    return NB_OK;
+}
+
+// --- questions ---
+
+// Each animal asks who is nearest; then, for a part of the chunks, whether the explorer sees their tops.
+static uint32_t sight_count(uint32_t chunk_count, uint64_t frame_index) {
+    uint32_t turn = (uint32_t)(frame_index % SIGHT_TURNS);
+    return chunk_count > turn ? (chunk_count - turn - 1) / SIGHT_TURNS + 1 : 0;
+}
+
+static query sight_query(const planet_eye *eye, chunk_coord coord) {
+    query q = {.kind = QUERY_SIGHT, .from = {eye->place[0], eye->place[1], eye->place[2]}, .self = QUERY_NONE};
+    q.to[0] = (coord.x * TERRAIN_CHUNK_SIZE + TERRAIN_CHUNK_SIZE / 2) * TERRAIN_ONE;
+    q.to[1] = (coord.y + 1) * TERRAIN_CHUNK_SIZE * TERRAIN_ONE;
+    q.to[2] = (coord.z * TERRAIN_CHUNK_SIZE + TERRAIN_CHUNK_SIZE / 2) * TERRAIN_ONE;
+    return q;
+}
+
+static nb_result queries_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    const nb_snapshot *seen = context->snapshot;
+    nb_table creatures = p->planet->creatures;
+    uint32_t count = creature_count(context, p);
+    const int32_t *x = NB_VIEW(seen, p->world, creatures, CREATURE_X, int32_t);
+    const int32_t *y = NB_VIEW(seen, p->world, creatures, CREATURE_Y, int32_t);
+    const int32_t *z = NB_VIEW(seen, p->world, creatures, CREATURE_Z, int32_t);
+    const chunk_coord *coords = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_COORD, chunk_coord);
+    share mine = share_of(context, count + sight_count(chunk_count(context, p), context->frame_index));
+    query_grid *grid = nb_arena_alloc(context->arena, sizeof *grid, 16);
+    uint32_t *rows = nb_arena_alloc(context->arena, (count + 1) * sizeof *rows, 16);
+    query *queries = nb_arena_alloc(context->arena, (mine.count + 1) * sizeof *queries, 16);
+    queries_output out = {.answers = output(context, mine.count * sizeof(query_answer))};
+    if (grid == NULL || rows == NULL || queries == NULL || out.answers == NULL) return NB_ERR_MEMORY;
+    query_grid_build(grid, rows, x, z, count);
+    for (uint32_t i = 0; i < mine.count; ++i) {
+        uint32_t number = mine.first + i;
+        if (number < count) {
+            queries[i] = (query){.kind = QUERY_NEAREST, .from = {x[number], y[number], z[number]}, .self = number};
+        } else {
+            uint32_t chunk = (number - count) * SIGHT_TURNS + (uint32_t)(context->frame_index % SIGHT_TURNS);
+            queries[i] = sight_query(eye_of(context, p), coords[chunk]);
+        }
+    }
+    queries_input input = {.seed = p->planet->seed, .queries = queries, .x = x, .z = z, .grid = grid};
+    queries_run(&input, 0, mine.count, &out);
+    return NB_OK;
+}
+
+static nb_result queries_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    picture *p = user;
+    size_t size_bytes = 0;
+    const query_answer *answers = note(p, outputs, &size_bytes);
+    uint32_t count = creature_count(context, p), chunks = chunk_count(context, p);
+    share mine = share_of(context, count + sight_count(chunks, context->frame_index));
+    for (uint32_t i = 0; i < mine.count; ++i) {
+        if (mine.first + i < count) continue;
+        uint32_t row = (mine.first + i - count) * SIGHT_TURNS + (uint32_t)(context->frame_index % SIGHT_TURNS);
+        uint8_t *sight = NB_ROW_WRITE(p->world, p->streamer->chunks, CHUNK_SIGHT, uint8_t, row);
+        *sight = answers[i].is_seen ? OCCLUSION_SEEN : OCCLUSION_HIDDEN;
+    }
+    p->now.answer_count += mine.count;
+    return NB_OK;
+}
+
+// --- upload ---
+
+typedef struct upload_head {
+    uint32_t item_count, quad_count;
+} upload_head;
+
+static nb_result upload_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    const streamer *s = p->streamer;
+    size_t fresh_bytes = 0;
+    const upload_item *fresh = nb_snapshot_region(context->snapshot, s->fresh_region, &fresh_bytes);
+    const uint32_t *first = nb_snapshot_region(context->snapshot, s->fresh_first_region, NULL);
+    const mesh_quad *quads = nb_snapshot_region(context->snapshot, s->fresh_quads_region, NULL);
+    share mine = share_of(context, (uint32_t)(fresh_bytes / sizeof *fresh));
+    upload_head *head = output(context, sizeof *head);
+    upload_item *items = output(context, mine.count * sizeof *items);
+    if (head == NULL || items == NULL) return NB_ERR_MEMORY;
+    uint32_t quad_count = 0;
+    for (uint32_t i = 0; i < mine.count; ++i) {
+        items[i] = fresh[mine.first + i];
+        items[i].quads = quads + first[mine.first + i];
+        items[i].range.first = quad_count; // within this job's block; the merge knows the place in the ring
+        quad_count += items[i].quad_count;
+    }
+    upload_output out = {.buffer = output(context, quad_count * sizeof(upload_quad))};
+    if (out.buffer == NULL) return NB_ERR_MEMORY;
+    upload_run(&(upload_input){items}, 0, mine.count, &out);
+    for (uint32_t i = 0; i < mine.count; ++i) {
+        items[i].quads = NULL; // an address is not the same in every run
+        items[i].range = fresh[mine.first + i].range;
+    }
+    *head = (upload_head){mine.count, quad_count};
+    return NB_OK;
+}
+
+static nb_result upload_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    (void)context;
+    picture *p = user;
+    size_t size_bytes = 0;
+    const upload_head *head = note(p, outputs, &size_bytes);
+    const upload_item *items = nb_outputs_next(outputs, head, NULL);
+    const upload_quad *quads = nb_outputs_next(outputs, items, NULL);
+    for (uint32_t i = 0; i < head->item_count; ++i) {
+        memcpy(p->upload + items[i].range.first, quads, items[i].quad_count * sizeof *quads);
+        quads += items[i].quad_count;
+    }
+    p->now.uploaded_quads += head->quad_count;
+    return NB_OK;
+}
+
+// --- occlusion ---
+
+static nb_result occlusion_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    nb_table chunks = p->streamer->chunks;
+    occlusion_input input = {.results = NB_VIEW(context->snapshot, p->world, chunks, CHUNK_SIGHT, uint8_t),
+                             .histories = NB_VIEW(context->snapshot, p->world, chunks, CHUNK_HISTORY, uint8_t),
+                             .thing_count = chunk_count(context, p)};
+    share mine = share_of(context, occlusion_word_count(input.thing_count));
+    uint32_t *seen = output(context, sizeof *seen);
+    occlusion_output out = {.words = output(context, mine.count * sizeof(uint64_t)),
+                            .histories = output(context, (size_t)mine.count * OCCLUSION_WORD_THINGS)};
+    if (seen == NULL || out.words == NULL || out.histories == NULL) return NB_ERR_MEMORY;
+    occlusion_run(&input, mine.first, mine.count, &out);
+    *seen = out.seen_count;
+    return NB_OK;
+}
+
+static nb_result occlusion_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    picture *p = user;
+    nb_table chunks = p->streamer->chunks;
+    size_t size_bytes = 0;
+    const uint32_t *seen = note(p, outputs, &size_bytes);
+    const void *words = nb_outputs_next(outputs, seen, NULL);
+    const uint8_t *histories = nb_outputs_next(outputs, words, NULL);
+    uint32_t count = chunk_count(context, p);
+    share mine = share_of(context, occlusion_word_count(count));
+    uint32_t first = mine.first * OCCLUSION_WORD_THINGS, end = first + mine.count * OCCLUSION_WORD_THINGS;
+    if (end > count) end = count;
+    if (first < end) {
+        uint8_t *own = NB_RANGE_WRITE(p->world, chunks, CHUNK_HISTORY, uint8_t, first, end - first);
+        memcpy(own + first, histories, end - first);
+    }
+    p->now.seen_count += *seen;
+    return NB_OK;
+}
+
+// --- all nine ---
+
+// The numbers of a whole frame; and the tests that were reduced are spent.
+static nb_result end_picture(const nb_context *context, void *user) {
+    (void)context;
+    picture *p = user;
+    p->last = p->now;
+    p->now = (picture_numbers){.hash = p->last.hash};
+    return NB_OK;
+}
+
+nb_result picture_attach(picture *p, nb_engine *engine, const planet *land, const streamer *chunks) {
+    memset(p, 0, sizeof *p);
+    p->planet = land;
+    p->streamer = chunks;
+    p->world = land->world;
+    p->upload = calloc(chunks->ring.quad_count_max, sizeof *p->upload);
+    nb_snapshots *snapshots = nb_engine_snapshots(engine);
+    if (p->upload == NULL || snapshots == NULL) return NB_ERR_MEMORY;
+    nb_snapshot_region_desc region = {.name = "particles", .base = p->particles, .size_bytes = sizeof p->particles};
+    nb_result result = nb_snapshots_region_add(snapshots, &region, &p->particles_region);
+    static const nb_module_desc kinds[PICTURE_KIND_COUNT] = {
+        {.name = "animation", .parallel = pose_job, .merge = pose_merge, .job_count = 4},
+        {.name = "particles", .parallel = particles_job, .merge = particles_merge, .job_count = 2},
+        {.name = "visibility", .parallel = visibility_job, .merge = visibility_merge, .job_count = 2},
+        {.name = "detail", .parallel = lod_job, .merge = lod_merge, .job_count = 2},
+        {.name = "lights", .parallel = lights_job, .merge = lights_merge, .job_count = 4},
+        {.name = "materials", .parallel = materials_job, .merge = materials_merge, .job_count = 2},
+        {.name = "questions", .parallel = queries_job, .merge = queries_merge, .job_count = 4},
+        {.name = "upload", .parallel = upload_job, .merge = upload_merge, .job_count = 2},
+        {.name = "occlusion", .parallel = occlusion_job, .merge = occlusion_merge, .job_count = 2},
+    };
+    for (uint32_t i = 0; i < PICTURE_KIND_COUNT && result == NB_OK; ++i) {
+        nb_module_desc module = kinds[i];
+        module.user = p;
+        if (i + 1 == PICTURE_KIND_COUNT) module.handlers[NB_PHASE_FRAME_END] = end_picture;
+        result = nb_engine_module_attach(engine, &module, NULL);
+    }
+    return result;
+}
+
+void picture_end(picture *p) {
+    free(p->upload);
+    p->upload = NULL;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What is simulated: animals that walk the land, and an explorer who flies over it and now and then is somewhere else
+// at once. The tables of the world, their ticks, and how they look between two ticks. The one rule: a tick depends on
+// the seed, the tick and the tables, so the state is the same for any number of workers and any frame rate.
+
+#include "nebula/engine.h"
+
+#include "creatures.h"
+#include "stream.h"
+#include "work_pose.h"
+#include "work_visibility.h"
+
+// Animals: as many as fit, and how many there are at first.
+#define PLANET_CREATURES_MAX 8192u
+#define PLANET_CREATURES_START 3000u
+
+// Columns of the table "creatures". Simulated up to ENERGY; the others are made anew in each tick or frame.
+typedef enum creature_column {
+    CREATURE_ID,
+    CREATURE_X,
+    CREATURE_Y,
+    CREATURE_Z,
+    CREATURE_SPEED_X,
+    CREATURE_SPEED_Z,
+    CREATURE_HEADING,
+    CREATURE_ENERGY,
+    CREATURE_IS_TELEPORTED,
+    CREATURE_DECISION,
+    CREATURE_PLACE, // a vec3: where it is drawn, in voxels
+    CREATURE_LEVEL, // of detail, a byte
+    CREATURE_BODY,  // a pose_body
+    CREATURE_COLUMN_COUNT,
+} creature_column;
+
+// The explorer, a singleton: where, in TERRAIN_ONE, and which way.
+typedef struct explorer {
+    int32_t x, y, z;
+    uint32_t heading; // 65536 is a full turn
+    uint32_t next_id; // of the next animal
+    uint32_t journey; // teleports so far
+} explorer;
+
+// What the explorer sees in this frame, a local singleton that is published.
+typedef struct planet_eye {
+    camera camera;
+    chunk_coord chunk; // that the camera is in
+    int32_t place[3];  // of the camera, in TERRAIN_ONE
+    uint32_t journey;  // as the explorer's
+} planet_eye;
+
+typedef struct planet {
+    uint64_t seed;
+    uint64_t teleport_ticks; // between teleports; 0 = never
+    uint64_t tick_count_max; // after which the engine is stopped; 0 = never
+    nb_world *world;
+    nb_table creatures, explorer, eye;
+    uint64_t birth_count, death_count; // ever
+} planet;
+
+// Declares the tables and attaches the module "planet".
+nb_result planet_attach(planet *p, nb_engine *engine);
+
+// Puts the first animals on the land; when all modules have declared their tables.
+nb_result planet_populate(planet *p);

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+// Chunks on their way: jobs of many frames, and what becomes of their results.
+
+#include "streamer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "work_occlusion.h"
+
+// Quads of the ring that uploads go through: three frames of the most.
+#define RING_QUADS (4 * STREAMER_FRESH_QUADS_MAX)
+
+static const nb_column_desc chunk_columns[CHUNK_COLUMN_COUNT] = {
+    [CHUNK_COORD] = {.name = "coord", .size_bytes = sizeof(chunk_coord), .flags = NB_COLUMN_SNAPSHOT},
+    [CHUNK_DRAW] = {.name = "draw", .size_bytes = sizeof(material_draw), .flags = NB_COLUMN_SNAPSHOT},
+    [CHUNK_SIGHT] = {.name = "sight", .size_bytes = 1, .flags = NB_COLUMN_SNAPSHOT},
+    [CHUNK_HISTORY] = {.name = "history", .size_bytes = 1, .flags = NB_COLUMN_SNAPSHOT},
+    [CHUNK_SLOT] = {.name = "slot", .size_bytes = sizeof(uint32_t)},
+};
+
+// What a job carries; one for generating and one for meshing.
+typedef struct chunk_job {
+    streamer *streamer;
+    streamer_buffer *buffer;
+    uint64_t seed;
+    chunk_ref ref;
+    chunk_coord coord;
+    uint32_t step; // layer, or face
+    mesh_output mesh;
+} chunk_job;
+
+// --- on any thread ---
+
+static nb_async_status generate(nb_async_call *call, void *state) {
+    chunk_job *job = state;
+    NB_ASYNC_BEGIN(call);
+    terrain_chunk_columns(job->seed, job->coord, &job->buffer->columns);
+    for (job->step = 0; job->step < TERRAIN_PADDED_SIZE; ++job->step) {
+        terrain_chunk_layer(job->seed, job->coord, &job->buffer->columns, job->step, job->buffer->voxels);
+        NB_ASYNC_CHECK(call); // ends here once nobody wants the chunk
+    }
+    NB_ASYNC_END(call);
+}
+
+static nb_async_status mesh(nb_async_call *call, void *state) {
+    chunk_job *job = state;
+    NB_ASYNC_BEGIN(call);
+    job->mesh = (mesh_output){.quads = job->buffer->quads, .quad_count_max = STREAMER_QUADS_MAX};
+    for (job->step = 0; job->step < MESH_FACE_COUNT; ++job->step) {
+        mesher_face(job->buffer->voxels, (mesh_face)job->step, &job->mesh);
+        NB_ASYNC_CHECK(call);
+    }
+    NB_ASYNC_END(call);
+}
+
+// --- buffers, on the coordinator ---
+
+static streamer_buffer *buffer_take(streamer *s) {
+    streamer_buffer *buffer = s->free_buffer;
+    if (buffer != NULL) s->free_buffer = buffer->next;
+    return buffer;
+}
+
+static void buffer_give(streamer *s, streamer_buffer *buffer) {
+    buffer->next = s->free_buffer;
+    s->free_buffer = buffer;
+}
+
+// Takes a chunk out of the table, and its row. A job under way finds that it is not wanted, and keeps its buffer.
+static void unload(streamer *s, uint32_t slot) {
+    chunk_ref ref = {slot, s->table.slots[slot].generation};
+    if (s->table.slots[slot].state == CHUNK_GENERATED) buffer_give(s, s->buffers[slot]);
+    if (s->rows[slot].value != 0) nb_world_despawn(s->world, s->rows[slot]);
+    s->rows[slot].value = 0;
+    chunk_table_remove(&s->table, ref);
+}
+
+// --- results, on the coordinator ---
+
+static bool is_wanted(void *user, uint64_t generation, const void *state) {
+    (void)generation;
+    const streamer *s = user;
+    return chunk_table_get(&s->table, ((const chunk_job *)state)->ref) != NULL;
+}
+
+static void discard(void *host, void *state, nb_result reason) {
+    (void)host, (void)reason;
+    const chunk_job *job = state;
+    streamer *s = job->streamer;
+    ++s->cancelled_count;
+    buffer_give(s, job->buffer);
+    // Cancelled by a teleport, but perhaps near where that has led: it may come again.
+    if (chunk_table_get(&s->table, job->ref) != NULL) chunk_table_remove(&s->table, job->ref);
+}
+
+static void publish_generated(void *host, void *state) {
+    (void)host;
+    const chunk_job *job = state;
+    chunk_table_advance(&job->streamer->table, job->ref, CHUNK_GENERATED);
+    job->streamer->buffers[job->ref.slot] = job->buffer;
+}
+
+// The mesh moves from the job's memory to the chunk's own: this is what takes time.
+static nb_result commit_mesh(void *host, void *state) {
+    (void)host;
+    const chunk_job *job = state;
+    streamer *s = job->streamer;
+    mesh_quad *own = s->quads + (size_t)job->ref.slot * STREAMER_QUADS_MAX;
+    memcpy(own, job->mesh.quads, job->mesh.quad_count * sizeof *own);
+    s->dropped_quad_count += job->mesh.dropped_count;
+    return NB_OK;
+}
+
+// Hands a mesh to this frame's upload, where there is room for it.
+static bool add_fresh(streamer *s, uint32_t slot, uint32_t quad_count) {
+    upload_range range = {0, 0};
+    bool has_room = s->fresh_count < STREAMER_FRESH_MAX && quad_count <= STREAMER_FRESH_QUADS_MAX - s->fresh_quad_count;
+    if (!has_room || !upload_reserve(&s->ring, quad_count, &range)) return false;
+    uint32_t first = s->fresh_quad_count;
+    memcpy(s->fresh_quads + first, s->quads + (size_t)slot * STREAMER_QUADS_MAX, quad_count * sizeof *s->fresh_quads);
+    s->fresh_first[s->fresh_count] = first;
+    s->fresh[s->fresh_count++] = (upload_item){.quad_count = quad_count, .draw_number = slot, .range = range};
+    s->fresh_quad_count += quad_count;
+    return true;
+}
+
+static uint64_t material_bits_of(const mesh_quad *quads, uint32_t count) {
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < count; ++i) bits |= (uint64_t)1 << quads[i].material;
+    return bits;
+}
+
+static void publish_mesh(void *host, void *state) {
+    (void)host;
+    const chunk_job *job = state;
+    streamer *s = job->streamer;
+    uint32_t slot = job->ref.slot, count = job->mesh.quad_count, row;
+    chunk_table_advance(&s->table, job->ref, CHUNK_READY);
+    buffer_give(s, job->buffer);
+    ++s->ready_count;
+    if (count == 0) return; // air, or rock: nothing to see
+    if (nb_world_spawn(s->world, s->chunks, &s->rows[slot]) != NB_OK) return;
+    if (nb_world_find(s->world, s->rows[slot], &row) != NB_OK) return;
+    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_COORD, chunk_coord, row) = job->coord;
+    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_DRAW, material_draw, row) =
+        (material_draw){.chunk = job->coord,
+                        .material_bits = material_bits_of(job->mesh.quads, count),
+                        .quad_first = slot * STREAMER_QUADS_MAX,
+                        .quad_count = count};
+    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_HISTORY, uint8_t, row) = 0xff;
+    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_SLOT, uint32_t, row) = slot;
+    if (!add_fresh(s, slot, count)) ++s->late_upload_count;
+}
+
+// --- jobs ---
+
+static bool submit(streamer *s, chunk_ref ref, streamer_buffer *buffer, bool is_mesh) {
+    const chunk_slot *slot = chunk_table_get(&s->table, ref);
+    chunk_job state = {.streamer = s, .buffer = buffer, .seed = s->planet->seed, .ref = ref, .coord = slot->coord};
+    nb_async_job_desc desc = {.step = is_mesh ? mesh : generate,
+                              .commit = is_mesh ? commit_mesh : NULL,
+                              .publish = is_mesh ? publish_mesh : publish_generated,
+                              .discard = discard,
+                              .is_wanted = is_wanted,
+                              .user = s,
+                              .state = &state,
+                              .state_size_bytes = sizeof state,
+                              .generation = ref.generation,
+                              .priority = NB_PRIORITY_LOW,
+                              .budget_class = is_mesh ? NB_ASYNC_CLASS_MESHING : NB_ASYNC_CLASS_GENERATION,
+                              .token = s->journey};
+    if (nb_async_submit(s->async, &desc, NULL) != NB_OK) return false;
+    return chunk_table_advance(&s->table, ref, is_mesh ? CHUNK_MESHING : CHUNK_GENERATING);
+}
+
+// The nearest chunks first; as many as there are buffers.
+static void request(streamer *s, chunk_coord here) {
+    for (uint32_t i = 0; i < s->area.offset_count && s->free_buffer != NULL; ++i) {
+        chunk_coord coord;
+        if (!stream_wanted(&s->area, here, i, &coord)) continue;
+        if (chunk_table_find(&s->table, coord).generation != 0) continue;
+        chunk_ref ref = chunk_table_add(&s->table, coord);
+        if (ref.generation == 0) return;
+        streamer_buffer *buffer = buffer_take(s);
+        if (submit(s, ref, buffer, false)) continue;
+        buffer_give(s, buffer);
+        chunk_table_remove(&s->table, ref);
+        return;
+    }
+}
+
+// Far ones go; those that have voxels get their mesh.
+static void look_after(streamer *s, chunk_coord here) {
+    for (uint32_t slot = 0; slot < s->table.slot_count_max; ++slot) {
+        const chunk_slot *at = &s->table.slots[slot];
+        if (!at->is_used) continue;
+        if (stream_is_far(&s->area, here, at->coord))
+            unload(s, slot);
+        else if (at->state == CHUNK_GENERATED)
+            submit(s, (chunk_ref){slot, at->generation}, s->buffers[slot], true);
+    }
+}
+
+static nb_result begin_journey(streamer *s, const nb_context *context, uint32_t number) {
+    if (s->journey != NULL) {
+        nb_token_cancel(s->journey, NB_CANCEL_STALE, 0, NULL);
+        nb_token_release(s->journey);
+        s->journey = NULL;
+    }
+    s->journey_number = number;
+    return nb_token_child(context->token, "journey", &s->journey);
+}
+
+static nb_result stream(const nb_context *context, void *user) {
+    streamer *s = user;
+    const explorer *e = NB_SINGLETON(s->world, s->planet->explorer, 0, explorer);
+    if (s->journey == NULL || e->journey != s->journey_number) {
+        nb_result result = begin_journey(s, context, e->journey);
+        if (result != NB_OK) return result;
+    }
+    chunk_coord here = stream_chunk_of(terrain_voxel_of(e->x), terrain_voxel_of(e->y), terrain_voxel_of(e->z));
+    look_after(s, here);
+    request(s, here);
+    return NB_OK;
+}
+
+// What this frame uploads, as the snapshot is to have it.
+static nb_result show_fresh(const nb_context *context, void *user) {
+    streamer *s = user;
+    nb_snapshots *to = nb_engine_snapshots(context->engine);
+    nb_result result =
+        nb_snapshots_region_move(to, s->fresh_region, s->fresh, s->fresh_count * sizeof s->fresh[0], NULL);
+    if (result == NB_OK)
+        result = nb_snapshots_region_move(to, s->fresh_first_region, s->fresh_first,
+                                          s->fresh_count * sizeof s->fresh_first[0], NULL);
+    if (result == NB_OK)
+        result = nb_snapshots_region_move(to, s->fresh_quads_region, s->fresh_quads,
+                                          s->fresh_quad_count * sizeof s->fresh_quads[0], NULL);
+    return result;
+}
+
+// Uploaded: the next frame has a list of its own, and nobody draws from the ring here.
+static nb_result forget_fresh(const nb_context *context, void *user) {
+    (void)context;
+    streamer *s = user;
+    s->fresh_count = s->fresh_quad_count = 0;
+    upload_release(&s->ring, s->ring.head);
+    return NB_OK;
+}
+
+// --- beginning and end ---
+
+static void *take_memory(streamer *s, uint32_t number, size_t size_bytes) {
+    return s->memory[number] = calloc(1, size_bytes);
+}
+
+static bool take_all(streamer *s) {
+    stream_offset *offsets = take_memory(s, 0, STREAM_OFFSETS_MAX(STREAMER_RADIUS) * sizeof *offsets);
+    void *table = take_memory(s, 1, chunk_table_size_bytes(STREAMER_CHUNKS_MAX));
+    unsigned char *by_slot = take_memory(s, 2, STREAMER_CHUNKS_MAX * (sizeof *s->rows + sizeof *s->buffers));
+    s->quads = take_memory(
+        s, 3, ((size_t)STREAMER_CHUNKS_MAX * STREAMER_QUADS_MAX + STREAMER_FRESH_QUADS_MAX) * sizeof *s->quads);
+    s->buffer_memory = take_memory(s, 4, STREAMER_JOBS_MAX * sizeof *s->buffer_memory);
+    if (!offsets || !table || !by_slot || !s->quads || !s->buffer_memory) return false;
+    s->rows = (nb_entity *)(void *)by_slot;
+    s->buffers = (streamer_buffer **)(void *)(by_slot + STREAMER_CHUNKS_MAX * sizeof *s->rows);
+    s->fresh_quads = s->quads + (size_t)STREAMER_CHUNKS_MAX * STREAMER_QUADS_MAX;
+    for (uint32_t i = 0; i < STREAMER_JOBS_MAX; ++i) buffer_give(s, &s->buffer_memory[i]);
+    s->ring.quad_count_max = RING_QUADS;
+    return stream_init(&s->area, offsets, STREAMER_RADIUS) && chunk_table_init(&s->table, table, STREAMER_CHUNKS_MAX);
+}
+
+static nb_result add_regions(streamer *s, nb_engine *engine) {
+    nb_snapshots *to = nb_engine_snapshots(engine);
+    if (to == NULL) return NB_ERR_MEMORY;
+    nb_snapshot_region_desc fresh = {.name = "fresh", .size_bytes_max = sizeof s->fresh};
+    nb_snapshot_region_desc first = {.name = "fresh.first", .size_bytes_max = sizeof s->fresh_first};
+    nb_snapshot_region_desc quads = {.name = "fresh.quads",
+                                     .size_bytes_max = STREAMER_FRESH_QUADS_MAX * sizeof *s->fresh_quads};
+    nb_result result = nb_snapshots_region_add(to, &fresh, &s->fresh_region);
+    if (result == NB_OK) result = nb_snapshots_region_add(to, &first, &s->fresh_first_region);
+    if (result == NB_OK) result = nb_snapshots_region_add(to, &quads, &s->fresh_quads_region);
+    return result;
+}
+
+nb_result streamer_attach(streamer *s, nb_engine *engine, const planet *land) {
+    memset(s, 0, sizeof *s);
+    s->planet = land;
+    s->world = land->world;
+    s->async = nb_engine_async(engine);
+    if (s->async == NULL || !take_all(s)) return NB_ERR_MEMORY;
+    nb_table_desc chunks = {.name = "chunks",
+                            .row_count_max = STREAMER_CHUNKS_MAX,
+                            .columns = chunk_columns,
+                            .column_count = CHUNK_COLUMN_COUNT,
+                            .is_local = true};
+    nb_result result = nb_world_table_add(s->world, &chunks, &s->chunks);
+    if (result == NB_OK) result = add_regions(s, engine);
+    nb_module_desc module = {.name = "streamer", .frame = stream, .user = s};
+    module.handlers[NB_PHASE_SNAPSHOT] = show_fresh;
+    module.handlers[NB_PHASE_FRAME_END] = forget_fresh;
+    return result == NB_OK ? nb_engine_module_attach(engine, &module, NULL) : result;
+}
+
+void streamer_end(streamer *s) {
+    if (s->journey != NULL) nb_token_release(s->journey);
+    for (uint32_t i = 0; i < 5; ++i) free(s->memory[i]);
+    memset(s, 0, sizeof *s);
+}
