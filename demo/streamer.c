@@ -32,13 +32,42 @@ typedef struct chunk_job {
 
 // --- on any thread ---
 
+static nb_trace_thread *span_begin(const chunk_job *job, nb_label label) {
+    nb_trace *trace = job->streamer->trace;
+    nb_trace_thread *thread = trace != NULL ? nb_trace_current(trace) : NULL;
+    if (thread != NULL) nb_trace_begin(thread, label);
+    return thread;
+}
+
+static void span_end(nb_trace_thread *thread) {
+    if (thread != NULL) nb_trace_end(thread);
+}
+
+static void make_columns(chunk_job *job) {
+    nb_trace_thread *span = span_begin(job, job->streamer->generate_label);
+    terrain_chunk_columns(job->seed, job->coord, &job->buffer->columns);
+    span_end(span);
+}
+
+static void make_layer(chunk_job *job) {
+    nb_trace_thread *span = span_begin(job, job->streamer->generate_label);
+    terrain_chunk_layer(job->seed, job->coord, &job->buffer->columns, job->step, job->buffer->voxels);
+    span_end(span);
+}
+
+static void make_face(chunk_job *job) {
+    nb_trace_thread *span = span_begin(job, job->streamer->mesh_label);
+    mesher_face(job->buffer->voxels, (mesh_face)job->step, &job->mesh);
+    span_end(span);
+}
+
 static nb_async_status generate(nb_async_call *call, void *state) {
     chunk_job *job = state;
     NB_ASYNC_BEGIN(call);
-    terrain_chunk_columns(job->seed, job->coord, &job->buffer->columns);
+    make_columns(job);
     for (job->step = 0; job->step < TERRAIN_PADDED_SIZE; ++job->step) {
-        terrain_chunk_layer(job->seed, job->coord, &job->buffer->columns, job->step, job->buffer->voxels);
         NB_ASYNC_CHECK(call); // ends here once nobody wants the chunk
+        make_layer(job);
     }
     NB_ASYNC_END(call);
 }
@@ -48,7 +77,7 @@ static nb_async_status mesh(nb_async_call *call, void *state) {
     NB_ASYNC_BEGIN(call);
     job->mesh = (mesh_output){.quads = job->buffer->quads, .quad_count_max = STREAMER_QUADS_MAX};
     for (job->step = 0; job->step < MESH_FACE_COUNT; ++job->step) {
-        mesher_face(job->buffer->voxels, (mesh_face)job->step, &job->mesh);
+        make_face(job);
         NB_ASYNC_CHECK(call);
     }
     NB_ASYNC_END(call);
@@ -297,6 +326,11 @@ nb_result streamer_attach(streamer *s, nb_engine *engine, const planet *land) {
                             .is_local = true};
     nb_result result = nb_world_table_add(s->world, &chunks, &s->chunks);
     if (result == NB_OK) result = add_regions(s, engine);
+    s->trace = nb_engine_desc_get(engine)->trace;
+    if (s->trace != NULL) {
+        nb_labels_intern(nb_trace_labels(s->trace), "generate", &s->generate_label);
+        nb_labels_intern(nb_trace_labels(s->trace), "mesh", &s->mesh_label);
+    }
     nb_module_desc module = {.name = "streamer", .frame = stream, .user = s};
     module.handlers[NB_PHASE_SNAPSHOT] = show_fresh;
     module.handlers[NB_PHASE_FRAME_END] = forget_fresh;

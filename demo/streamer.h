@@ -52,6 +52,8 @@ typedef struct streamer {
     nb_async *async;
     nb_world *world;
     nb_table chunks;
+    nb_trace *trace; // NULL = none
+    nb_label generate_label, mesh_label;
     nb_token *journey; // what is under way hangs from it
     uint32_t journey_number;
     stream_area area;

@@ -50,7 +50,7 @@ for options in '--workers 1' '--workers 2 --render-hz 24' '--workers 7 --render-
 done
 real --frames 45 --trace "$work/trace.json"
 [ "$(state)" = "$expected" ] || fail "the state differs with a trace"
-for name in FixedSim ParallelTasks animation questions streamer 'worker 0'; do
+for name in FixedSim ParallelTasks animation questions streamer generate mesh 'worker 0'; do
     grep -q "\"$name\"" "$work/trace.json" || fail "the trace does not name $name"
 done
 real --frames 45 --seed 2
