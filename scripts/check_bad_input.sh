@@ -17,6 +17,7 @@ nb_budget_desc_default: has no argument
 nb_channel_desc_default: has no argument
 nb_engine_desc_default: has no argument
 nb_fence_desc_default: has no argument
+nb_guard_desc_default: has no argument
 nb_handle_pool_desc_default: has no argument
 nb_input_desc_default: has no argument
 nb_labels_desc_default: has no argument

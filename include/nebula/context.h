@@ -63,7 +63,8 @@ NB_EXTERN_C_BEGIN
 // Adds a block of zeroed bytes to the outputs of a job, 16-byte aligned. It can be written until the job returns, and
 // is handed to the handler's merge in PostParallel.
 // Thread: the one that runs the job. Owner: the engine, until PostParallel of this frame has ended. Fails: NULL where
-// memory is exhausted or the call does not come from a job; counted, and the job fails with NB_ERR_MEMORY.
+// memory is exhausted (counted, and the job fails with NB_ERR_MEMORY), where the job has returned or runs on another
+// thread (counted and reported like a refusal of nb_context_check), and where the call does not come from a job.
 NB_API void *nb_output_add(const nb_context *context, size_t size_bytes);
 
 // The block behind another, or the first for NULL; *size_bytes (may be NULL) is its length.

@@ -122,7 +122,10 @@ typedef struct nb_engine_desc {
     size_t stage_bytes;         // of each stage
     uint32_t stage_count_max;   // of a tick
     nb_violation_policy violation_policy;
-    bool is_headless;      // a server: phases that only make a picture are left out
+    bool is_headless; // a server: phases that only make a picture are left out
+    // For debugging: the world's columns and published snapshots are read-only memory while jobs run. Whoever writes to
+    // them ends the process there, after a line that says which job and which column: see guard.h.
+    bool is_guarded;
     bool hashes_ticks;     // hash all states after each tick, for stats.tick_hash and run_hash
     bool adapts_budget;    // the quality level follows the measured frame times; else it stays at the highest
     nb_budget_desc budget; // its hooks are the engine's

@@ -88,6 +88,9 @@
     X(SNAPSHOT_BUSY, snapshot_busy, 944)               \
     X(SNAPSHOT_THREAD, snapshot_thread, 945)           \
     X(SNAPSHOT_OS, snapshot_os, 946)                   \
+    X(GUARD_ARGUMENT, guard_argument, 947)             \
+    X(GUARD_FULL, guard_full, 948)                     \
+    X(WORLD_PROTECTED, world_protected, 949)           \
     X(ASYNC_ARGUMENT, async_argument, 950)             \
     X(ASYNC_THREAD, async_thread, 951)                 \
     X(ASYNC_STATUS, async_status, 952)                 \

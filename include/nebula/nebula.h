@@ -15,6 +15,7 @@
 #include "nebula/engine.h"
 #include "nebula/fence.h"
 #include "nebula/frame_stats.h"
+#include "nebula/guard.h"
 #include "nebula/handle.h"
 #include "nebula/hash.h"
 #include "nebula/hooks.h"

@@ -100,6 +100,7 @@ typedef struct nb_table_desc {
 
 typedef struct nb_world_desc {
     uint32_t table_count_max; // 1..NB_WORLD_TABLE_COUNT_MAX; 0 = 64
+    bool is_protectable;      // rows are in pages of their own, for nb_world_protect. For debugging
     nb_hooks hooks;           // zero = defaults
 } nb_world_desc;
 
@@ -150,6 +151,27 @@ typedef struct nb_column_info {
     size_t size_bytes;
     uint32_t flags; // nb_column_flags, resolved: either SIMULATED or LOCAL is set
 } nb_column_info;
+
+// What of a table an address may lie in.
+typedef enum nb_world_part {
+    NB_WORLD_PART_NONE = 0,
+    NB_WORLD_PART_ROWS,      // of a column
+    NB_WORLD_PART_PREVIOUS,  // a column's values at the tick's start
+    NB_WORLD_PART_ENTITIES,  // which entity has the row
+    NB_WORLD_PART_TELEPORTS, // marks
+    NB_WORLD_PART_COUNT,
+} nb_world_part;
+
+// Whose memory an address is.
+typedef struct nb_world_place {
+    nb_table table;
+    nb_world_part part;
+    uint32_t column;         // of ROWS and PREVIOUS; else 0
+    uint32_t row;            // may lie behind the last one
+    size_t offset_bytes;     // within the element
+    const char *table_name;  // the world's copy
+    const char *column_name; // the same; "entities" or "teleports" for those
+} nb_world_place;
 
 typedef struct nb_world_stats {
     uint32_t table_count;
@@ -247,13 +269,13 @@ NB_API nb_stage_desc nb_stage_desc_default(void);
 
 // Creates a world without tables. desc may be NULL.
 // Thread: any. Owner: the caller, until nb_world_destroy. Fails: NB_ERR_MEMORY, NB_ERR_MISUSE (out is NULL),
-// NB_ERR_RANGE.
+// NB_ERR_RANGE, NB_ERR_UNSUPPORTED (is_protectable, where the OS cannot).
 NB_API nb_result nb_world_create(const nb_world_desc *desc, nb_world **out);
 
 // Declares a table and allocates all its memory; later calls allocate nothing.
 // Thread: one, while no other uses the world. Owner: the world. Fails: NB_ERR_MISUSE (NULL, names that are empty or
-// taken, flags that contradict, after the first row was spawned, loaded or ticked), NB_ERR_RANGE (sizes and counts),
-// NB_FULL (table_count_max are there), NB_ERR_MEMORY. Nothing is declared then.
+// taken, flags that contradict, after the first row was spawned, loaded or ticked, protected), NB_ERR_RANGE (sizes and
+// counts), NB_FULL (table_count_max are there), NB_ERR_MEMORY. Nothing is declared then.
 NB_API nb_result nb_world_table_add(nb_world *world, const nb_table_desc *desc, nb_table *out);
 
 // The table of that name; null where there is none.
@@ -503,6 +525,20 @@ NB_API uint64_t nb_world_table_hash(const nb_world *world, nb_table table);
 // A simulated column's part in the last nb_world_hash; 0 for a local column.
 // Thread: any, while none hashes. Owner: nothing. Fails: 0, reported, for NULL and what is no column.
 NB_API uint64_t nb_world_column_hash(const nb_world *world, nb_table table, uint32_t column);
+
+// --- protection, for debugging ---
+
+// Makes all rows read-only memory, or writable again: what columns, previous values, entities and teleport marks are
+// in. Whoever writes then faults; nb_guard says who and where. Meanwhile nothing may come, go, tick, load or be hashed
+// (which clears padding); reading, saving and publishing go on.
+// Thread: one, while no other writes. Owner: nothing. Fails: NB_ERR_UNSUPPORTED (without is_protectable), NB_ERR_OS
+// (everything is as before), NB_ERR_MISUSE (NULL).
+NB_API nb_result nb_world_protect(nb_world *world, bool is_protected);
+
+// Which row of which column an address lies in, protected or not. Reads only, and is safe in a signal handler.
+// Thread: any, while no table is declared. Owner: *place is filled on NB_OK; its names are the world's. Fails: NB_EMPTY
+// (not in a row), NB_ERR_MISUSE (NULL).
+NB_API nb_result nb_world_locate(const nb_world *world, const void *address, nb_world_place *place);
 
 // --- save and load ---
 

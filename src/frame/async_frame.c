@@ -46,7 +46,7 @@ void nbi_frame_async_poll(nb_engine *engine) {
 
 nb_result nbi_frame_async_drain(nb_engine *engine) {
     if (engine->async == NULL) return NB_OK;
-    uint64_t deadline_ns = nbi_clock_now_ns() + engine->desc.shutdown_ns;
+    uint64_t deadline_ns = nbi_shutdown_deadline_ns(engine);
     nb_context context = nbi_call_begin(engine, NBI_MODULE_NONE, NB_PHASE_NONE);
     nb_async_frame frame = frame_of(engine, &context);
     nb_result result = nb_async_drain(engine->async, &frame, deadline_ns);

@@ -20,7 +20,8 @@ void nbi_context_report(const nb_context *context, uint32_t place, nb_result res
     if (engine->desc.violation_policy == NB_VIOLATION_COUNT_ONLY) return;
     uint32_t index = (uint32_t)(context->module.value & 0xFFFF);
     const nb_phase_info *info = nb_phase_info_get(context->phase);
-    bool is_one = context->module.value != 0 && index < engine->module_limit;
+    // Not module_limit: a late job may report while the coordinator attaches another module.
+    bool is_one = context->module.value != 0 && index < engine->desc.module_count_max;
     nbi_module *module = is_one ? &engine->modules[index] : NULL;
     nb_atomic_u32 *seen = module != NULL ? &module->violations[info->phase] : NULL;
     if (seen != NULL && (nbi_atomic_fetch_or_seq_cst_u32(seen, place) & place) != 0) return;
@@ -33,8 +34,24 @@ void nbi_context_report(const nb_context *context, uint32_t place, nb_result res
                 info->name, what);
 }
 
+// The record of a job's call, if the job is still there: a module that was detached, or replaced, has taken its own
+// along.
+static const nbi_call *job_call(const nb_context *context) {
+    const nb_engine *engine = context->engine;
+    uint32_t index = (uint32_t)(context->module.value & 0xFFFF);
+    if (index >= engine->desc.module_count_max) return NULL;
+    const nbi_module *module = &engine->modules[index];
+    const nbi_jobs *all[2] = {&module->parallel, &module->record};
+    for (uint32_t i = 0; i < 2; ++i) {
+        if (context->job_index >= all[i]->count) continue;
+        const nbi_call *call = &all[i]->jobs[context->job_index].call;
+        if (call == context->call) return call;
+    }
+    return NULL;
+}
+
 nb_result nbi_context_check_call(const nb_context *context) {
-    const nbi_call *call = context->call;
+    const nbi_call *call = context->call == &context->engine->call ? context->call : job_call(context);
     if (call == NULL || nbi_atomic_load_relaxed_u64(&call->serial) != context->serial) return NB_ERR_STALE;
     return nbi_atomic_load_relaxed_u64(&call->thread_id) == nbi_thread_id() ? NB_OK : NB_ERR_THREAD;
 }

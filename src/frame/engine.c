@@ -43,6 +43,7 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     desc->loop.hooks = desc->hooks;
     desc->scheduler_desc.hooks = desc->hooks;
     desc->budget.hooks = desc->hooks;
+    if (desc->is_guarded) desc->world.is_protectable = desc->snapshots.is_protected = true;
     desc->world.hooks = desc->snapshots.hooks = desc->input.hooks = desc->async.hooks = desc->hooks;
     if (desc->fence_timeout_ns == 0) desc->fence_timeout_ns = defaults.fence_timeout_ns;
     if (desc->module_count_max == 0) desc->module_count_max = defaults.module_count_max;
@@ -203,7 +204,7 @@ nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out) {
 
 // Waits for work of late frames. False: the time was over first.
 static bool drain(nb_engine *engine) {
-    uint64_t end_ns = nbi_clock_now_ns() + engine->desc.shutdown_ns;
+    uint64_t end_ns = nbi_shutdown_deadline_ns(engine);
     while (nb_fence_stats_get(engine->fence).pending_slots != 0) {
         if (nbi_clock_now_ns() >= end_ns) return false;
         if (nb_scheduler_help(engine->scheduler, 0, NULL) != NB_OK) nbi_thread_yield();
@@ -213,13 +214,15 @@ static bool drain(nb_engine *engine) {
 
 // Ends what was made on demand. NB_BUSY: a service did not stop, or a snapshot is held; said in the log by those.
 static nb_result end_pieces(nb_engine *engine) {
-    uint64_t deadline_ns = nbi_clock_now_ns() + engine->desc.shutdown_ns;
+    uint64_t deadline_ns = nbi_shutdown_deadline_ns(engine);
     if (engine->services != NULL) {
         bool is_ended =
             nb_services_stop(engine->services, deadline_ns) == NB_OK && nb_services_destroy(engine->services) == NB_OK;
         if (!is_ended) return NB_BUSY;
         engine->services = NULL;
     }
+    nb_guard_destroy(engine->guard); // it looks into world and snapshots
+    engine->guard = NULL;
     if (engine->snapshots != NULL) {
         if (nb_snapshots_destroy(engine->snapshots) != NB_OK) return NB_BUSY;
         engine->snapshots = NULL;
@@ -309,6 +312,7 @@ static void spend_stop(nb_engine *engine) { nbi_atomic_store_release_u32(&engine
 nb_result nb_engine_run(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = check_place(engine, __func__);
+    if (result != NB_OK) return result; // and a stop stays for the run that is on
     while (result == NB_OK && !nb_engine_is_stopping(engine)) {
         if (!engine->desc.loop.is_unpaced) result = nb_loop_pace(&engine->loop);
         if (result == NB_OK) nb_engine_frame(engine);
@@ -320,6 +324,7 @@ nb_result nb_engine_run(nb_engine *engine) {
 nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = check_place(engine, __func__);
+    if (result != NB_OK) return result; // and neither pause nor stop is touched
     bool was_paused = engine->loop.is_paused;
     for (uint64_t i = 0; result == NB_OK && i < tick_count && !nb_engine_is_stopping(engine); ++i) {
         result = nb_loop_step(&engine->loop, 1);

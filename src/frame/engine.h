@@ -7,6 +7,7 @@
 // engine.c makes and ends it all.
 
 #include "nebula/engine.h"
+#include "nebula/guard.h"
 
 #include "../base/base.h"
 #include "../platform/platform.h"
@@ -106,6 +107,7 @@ struct nb_engine {
     nb_labels *labels;
     nb_token *token;
     nb_states *states;
+    nb_guard *guard; // where desc.is_guarded and there is a world
     nb_world *world; // these are NULL until somebody asks for them
     nb_input *input;
     nb_snapshots *snapshots;
@@ -125,7 +127,8 @@ struct nb_engine {
     uint32_t module_count, module_limit; // limit: places that were ever used
     uint64_t module_number;
     bool is_order_old;
-    uint32_t *order; // all modules
+    bool is_settling; // modules are leaving just now
+    uint32_t *order;  // all modules
     uint32_t order_count;
     nbi_order orders[NB_PHASE_COUNT];
 
@@ -204,6 +207,9 @@ void nbi_tick_run(nb_engine *engine, const nb_tick *tick);
 // Between frames: makes a new world part of snapshots and ticks. Fails as nb_world_views_add.
 nb_result nbi_world_join(nb_engine *engine);
 
+// Makes the world read-only for jobs, or writable again; where desc.is_guarded.
+void nbi_world_guard(nb_engine *engine, bool is_on);
+
 // Lets the world be written as the table says of the phase; NB_PHASE_NONE: all of it.
 void nbi_world_allow(nb_engine *engine, nb_phase phase);
 
@@ -260,4 +266,10 @@ void nbi_frame_run(nb_engine *engine);
 
 static inline bool nbi_is_coordinator(const nb_engine *engine) {
     return engine->coordinator == 0 || engine->coordinator == nbi_thread_id();
+}
+
+// When a shutdown that begins now is over.
+static inline uint64_t nbi_shutdown_deadline_ns(const nb_engine *engine) {
+    uint64_t now_ns = nbi_clock_now_ns();
+    return now_ns + nbi_min_u64(engine->desc.shutdown_ns, UINT64_MAX - now_ns); // for ever is for ever
 }

@@ -48,8 +48,10 @@ static void publish(nb_engine *engine) {
 }
 
 static void parallel_tasks(nb_engine *engine) {
+    nbi_world_guard(engine, true);
     nbi_jobs_start(engine, NB_PHASE_PARALLEL_TASKS);
     nbi_jobs_await(engine);
+    nbi_world_guard(engine, false);
 }
 
 // Without workers nobody else runs what floats across frames.

@@ -10,10 +10,14 @@
 // --- outputs ---
 
 void *nb_output_add(const nb_context *context, size_t size_bytes) {
-    if (context == NULL || context->outputs == NULL || context->arena == NULL) {
+    if (context == NULL || context->engine == NULL || context->outputs == NULL || context->arena == NULL) {
         NBI_FAIL_NULL("the outputs of the context");
         return NULL;
     }
+    // One that was kept, or carried to another thread, must not reach the job that runs there now.
+    nb_result result = nbi_context_check_call(context);
+    if (result != NB_OK) nbi_context_report(context, NB_LAYER_FRAME, result);
+    if (result != NB_OK) return NULL;
     size_t whole;
     bool is_sane = nbi_size_add(size_bytes, sizeof(nbi_output), &whole);
     nbi_output *block = is_sane ? nb_arena_alloc(context->arena, whole, 16) : NULL;
@@ -225,8 +229,10 @@ void nbi_jobs_record(nb_engine *engine) {
     if (engine->orders[NB_PHASE_COMMAND_RECORD].count == 0) return;
     // Without a group there is no task to wait for: every job runs here.
     bool has_group = nb_group_begin(engine->scheduler, &group) == NB_OK;
+    nbi_world_guard(engine, true);
     start_all(engine, NB_PHASE_COMMAND_RECORD, group, !has_group);
     if (has_group) nb_group_end(engine->scheduler, group, NB_NEVER_NS);
+    nbi_world_guard(engine, false);
     settle_jobs(engine, NB_PHASE_COMMAND_RECORD, false);
     merge_all(engine, NB_PHASE_COMMAND_RECORD, NB_PHASE_COMMAND_RECORD);
 }

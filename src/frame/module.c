@@ -149,6 +149,10 @@ static void list_by_phase(nb_engine *engine) {
 
 // --- coming and going ---
 
+static bool is_disabled(const nbi_module *module) {
+    return module->health[NBI_HEALTH_TICKS].is_disabled || module->health[NBI_HEALTH_FRAMES].is_disabled;
+}
+
 static nb_result refuse(const nb_engine *engine, nb_result result, const char *what) {
     return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, result, "nb_engine_module_attach", "%s", what);
 }
@@ -296,6 +300,7 @@ nb_result nb_engine_module_replace(nb_engine *engine, nb_module handle, const nb
         if (result != NB_OK) return NB_BUSY;
     }
     nbi_module old = *module;
+    if (is_disabled(&old)) --engine->stats.disabled_count; // the new one is not
     --engine->module_count;
     if (old.desc.on_detach != NULL) old.desc.on_detach(engine, old.desc.user);
     result = attach(engine, module, desc, old.number);
@@ -306,10 +311,6 @@ nb_result nb_engine_module_replace(nb_engine *engine, nb_module handle, const nb
 }
 
 // --- between frames ---
-
-static bool is_disabled(const nbi_module *module) {
-    return module->health[NBI_HEALTH_TICKS].is_disabled || module->health[NBI_HEALTH_FRAMES].is_disabled;
-}
 
 static void note(nb_engine *engine, nbi_module *module, nbi_health_kind kind) {
     nbi_health *health = &module->health[kind];
@@ -341,11 +342,22 @@ void nbi_modules_note(nb_engine *engine, nbi_health_kind kind) {
     }
 }
 
-void nbi_modules_settle(nb_engine *engine) {
+// False: none of those that are to leave could.
+static bool leave_some(nb_engine *engine) {
+    bool has_left = false;
     for (uint32_t i = 0; i < engine->module_limit; ++i) {
         nbi_module *module = &engine->modules[i];
-        if (module->number != 0 && module->is_leaving && leave(engine, module)) engine->is_order_old = true;
+        if (module->number != 0 && module->is_leaving && leave(engine, module)) has_left = true;
     }
+    return has_left;
+}
+
+void nbi_modules_settle(nb_engine *engine) {
+    // A module that leaves may attach and detach others: that comes back here, and is left to the loop.
+    if (engine->is_settling) return;
+    engine->is_settling = true;
+    while (leave_some(engine)) engine->is_order_old = true;
+    engine->is_settling = false;
     if (!engine->is_order_old) return;
     sort(engine);
     list_by_phase(engine);
@@ -354,6 +366,7 @@ void nbi_modules_settle(nb_engine *engine) {
 
 nb_result nbi_modules_end(nb_engine *engine) {
     nb_result result = NB_OK;
+    engine->is_settling = true; // one that leaves may detach others: they leave here
     // In the reverse of their order; those that had left before it come last.
     for (uint32_t i = engine->order_count; i > 0; --i) engine->modules[engine->order[i - 1]].is_leaving = true;
     for (uint32_t i = engine->order_count; i > 0; --i) {
@@ -364,6 +377,7 @@ nb_result nbi_modules_end(nb_engine *engine) {
         nbi_module *module = &engine->modules[i];
         if (module->number != 0 && !leave(engine, module)) result = NB_BUSY;
     }
+    engine->is_settling = false;
     engine->is_order_old = true;
     return result;
 }

@@ -5,6 +5,7 @@
 #include "engine.h"
 
 #include "nebula/hash.h"
+#include "who.h"
 #include "world.h"
 
 #include <string.h>
@@ -135,6 +136,8 @@ nb_world *nb_engine_world(nb_engine *engine) {
 }
 
 void nbi_world_end(nb_engine *engine) {
+    nb_guard_destroy(engine->guard);
+    engine->guard = NULL;
     nb_world_destroy(engine->world);
     engine->world = NULL;
     if (engine->has_stage_arena) {
@@ -155,8 +158,18 @@ nb_result nbi_world_join(nb_engine *engine) {
         nb_result result = snapshots != NULL ? nb_world_views_add(engine->world, snapshots) : NB_ERR_MEMORY;
         if (result != NB_OK) return result;
     }
-    engine->is_world_joined = true;
-    return NB_OK;
+    nb_guard_desc guard = {.world = engine->world,
+                           .snapshots = engine->snapshots,
+                           .who = nbi_engine_who,
+                           .user = engine,
+                           .hooks = engine->hooks};
+    nb_result result = engine->desc.is_guarded ? nb_guard_create(&guard, &engine->guard) : NB_OK;
+    engine->is_world_joined = result == NB_OK;
+    return result;
+}
+
+void nbi_world_guard(nb_engine *engine, bool is_on) {
+    if (engine->guard != NULL) nb_world_protect(engine->world, is_on);
 }
 
 void nbi_world_allow(nb_engine *engine, nb_phase phase) {

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "../platform/platform.h"
+
 // Room for a game's kinds of objects; each costs some hundred bytes when unused.
 #define TABLE_COUNT_DEFAULT 64
 
@@ -24,6 +26,9 @@ nb_result nb_world_create(const nb_world_desc *desc, nb_world **out) {
         return NBI_FAIL(&hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_RANGE, "table_count_max %u is above %u",
                         asked.table_count_max, NB_WORLD_TABLE_COUNT_MAX);
     }
+    if (asked.is_protectable && !nbi_platform_has(NBI_ABILITY_PAGE_PROTECT)) {
+        return NBI_FAIL(&hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_UNSUPPORTED, "pages cannot be protected here");
+    }
     // At most 255 tables: the sum is far from overflow.
     size_t heads_at = sizeof(nbi_world);
     size_t tables_at = heads_at + asked.table_count_max * sizeof(nb_world_table);
@@ -37,6 +42,7 @@ nb_result nb_world_create(const nb_world_desc *desc, nb_world **out) {
     self->tables = (nbi_table *)(void *)(memory + tables_at);
     self->memory_bytes = memory_bytes;
     self->table_count_max = asked.table_count_max;
+    self->is_protectable = asked.is_protectable;
     self->visible = (nb_world){.tables = self->heads, .version = 1};
     nbi_atomic_store_relaxed_u32(&self->visible.writable, WRITABLE_ALL);
     *out = &self->visible;
@@ -404,7 +410,7 @@ nb_world_stats nb_world_stats_get(const nb_world *world) {
         const nbi_table *table = &self->tables[i];
         stats.row_count += table->head->row_count;
         stats.full_count += table->full_count;
-        stats.memory_bytes += table->meta_bytes + table->row_bytes;
+        stats.memory_bytes += table->meta_bytes + table->row_bytes + table->page_bytes;
     }
     return stats;
 }

@@ -49,7 +49,8 @@ typedef struct nbi_table {
     nb_atomic_u32 is_denial_told; // a refused write to it was reported
     bool is_local, is_singleton;
     void *meta_memory, *row_memory;
-    size_t meta_bytes, row_bytes;
+    void *page_memory; // what is kept by row, where the world is protectable; else NULL and in row_memory too
+    size_t meta_bytes, row_bytes, page_bytes;
 } nbi_table;
 
 typedef struct nbi_world {
@@ -66,6 +67,8 @@ typedef struct nbi_world {
     nb_atomic_u64 denied_count;
     bool is_in_tick;
     bool is_applying;      // for reports: rows come from stages
+    bool is_protectable;   // rows have pages of their own
+    bool is_protected;     // which are read-only now
     uint64_t hash_version; // blocks with a larger version changed after the last hash
     uint64_t tick_version; // the same for the last copy of previous values
     uint64_t incarnation_last;

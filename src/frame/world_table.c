@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "../platform/platform.h"
+
 // A small game's objects of one kind.
 #define ROW_COUNT_DEFAULT 1024
 
@@ -114,8 +116,10 @@ static void *carve(carver *self, size_t count, size_t size_bytes) {
     return self->base != NULL ? self->base + at : NULL;
 }
 
-static void carve_column(carver *from, const nbi_table *table, size_t size_bytes, nb_world_column *out) {
-    out->rows = carve(from, (size_t)table->block_count * NB_WORLD_BLOCK_ROWS, size_bytes);
+// The rows come from one carver, which may be that of pages; their versions, which are written to whenever somebody
+// asks for rows to write, from another.
+static void carve_column(carver *from, carver *rows, const nbi_table *table, size_t size_bytes, nb_world_column *out) {
+    out->rows = carve(rows, (size_t)table->block_count * NB_WORLD_BLOCK_ROWS, size_bytes);
     out->block_versions = carve(from, table->block_count, sizeof(nb_atomic_u64));
     out->size_bytes = (uint32_t)size_bytes;
     if (from->base == NULL) return;
@@ -124,7 +128,7 @@ static void carve_column(carver *from, const nbi_table *table, size_t size_bytes
 
 // A part of the pool, which has its own memory: only versions and hashes.
 static void carve_slots(carver *from, const nbi_table *table, size_t size_bytes, nb_world_column *out) {
-    carve_column(from, table, 0, out);
+    carve_column(from, from, table, 0, out);
     out->rows = NULL;
     out->size_bytes = (uint32_t)size_bytes;
 }
@@ -133,19 +137,19 @@ static uint64_t *carve_hashes(carver *from, const nbi_table *table) {
     return carve(from, table->block_count, sizeof(uint64_t));
 }
 
-static void carve_table(carver *from, nbi_table *table) {
+static void carve_table(carver *from, carver *rows, nbi_table *table) {
     bool has_previous = false;
     for (uint32_t i = 0; i < table->head->column_count; ++i) {
         nb_world_column *head = &table->heads[i];
         nbi_column *column = &table->columns[i];
-        carve_column(from, table, head->size_bytes, head);
+        carve_column(from, rows, table, head->size_bytes, head);
         if (nbi_column_is_simulated(head)) column->block_hashes = carve_hashes(from, table);
         if ((head->flags & NB_COLUMN_INTERPOLATE) == 0) continue;
         has_previous = true;
-        carve_column(from, table, head->size_bytes, &column->previous);
+        carve_column(from, rows, table, head->size_bytes, &column->previous);
     }
-    carve_column(from, table, sizeof(nb_entity), &table->entities);
-    if (has_previous) carve_column(from, table, 1, &table->marks);
+    carve_column(from, rows, table, sizeof(nb_entity), &table->entities);
+    if (has_previous) carve_column(from, rows, table, 1, &table->marks);
     carve_slots(from, table, sizeof(uint64_t), &table->generations);
     carve_slots(from, table, sizeof(uint32_t), &table->links);
     table->entity_hashes = carve_hashes(from, table);
@@ -182,17 +186,33 @@ static nb_result allocate_meta(nbi_world *self, nbi_table *table, const nb_table
     return NB_OK;
 }
 
+// Whole pages, so that protecting them concerns nothing else. Real memory comes with the first write.
+static nb_result allocate_pages(nbi_world *self, nbi_table *table, size_t size_bytes) {
+    size_t page_bytes = nbi_page_size();
+    table->page_bytes = (size_bytes + page_bytes - 1) / page_bytes * page_bytes;
+    table->page_memory = nbi_pages_reserve(table->page_bytes);
+    bool is_there = table->page_memory != NULL && nbi_pages_commit(table->page_memory, table->page_bytes) == NB_OK;
+    if (is_there) return NB_OK;
+    nbi_log(&self->hooks, NB_LOG_ERROR, NB_ITEM_BASE_MEMORY, "nb_world_table_add", "%s: no %zu bytes of pages",
+            table->name, table->page_bytes);
+    return NB_ERR_MEMORY;
+}
+
 static nb_result allocate_rows(nbi_world *self, nbi_table *table) {
-    carver measure = {0};
-    carve_table(&measure, table);
-    if (measure.is_too_large) {
+    carver measure = {0}, measure_pages = {0}, place = {0}, place_pages = {0};
+    bool has_pages = self->is_protectable;
+    carve_table(&measure, has_pages ? &measure_pages : &measure, table);
+    // Half of all addresses leaves room for rounding up.
+    if (measure.is_too_large || measure_pages.is_too_large || measure_pages.used_bytes > SIZE_MAX / 2) {
         return REFUSE(NB_ITEM_WORLD_ARGUMENT, NB_ERR_RANGE, "table '%s' does not fit into memory", table->name);
     }
-    carver place = {.base = nbi_alloc(&self->hooks, measure.used_bytes, ROW_ALIGNMENT, "nb_world_table_add")};
+    place.base = nbi_alloc(&self->hooks, measure.used_bytes, ROW_ALIGNMENT, "nb_world_table_add");
     if (place.base == NULL) return NB_ERR_MEMORY;
     table->row_memory = place.base;
     table->row_bytes = measure.used_bytes;
-    carve_table(&place, table);
+    if (has_pages && allocate_pages(self, table, measure_pages.used_bytes) != NB_OK) return NB_ERR_MEMORY;
+    place_pages.base = table->page_memory;
+    carve_table(&place, has_pages ? &place_pages : &place, table);
     return NB_OK;
 }
 
@@ -212,6 +232,7 @@ static nb_result create_pools(nbi_world *self, nbi_table *table) {
 void nbi_table_deinit(nbi_world *self, nbi_table *table) {
     nb_handle_pool_destroy(table->spare_pool);
     nb_handle_pool_destroy(table->pool);
+    nbi_pages_release(table->page_memory, table->page_bytes);
     if (table->row_memory != NULL) nbi_free(&self->hooks, table->row_memory, table->row_bytes);
     if (table->meta_memory != NULL) nbi_free(&self->hooks, table->meta_memory, table->meta_bytes);
     memset(table, 0, sizeof *table);
@@ -316,6 +337,9 @@ nb_result nb_world_table_add(nb_world *world, const nb_table_desc *desc, nb_tabl
     if (self->is_started) {
         return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_STARTED, NB_ERR_MISUSE,
                         "tables are declared before the first row, load or tick");
+    }
+    if (self->is_protected) {
+        return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_PROTECTED, NB_ERR_MISUSE, "the world is read-only now");
     }
     nb_result result = check_desc(self, desc);
     if (result != NB_OK) return result;

@@ -13,6 +13,7 @@ typedef enum nbi_ability {
     NBI_ABILITY_THREAD_NAME,     // names show in debuggers
     NBI_ABILITY_PAGE_PROTECT,    // nbi_pages_protect
     NBI_ABILITY_TIMER_SLACK,     // nbi_thread_set_timer_slack
+    NBI_ABILITY_FAULT_WATCH,     // nbi_fault_watch_add
     NBI_ABILITY_COUNT,
 } nbi_ability;
 
@@ -137,3 +138,30 @@ nb_result nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access ac
 // Ends a reservation made with nbi_pages_reserve, whole.
 // Thread: any. Owner: the range is gone. Fails: never.
 void nbi_pages_release(void *address, size_t size_bytes);
+
+// --- faults ---
+
+// Watches of one process: an engine under a debugger has one, and tests a few.
+#define NBI_FAULT_WATCH_COUNT_MAX 16
+
+// Somebody who wants to know of accesses that the protection of pages forbids.
+typedef struct nbi_fault_watch {
+    // Runs where a signal handler may: it reads memory and calls nbi_stderr_write. True: the memory is this watch's and
+    // all is said; the process then ends by the OS's default action, at the instruction that did it.
+    bool (*report)(void *user, const void *address);
+    void *user;
+} nbi_fault_watch;
+
+// From here on the watch is asked about each fault, before whoever handles such faults already. What no watch takes as
+// its own is passed on to that one. A handler put in place later sees faults first.
+// Thread: any. Owner: the watch stays the caller's and in place until nbi_fault_watch_remove. Fails: NB_FULL,
+// NB_ERR_OS, NB_ERR_UNSUPPORTED.
+nb_result nbi_fault_watch_add(const nbi_fault_watch *watch);
+
+// Ends a watch; with the last one the handler from before is back, unless somebody has put another in our place.
+// Thread: any, while no other thread can fault on the watch's memory. Owner: the watch is free. Fails: never.
+void nbi_fault_watch_remove(const nbi_fault_watch *watch);
+
+// Writes to the standard error, unbuffered.
+// Thread: any, also a signal handler. Owner: nothing. Fails: never (best effort).
+void nbi_stderr_write(const char *text, size_t size_bytes);

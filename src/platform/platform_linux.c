@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -321,6 +322,119 @@ nb_result nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access ac
 
 void nbi_pages_release(void *address, size_t size_bytes) {
     if (address != NULL) munmap(address, size_bytes);
+}
+
+// --- faults ---
+
+// The one mutable static of the library: a signal handler gets no argument, and there is one for the process.
+static struct {
+    pthread_mutex_t lock;                             // guards all but the watches, which the handler reads
+    nb_atomic_ptr watches[NBI_FAULT_WATCH_COUNT_MAX]; // const nbi_fault_watch; NULL = free
+    uint32_t count;
+    bool is_installed;         // our handler stands, or others pass on to it
+    struct sigaction previous; // does not change while our handler stands
+} fault_watches = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+// The default action then comes when the instruction is tried again, which is where a debugger or a core file should
+// be. What somebody has sent is not repeated by itself.
+static void fault_end(int number, const siginfo_t *info) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = SIG_DFL;
+    sigaction(number, &action, NULL);
+    if (info->si_code <= 0) raise(number);
+}
+
+static void fault_pass_on(int number, siginfo_t *info, void *context) {
+    const struct sigaction *next = &fault_watches.previous;
+    bool is_sent = info->si_code <= 0;
+    if (next->sa_handler == SIG_IGN && is_sent) return;
+    // The OS lets no thread ignore a fault of its own.
+    if (next->sa_handler == SIG_DFL || next->sa_handler == SIG_IGN)
+        fault_end(number, info);
+    else if ((next->sa_flags & SA_SIGINFO) != 0)
+        next->sa_sigaction(number, info, context);
+    else
+        next->sa_handler(number);
+}
+
+static bool fault_report(const void *address) {
+    for (uint32_t i = 0; i < NBI_FAULT_WATCH_COUNT_MAX; ++i) {
+        // Pairs with the release in nbi_fault_watch_add.
+        const nbi_fault_watch *watch = nbi_atomic_load_acquire_ptr(&fault_watches.watches[i]);
+        if (watch != NULL && watch->report(watch->user, address)) return true;
+    }
+    return false;
+}
+
+static void fault_handle(int number, siginfo_t *info, void *context) {
+    int error = errno;
+    // Only this kind is about the protection of pages that are there.
+    bool is_ours = info->si_code == SEGV_ACCERR && fault_report(info->si_addr);
+    if (is_ours)
+        fault_end(number, info);
+    else
+        fault_pass_on(number, info, context);
+    errno = error;
+}
+
+static bool fault_is_current(void) {
+    struct sigaction now;
+    return sigaction(SIGSEGV, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == fault_handle;
+}
+
+static nb_result fault_install(void) {
+    if (fault_watches.is_installed) return NB_OK;
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = fault_handle;
+    // A thread's own stack for signals is used where it has one: whoever is passed a fault may count on it. A write to
+    // pages of data leaves the stack in order, so none is made here.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    // Known before the handler can run.
+    if (sigaction(SIGSEGV, NULL, &fault_watches.previous) != 0) return NB_ERR_OS;
+    action.sa_mask = fault_watches.previous.sa_mask;
+    if (sigaction(SIGSEGV, &action, NULL) != 0) return NB_ERR_OS;
+    fault_watches.is_installed = true;
+    return NB_OK;
+}
+
+nb_result nbi_fault_watch_add(const nbi_fault_watch *watch) {
+    pthread_mutex_lock(&fault_watches.lock);
+    nb_result result = fault_watches.count < NBI_FAULT_WATCH_COUNT_MAX ? fault_install() : NB_FULL;
+    for (uint32_t i = 0; result == NB_OK && i < NBI_FAULT_WATCH_COUNT_MAX; ++i) {
+        if (nbi_atomic_load_relaxed_ptr(&fault_watches.watches[i]) != NULL) continue;
+        // Publishes *watch; read by the acquire load in fault_report.
+        nbi_atomic_store_release_ptr(&fault_watches.watches[i], (void *)(uintptr_t)watch);
+        ++fault_watches.count;
+        break;
+    }
+    pthread_mutex_unlock(&fault_watches.lock);
+    return result;
+}
+
+void nbi_fault_watch_remove(const nbi_fault_watch *watch) {
+    pthread_mutex_lock(&fault_watches.lock);
+    for (uint32_t i = 0; i < NBI_FAULT_WATCH_COUNT_MAX; ++i) {
+        if (nbi_atomic_load_relaxed_ptr(&fault_watches.watches[i]) != watch) continue;
+        nbi_atomic_store_relaxed_ptr(&fault_watches.watches[i], NULL);
+        --fault_watches.count;
+        break;
+    }
+    // One that came later passes on to us for ever: then our handler stays, and passes on in turn.
+    bool is_last = fault_watches.count == 0 && fault_watches.is_installed && fault_is_current();
+    if (is_last && sigaction(SIGSEGV, &fault_watches.previous, NULL) == 0) fault_watches.is_installed = false;
+    pthread_mutex_unlock(&fault_watches.lock);
+}
+
+void nbi_stderr_write(const char *text, size_t size_bytes) {
+    while (size_bytes > 0) {
+        ssize_t written = write(STDERR_FILENO, text, size_bytes);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return;
+        text += written;
+        size_bytes -= (size_t)written;
+    }
 }
 
 #endif

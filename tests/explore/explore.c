@@ -288,9 +288,19 @@ nb_result nbi_thread_set_affinity(const nbi_thread *thread, uint64_t cpu_mask) {
     (void)cpu_mask;
     return NB_ERR_UNSUPPORTED;
 }
+nb_result nbi_thread_set_timer_slack(uint64_t slack_ns) {
+    (void)slack_ns;
+    return NB_ERR_UNSUPPORTED;
+}
 int nbi_cpu_current(void) { return -1; }
 uint32_t nbi_cpu_count(void) { return 1; }
 uint64_t nbi_cpu_mask(void) { return 0; }
+nb_result nbi_fault_watch_add(const nbi_fault_watch *watch) {
+    (void)watch;
+    return NB_ERR_UNSUPPORTED;
+}
+void nbi_fault_watch_remove(const nbi_fault_watch *watch) { (void)watch; }
+void nbi_stderr_write(const char *text, size_t size_bytes) { fwrite(text, 1, size_bytes, stderr); }
 uint32_t nbi_fp_control_get(void) { return 0; }
 void nbi_fp_control_set(uint32_t control) { (void)control; }
 
