@@ -159,6 +159,7 @@ static nb_result run(demo *d) {
 static int end(demo *d, nb_result result) {
     nb_result ended = nb_engine_destroy(d->engine);
     if (result == NB_OK) result = ended;
+    if (ended != NB_OK) return 1; // the log says what still runs, and it has the memory below
     nb_result traced = trace_end(d);
     if (result == NB_OK) result = traced;
     streamer_end(&d->streamer);

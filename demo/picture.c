@@ -60,6 +60,16 @@ static const void *note(picture *p, const nb_outputs *outputs, size_t *size_byte
     return first;
 }
 
+// Whether a merge is the first of its kind in this frame. That of the first job, as a rule; but that one may be late.
+static bool is_first(const nb_context *context, uint64_t *frame_end) {
+    bool is_new = *frame_end != context->frame_index + 1;
+    *frame_end = context->frame_index + 1;
+    return is_new;
+}
+
+// Whether rows are still where the jobs saw them. Where readers hold every slot the snapshot is that of a frame before.
+static bool is_of_now(const nb_context *context) { return context->snapshot->info.frame == context->frame_index; }
+
 // --- animation ---
 
 static nb_result pose_job(const nb_context *context, void *user) {
@@ -125,7 +135,7 @@ static nb_result particles_job(const nb_context *context, void *user) {
 static nb_result particles_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
-    if (context->job_index == 0) p->particle_count = 0;
+    if (is_first(context, &p->particles_end)) p->particle_count = 0;
     const particles_head *head = note(p, outputs, &size_bytes);
     const particle *moved = nb_outputs_next(outputs, head, NULL);
     memcpy(p->particles + p->particle_count, moved, head->particle_count * sizeof *moved);
@@ -183,16 +193,17 @@ static nb_result lod_job(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-// Nothing moves rows between the snapshot and here: the levels belong to the same ones.
+// Nothing moves rows between the snapshot of this frame and here: the levels belong to the same ones.
 static nb_result lod_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
-    if (context->job_index == 0) p->level_count = 0;
     const uint32_t *count = note(p, outputs, &size_bytes);
     const uint8_t *levels = nb_outputs_next(outputs, count, NULL);
     share mine = share_of(context, creature_count(context, p));
-    uint8_t *own = NB_RANGE_WRITE(p->world, p->planet->creatures, CREATURE_LEVEL, uint8_t, mine.first, mine.count);
-    memcpy(own + mine.first, levels, mine.count);
+    if (is_of_now(context) && mine.count != 0) {
+        uint8_t *own = NB_RANGE_WRITE(p->world, p->planet->creatures, CREATURE_LEVEL, uint8_t, mine.first, mine.count);
+        memcpy(own + mine.first, levels, mine.count);
+    }
     p->now.impostor_count += *count;
     return NB_OK;
 }
@@ -262,7 +273,7 @@ static nb_result materials_merge(const nb_context *context, void *user, const nb
     picture *p = user;
     size_t size_bytes = 0;
     const materials_output *made = note(p, outputs, &size_bytes);
-    if (context->job_index == 0) memset(p->draw_counts, 0, sizeof p->draw_counts);
+    if (is_first(context, &p->draw_counts_end)) memset(p->draw_counts, 0, sizeof p->draw_counts);
     for (uint32_t i = 0; i < TERRAIN_MATERIAL_COUNT; ++i) p->draw_counts[i] += made->draw_counts[i];
     p->now.draw_count += made->block_count;
     if (context->job_index + 1 < context->job_count) return NB_OK;
@@ -325,7 +336,7 @@ static nb_result queries_merge(const nb_context *context, void *user, const nb_o
     const query_answer *answers = note(p, outputs, &size_bytes);
     uint32_t count = creature_count(context, p), chunks = chunk_count(context, p);
     share mine = share_of(context, count + sight_count(chunks, context->frame_index));
-    for (uint32_t i = 0; i < mine.count; ++i) {
+    for (uint32_t i = 0; i < mine.count && is_of_now(context); ++i) {
         if (mine.first + i < count) continue;
         uint32_t row = (mine.first + i - count) * SIGHT_TURNS + (uint32_t)(context->frame_index % SIGHT_TURNS);
         uint8_t *sight = NB_ROW_WRITE(p->world, p->streamer->chunks, CHUNK_SIGHT, uint8_t, row);
@@ -414,7 +425,7 @@ static nb_result occlusion_merge(const nb_context *context, void *user, const nb
     share mine = share_of(context, occlusion_word_count(count));
     uint32_t first = mine.first * OCCLUSION_WORD_THINGS, end = first + mine.count * OCCLUSION_WORD_THINGS;
     if (end > count) end = count;
-    if (first < end) {
+    if (first < end && is_of_now(context)) {
         uint8_t *own = NB_RANGE_WRITE(p->world, chunks, CHUNK_HISTORY, uint8_t, first, end - first);
         memcpy(own + first, histories, end - first);
     }

@@ -33,10 +33,9 @@ typedef struct picture {
     const streamer *streamer;
     nb_world *world;
     particle particles[PICTURE_PARTICLES];
-    uint32_t particle_count; // merged so far
+    uint32_t particle_count;                 // merged so far
+    uint64_t particles_end, draw_counts_end; // of the frame they are of: its index + 1
     uint32_t particles_region;
-    uint32_t level_count; // merged so far, as are those below
-    uint32_t answer_count, history_count;
     uint32_t draw_counts[TERRAIN_MATERIAL_COUNT];
     upload_quad *upload; // the ring's memory
     picture_numbers now, last;

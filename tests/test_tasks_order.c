@@ -507,8 +507,100 @@ static void others_get_their_turn_after_a_bulk(void **state) {
     for (uint32_t i = 0; i < 20; ++i) let_others_run(true);
 }
 
+// The endless one is in the middle of what a worker takes at a time: the rest of that lies below its successors.
+typedef struct crowd {
+    nb_atomic_u32 is_held, other_count, count;
+} crowd;
+
+#define CROWD_COUNT 600u
+
+static void wait_in_front(nb_task_context *context, void *argument) {
+    (void)context;
+    while (nbi_atomic_load_acquire_u32(&(*(crowd **)argument)->is_held) != 0) nbi_thread_yield();
+}
+
+static void run_in_crowd(nb_task_context *context, void *argument) {
+    (void)context;
+    nbi_atomic_fetch_add_seq_cst_u32(&(*(crowd **)argument)->other_count, 1);
+}
+
+static void run_on_and_on(nb_task_context *context, void *argument) {
+    crowd *c = *(crowd **)argument;
+    bool is_over = nbi_atomic_load_acquire_u32(&c->other_count) == CROWD_COUNT;
+    if (is_over || nbi_atomic_fetch_add_relaxed_u32(&c->count, 1) > 100000) return;
+    nb_task_desc desc = {
+        .run = run_on_and_on, .argument = &c, .argument_size_bytes = sizeof c, .lifetime = NB_LIFETIME_FLOATING};
+    nb_task_submit(context->scheduler, &desc, NULL);
+}
+
+static void rest_of_a_bulk_gets_its_turn(void **state) {
+    (void)state;
+    tasks t;
+    tasks_open(&t, 1);
+    crowd c = {.is_held = {1}}, *pointer = &c;
+    nb_task_desc desc = {.run = wait_in_front,
+                         .argument = &pointer,
+                         .argument_size_bytes = sizeof pointer,
+                         .lifetime = NB_LIFETIME_FLOATING};
+    assert_int_equal(nb_task_submit(t.scheduler, &desc, NULL), NB_OK);
+    for (uint32_t i = 0; i <= CROWD_COUNT; ++i) {
+        desc.run = i == CROWD_COUNT / 2 ? run_on_and_on : run_in_crowd;
+        assert_int_equal(nb_task_submit(t.scheduler, &desc, NULL), NB_OK);
+    }
+    nbi_atomic_store_release_u32(&c.is_held, 0);
+    AWAIT(nbi_atomic_load_acquire_u32(&c.other_count) == CROWD_COUNT);
+    tasks_close(&t);
+    assert_in_range(c.count.value, 0, CROWD_COUNT * 64);
+}
+
+// A worker that is held up has announced work that is gone: the search of that queue must not use up every turn.
+static void spawn_and_wait(nb_task_context *context, void *argument) {
+    crowd *c = *(crowd **)argument;
+    nb_task_desc desc = {.run = run_in_crowd,
+                         .argument = &c,
+                         .argument_size_bytes = sizeof c,
+                         .priority = NB_PRIORITY_HIGH,
+                         .lifetime = NB_LIFETIME_FLOATING};
+    nb_task_submit(context->scheduler, &desc, NULL);
+    wait_in_front(context, argument);
+}
+
+static void let_others_run_beside(uint32_t shift) {
+    tasks t;
+    tasks_open(&t, 3); // one is never given floating tasks
+    crowd c = {.is_held = {1}}, *waiting = &c;
+    nb_task_desc desc = {.run = spawn_and_wait,
+                         .argument = &waiting,
+                         .argument_size_bytes = sizeof waiting,
+                         .priority = NB_PRIORITY_HIGH,
+                         .lifetime = NB_LIFETIME_FLOATING};
+    assert_int_equal(nb_task_submit(t.scheduler, &desc, NULL), NB_OK);
+    AWAIT(nbi_atomic_load_acquire_u32(&c.other_count) == 1);
+    for (uint32_t i = 0; i < shift; ++i) {
+        nb_task_desc nothing = {.run = do_nothing, .lifetime = NB_LIFETIME_FLOATING};
+        assert_int_equal(nb_task_submit(t.scheduler, &nothing, NULL), NB_OK);
+    }
+    endless e = {.scheduler = t.scheduler}, *pointer = &e;
+    desc.run = run_again, desc.argument = &pointer, desc.priority = NB_PRIORITY_NORMAL;
+    assert_int_equal(nb_task_submit(t.scheduler, &desc, NULL), NB_OK);
+    AWAIT(nbi_atomic_load_acquire_u32(&e.is_started) != 0);
+    desc.run = run_other;
+    assert_int_equal(nb_task_submit(t.scheduler, &desc, NULL), NB_OK);
+    nbi_atomic_store_release_u32(&e.is_submitted, 1);
+    AWAIT(nbi_atomic_load_acquire_u32(&e.is_over) != 0 || nbi_atomic_load_relaxed_u32(&e.count) > 100000);
+    nbi_atomic_store_release_u32(&c.is_held, 0);
+    tasks_close(&t);
+    assert_in_range(e.count.value, 0, 1000);
+}
+
+static void turns_come_to_each_queue(void **state) {
+    (void)state;
+    for (uint32_t shift = 0; shift < 16; ++shift) let_others_run_beside(shift);
+}
+
 TEST_MAIN(cmocka_unit_test(task_that_spawns_itself_lets_others_run),
-          cmocka_unit_test(others_get_their_turn_after_a_bulk), cmocka_unit_test(test_critical_before_normal),
+          cmocka_unit_test(others_get_their_turn_after_a_bulk), cmocka_unit_test(rest_of_a_bulk_gets_its_turn),
+          cmocka_unit_test(turns_come_to_each_queue), cmocka_unit_test(test_critical_before_normal),
           cmocka_unit_test(start_order_is_by_level_then_by_submit),
           cmocka_unit_test(one_task_at_a_time_keeps_the_order), cmocka_unit_test(each_submitter_is_served_in_its_order),
           cmocka_unit_test(short_queue_keeps_its_order_among_thieves),

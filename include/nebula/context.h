@@ -32,6 +32,8 @@ typedef struct nb_module {
 // What one job of a parallel handler has made in this frame: a list of blocks, in the order of nb_output_add.
 typedef struct nb_outputs nb_outputs;
 
+// What a tick makes of frame_index, frame, time or quality_level depends on frames and their times: a tick that is to
+// be the same in every run reads tick, world, input, commands and seed.
 typedef struct nb_context {
     nb_engine *engine;
     nb_module module;            // whose handler this is
@@ -40,7 +42,8 @@ typedef struct nb_context {
     nb_frame frame;              // of the engine's fence; null when every slot of it has late work
     const nb_loop_frame *time;   // of this frame
     const nb_tick *tick;         // in FixedSim; else NULL
-    nb_arena *arena;             // memory until the frame ends; in a job until its outputs are merged
+    nb_arena *arena;             // memory until the frame ends; in FixedSim until the tick does, in a job until its
+                                 // outputs are merged
     nb_token *token;             // of the engine; cancelled when it stops
     nb_scheduler *scheduler;     // for tasks that the handler waits for before it returns
     nb_fence *fence;             // for frame-bound tasks
@@ -61,8 +64,8 @@ typedef struct nb_context {
 NB_EXTERN_C_BEGIN
 
 // Adds a block of zeroed bytes to the outputs of a job, 16-byte aligned. It can be written until the job returns, and
-// is handed to the handler's merge in PostParallel.
-// Thread: the one that runs the job. Owner: the engine, until PostParallel of this frame has ended. Fails: NULL where
+// is handed to the handler's merge in PostParallel, or to its submit at the end of CommandRecord.
+// Thread: the one that runs the job. Owner: the engine, until that phase of this frame has ended. Fails: NULL where
 // memory is exhausted (counted, and the job fails with NB_ERR_MEMORY), where the job has returned or runs on another
 // thread (counted and reported like a refusal of nb_context_check), and where the call does not come from a job.
 NB_API void *nb_output_add(const nb_context *context, size_t size_bytes);
@@ -75,7 +78,7 @@ NB_API const void *nb_outputs_next(const nb_outputs *outputs, const void *block,
 // Gameplay, for local tables, in SceneMutation; ordered by handler, then `job`, then by the order of staging. `job` is
 // 0 for the handler itself; a handler with tasks takes a stage for each before it starts them.
 // Thread: the handler's; the stage is then filled by one thread. Owner: the engine, until it is applied. Fails: NULL,
-// reported: no world, another phase, a stale context, stage_count_max are there.
+// reported: no world when the frame began, another phase, a stale context, stage_count_max are there.
 NB_API nb_stage *nb_context_stage(const nb_context *context, uint32_t job);
 
 // Stages a command: it enters the next tick that runs, as part of that tick's input, in context->commands. This is how

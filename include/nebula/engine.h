@@ -175,28 +175,33 @@ NB_API nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out);
 
 // Cancels the engine's token, waits for its jobs and tasks (desc.shutdown_ns at most), detaches the modules in the
 // reverse of their order and frees everything. NULL is fine.
-// Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame, or
-// jobs or services did not stop, or a snapshot is held; what it is stands in the log, and the call may be repeated).
+// Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame or
+// a callback of a module or job; jobs or services did not stop, or a snapshot is held: what it is stands in the log,
+// and the call may be repeated; modules that could be ended are, and none can be attached any more).
 NB_API nb_result nb_engine_destroy(nb_engine *engine);
 
 // The desc with every default resolved.
 // Thread: any. Owner: the engine, as long as it lives. Fails: NULL for NULL.
 NB_API const nb_engine_desc *nb_engine_desc_get(const nb_engine *engine);
 
-// Adds a module; from inside a frame it takes part from the next one on.
+// Adds a module; from inside a frame it takes part from the next one on, so a tick that is to be the same at any frame
+// rate attaches and detaches nothing. on_attach may attach and detach others.
 // Thread: the coordinator. Owner: the desc is copied; user stays the caller's, until on_detach. Fails: NB_FULL,
 // NB_ERR_MISUSE (no name, a name that is taken, an order that would be a cycle: the log names it), NB_ERR_RANGE,
-// NB_ERR_MEMORY, NB_ERR_THREAD, what on_attach returned.
+// NB_ERR_MEMORY, NB_ERR_THREAD, NB_CLOSED (the engine is being destroyed), what on_attach returned.
 NB_API nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc, nb_module *module);
 
-// Removes a module; from inside a frame after that frame has ended.
+// Removes a module; from inside a frame after that frame has ended, from inside on_attach or on_detach when that has
+// returned, and where a job of it still runs, when that has. on_detach may attach and detach others.
 // Thread: the coordinator. Owner: the handle ends. Fails: NB_ERR_STALE, NB_ERR_THREAD, NB_ERR_MISUSE.
 NB_API nb_result nb_engine_module_detach(nb_engine *engine, nb_module module);
 
 // Puts new handlers and a new user in the place of a module's, under the same name and handle: a reloaded library. Jobs
 // of many frames are ended first, for their functions may be the old library's; then the old on_detach is called, then
 // the new on_attach. Refused from inside a frame.
-// Thread: the coordinator. Owner: as attach. Fails: as attach; NB_ERR_STALE, NB_BUSY (a job still runs).
+// Thread: the coordinator. Owner: as attach. Fails: NB_ERR_STALE, NB_ERR_MISUSE (another name), NB_BUSY (inside a frame
+// or a callback, or a job still runs: nothing is replaced, but jobs of many frames may be cancelled, and no new ones
+// are accepted until the late ones have ended); as attach, where the old module is gone too.
 NB_API nb_result nb_engine_module_replace(nb_engine *engine, nb_module module, const nb_module_desc *desc);
 
 // The modules with a handler in a phase, in the order in which they run: up to count_max of them, and how many there
@@ -210,17 +215,18 @@ NB_API const char *nb_engine_module_name(const nb_engine *engine, nb_module modu
 
 // Runs frames until nb_engine_stop, paced as desc.loop says. Failures of handlers do not end it.
 // Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame), NB_ERR_UNSUPPORTED (a
-// clock that cannot sleep).
+// clock that cannot sleep); what kept a frame from beginning, as nb_engine_frame.
 NB_API nb_result nb_engine_run(nb_engine *engine);
 
 // Runs frames of exactly one tick each, as fast as they go, until tick_count more ticks have run or nb_engine_stop: for
 // tests, servers that catch up, and replays.
-// Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY, NB_ERR_MISUSE.
+// Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY, NB_ERR_MISUSE; as nb_engine_run.
 NB_API nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count);
 
 // Runs one frame with the time passed on the loop's clock: for a host that owns the loop.
-// Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame); the first failure of a
-// handler, after a whole frame.
+// Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame); what
+// nb_world_views_add failed with for a new world: no frame was run; the first failure of a handler, after a whole
+// frame.
 NB_API nb_result nb_engine_frame(nb_engine *engine);
 
 // The same with a given time: no clock decides how many ticks run.
@@ -252,10 +258,11 @@ NB_API nb_token *nb_engine_token(nb_engine *engine);
 // Thread: the coordinator; providers come and go between frames. Owner: the engine. Fails: NULL for NULL.
 NB_API nb_states *nb_engine_states(nb_engine *engine);
 
-// The world: tables declared before the first frame. Its ticks, stages, snapshots, hash and saves are the engine's from
-// then on, and what may be written follows the phases. It is the state "world". Made by the first call.
-// Thread: the coordinator; what it returns, as world.h says. Owner: the engine. Fails: NULL for NULL, where there is no
-// memory, and where a state "world" is there already.
+// The world: tables declared before its first frame, which is the next one to begin. Its ticks, stages, snapshots, hash
+// and saves are the engine's from then on, and what may be written follows the phases. It is the state "world". Made by
+// the first call.
+// Thread: the coordinator, before ticks that are to be the same at any frame rate; what it returns, as world.h says.
+// Owner: the engine. Fails: NULL for NULL, where there is no memory, and where a state "world" is there already.
 NB_API nb_world *nb_engine_world(nb_engine *engine);
 
 // The input: what is sent to it reaches the tick in whose time it happened, as context->input. Made by the first call.

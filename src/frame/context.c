@@ -20,12 +20,15 @@ void nbi_context_report(const nb_context *context, uint32_t place, nb_result res
     if (engine->desc.violation_policy == NB_VIOLATION_COUNT_ONLY) return;
     uint32_t index = (uint32_t)(context->module.value & 0xFFFF);
     const nb_phase_info *info = nb_phase_info_get(context->phase);
-    // Not module_limit: a late job may report while the coordinator attaches another module.
-    bool is_one = context->module.value != 0 && index < engine->desc.module_count_max;
+    // Not module_limit: a late job may report while the coordinator attaches another module. One that was detached
+    // meanwhile is none, and another may have its place.
+    bool is_one = context->module.value != 0 && index < engine->desc.module_count_max &&
+                  engine->modules[index].number == context->module.value >> 16;
     nbi_module *module = is_one ? &engine->modules[index] : NULL;
-    nb_atomic_u32 *seen = module != NULL ? &module->violations[info->phase] : NULL;
-    if (seen != NULL && (nbi_atomic_fetch_or_seq_cst_u32(seen, place) & place) != 0) return;
-    const char *name = module != NULL ? module->name : "a job of many frames";
+    nb_atomic_u32 *seen = module != NULL ? &module->violations[info->phase] : &engine->violations[info->phase];
+    if ((nbi_atomic_fetch_or_seq_cst_u32(seen, place) & place) != 0) return;
+    const char *other = context->module.value != 0 ? "a module that is gone" : "a job of many frames";
+    const char *name = module != NULL ? module->name : other;
     if (engine->desc.violation_policy == NB_VIOLATION_TRAP)
         nbi_fail(&engine->hooks, NB_ITEM_ENGINE_VIOLATION, NB_ERR_PERMISSION, "nb_context_check", "%s in %s: %s", name,
                  info->name, what);
@@ -56,13 +59,19 @@ nb_result nbi_context_check_call(const nb_context *context) {
     return nbi_atomic_load_relaxed_u64(&call->thread_id) == nbi_thread_id() ? NB_OK : NB_ERR_THREAD;
 }
 
+// The bit that a layer, or a capability, has in nbi_module.violations.
+static uint32_t place_of(uint32_t bit, uint32_t shift) {
+    bool is_one = bit != 0 && (bit & (bit - 1)) == 0 && bit < 1u << CAPABILITY_SHIFT;
+    return is_one ? bit << shift : NBI_PLACE_UNKNOWN;
+}
+
 nb_result nb_context_check(const nb_context *context, uint32_t layer) {
     if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
     nb_result result = nbi_context_check_call(context);
     const nbi_call *call = context->call;
     bool is_allowed = result == NB_OK && nb_phase_may_mutate(call->phase, layer, call->capabilities);
     if (result == NB_OK && !is_allowed) result = NB_ERR_PERMISSION;
-    if (result != NB_OK) nbi_context_report(context, layer & 15u, result);
+    if (result != NB_OK) nbi_context_report(context, place_of(layer, 0), result);
     return result;
 }
 
@@ -72,6 +81,6 @@ nb_result nb_context_check_capability(const nb_context *context, uint32_t capabi
     const nbi_call *call = context->call;
     bool is_one = capability != 0 && (capability & (capability - 1)) == 0;
     if (result == NB_OK && (!is_one || (call->capabilities & capability) == 0)) result = NB_ERR_PERMISSION;
-    if (result != NB_OK) nbi_context_report(context, (capability & 15u) << CAPABILITY_SHIFT, result);
+    if (result != NB_OK) nbi_context_report(context, place_of(capability, CAPABILITY_SHIFT), result);
     return result;
 }

@@ -109,14 +109,17 @@ static void worker_stop(void *user, uint32_t worker_index) {
 static nb_result scheduler_create(nb_engine *engine) {
     if (engine->desc.scheduler != NULL) {
         engine->scheduler = engine->desc.scheduler;
+        engine->is_alone = nb_scheduler_stats_get(engine->scheduler).worker_count == 0;
         return NB_OK;
     }
     nb_scheduler_desc desc = engine->desc.scheduler_desc;
     if (engine->desc.trace != NULL) desc.on_start = worker_start, desc.on_stop = worker_stop, desc.user = engine;
     nb_result result = nb_scheduler_create(&desc, &engine->scheduler);
     engine->owns_scheduler = result == NB_OK;
-    if (engine->owns_scheduler) engine->coordinator = nbi_thread_id();
-    return result;
+    if (!engine->owns_scheduler) return result;
+    engine->coordinator = nbi_thread_id();
+    engine->is_alone = nb_scheduler_stats_get(engine->scheduler).worker_count == 0;
+    return NB_OK;
 }
 
 static nb_result fence_create(nb_engine *engine) {
@@ -242,31 +245,44 @@ static nb_result name_leftovers(nb_engine *engine) {
     return NB_BUSY;
 }
 
-nb_result nb_engine_destroy(nb_engine *engine) {
-    if (engine == NULL) return NB_OK;
-    if (!nbi_is_coordinator(engine)) {
-        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, "called on another thread");
-    }
-    if (engine->is_in_frame) return NB_BUSY;
+static nb_result end_all(nb_engine *engine) {
     nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);
     // While modules are there: what jobs of many frames have made is given back to them.
     if (nbi_frame_async_end(engine) != NB_OK) return NB_BUSY;
     bool is_drained = drain(engine);
     if (nbi_modules_end(engine) != NB_OK || !is_drained) return name_leftovers(engine);
-    if (end_pieces(engine) != NB_OK) return NB_BUSY;
+    return end_pieces(engine);
+}
+
+nb_result nb_engine_destroy(nb_engine *engine) {
+    if (engine == NULL) return NB_OK;
+    if (!nbi_is_coordinator(engine)) {
+        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, "called on another thread");
+    }
+    if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
+    engine->is_calling = true; // callbacks, and tasks that the waits below run
+    nb_result result = end_all(engine);
+    engine->is_calling = false;
+    if (result != NB_OK) return NB_BUSY;
     free_all(engine);
     return NB_OK;
 }
 
 // --- running ---
 
+static void become_coordinator(nb_engine *engine) {
+    engine->coordinator = nbi_thread_id();
+    nb_arena_adopt(&engine->arena);
+    if (engine->has_stage_arena) nb_arena_adopt(&engine->stage_arena);
+}
+
 // Also makes a world that is new part of the frame.
 static nb_result check_place(nb_engine *engine, const char *function) {
-    if (engine->coordinator == 0) engine->coordinator = nbi_thread_id();
+    if (engine->coordinator == 0) become_coordinator(engine);
     if (!nbi_is_coordinator(engine)) {
         return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
     }
-    if (engine->is_in_frame) return NB_BUSY;
+    if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
     return nbi_world_join(engine);
 }
 
@@ -312,10 +328,12 @@ static void spend_stop(nb_engine *engine) { nbi_atomic_store_release_u32(&engine
 nb_result nb_engine_run(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = check_place(engine, __func__);
-    if (result != NB_OK) return result; // and a stop stays for the run that is on
+    if (result != NB_OK) return result;
     while (result == NB_OK && !nb_engine_is_stopping(engine)) {
         if (!engine->desc.loop.is_unpaced) result = nb_loop_pace(&engine->loop);
-        if (result == NB_OK) nb_engine_frame(engine);
+        if (result == NB_OK) result = check_place(engine, __func__); // a world may be new
+        if (result == NB_OK) result = nb_loop_begin(&engine->loop);
+        if (result == NB_OK) run_begun(engine); // what a handler failed with does not end the run
     }
     spend_stop(engine);
     return result;
@@ -324,11 +342,13 @@ nb_result nb_engine_run(nb_engine *engine) {
 nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = check_place(engine, __func__);
-    if (result != NB_OK) return result; // and neither pause nor stop is touched
+    if (result != NB_OK) return result;
     bool was_paused = engine->loop.is_paused;
     for (uint64_t i = 0; result == NB_OK && i < tick_count && !nb_engine_is_stopping(engine); ++i) {
-        result = nb_loop_step(&engine->loop, 1);
-        if (result == NB_OK) nb_engine_frame_delta(engine, 0);
+        result = check_place(engine, __func__);
+        if (result == NB_OK) result = nb_loop_step(&engine->loop, 1);
+        if (result == NB_OK) result = nb_loop_begin_delta(&engine->loop, 0);
+        if (result == NB_OK) run_begun(engine);
     }
     if (!was_paused) nb_loop_resume(&engine->loop);
     spend_stop(engine);

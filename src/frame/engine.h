@@ -122,13 +122,16 @@ struct nb_engine {
     bool is_world_joined; // its tables are known: ticks and snapshots have it
     bool is_world_viewed; // it is published
     uint64_t coordinator; // thread id; 0 = not known yet
+    bool is_alone;        // the scheduler has no workers
+    bool is_async_closed; // by a replacement that was refused; opened again when the late jobs have ended
 
     nbi_module *modules;
     uint32_t module_count, module_limit; // limit: places that were ever used
     uint64_t module_number;
     bool is_order_old;
-    bool is_settling; // modules are leaving just now
-    uint32_t *order;  // all modules
+    bool is_calling; // a module's on_attach or on_detach, or a discard between frames: nothing may be freed under it
+    bool is_ending;  // nb_engine_destroy has begun with the modules
+    uint32_t *order; // all modules
     uint32_t order_count;
     nbi_order orders[NB_PHASE_COUNT];
 
@@ -146,8 +149,9 @@ struct nb_engine {
     uint32_t command_count;
     nb_stage **stages; // of this tick or of Gameplay, in the order of making; stage_count_max
     uint32_t stage_count;
-    nb_arena stage_arena; // what they are made of
-    bool has_stage_arena; // it was made
+    nb_arena stage_arena;     // what they are made of
+    nb_arena_mark stage_mark; // where the stages of the last handler that has any begin
+    bool has_stage_arena;     // it was made
     uint64_t frame_start_ns;
     nb_result failure; // the first of this frame
     bool is_degraded;
@@ -160,6 +164,7 @@ struct nb_engine {
 
     nb_atomic_u32 is_stopping;
     nb_atomic_u64 violation_count, output_full_count;
+    nb_atomic_u32 violations[NB_PHASE_COUNT]; // as nbi_module.violations, of what is no module
     nb_atomic_u64 job_serial;
     nb_engine_stats stats;
 };
@@ -229,11 +234,16 @@ void nbi_frame_async_poll(nb_engine *engine);
 nb_result nbi_frame_async_drain(nb_engine *engine);
 nb_result nbi_frame_async_end(nb_engine *engine);
 
+// Ends all jobs and accepts new ones. NB_BUSY: one did not stop; frames go on trying to open again.
+nb_result nbi_frame_async_restart(nb_engine *engine);
+
 // --- context.c ---
 
 // Beside layers and capabilities, what nbi_module.violations has a bit for.
 #define NBI_PLACE_STAGE (1u << 8)
 #define NBI_PLACE_COMMAND (1u << 9)
+#define NBI_PLACE_UNKNOWN (1u << 10) // a layer or capability that does not exist
+#define NBI_PLACE_OUTPUT (1u << 11)
 
 // NB_OK: the context belongs to a call that this thread is in.
 nb_result nbi_context_check_call(const nb_context *context);

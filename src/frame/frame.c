@@ -56,7 +56,7 @@ static void parallel_tasks(nb_engine *engine) {
 
 // Without workers nobody else runs what floats across frames.
 static void async_poll(nb_engine *engine) {
-    if (engine->desc.scheduler_desc.worker_count == NB_WORKER_COUNT_NONE) nb_scheduler_help(engine->scheduler, 0, NULL);
+    if (engine->is_alone) nb_scheduler_help(engine->scheduler, 0, NULL);
     nbi_frame_async_poll(engine);
 }
 
@@ -69,8 +69,7 @@ static void budget_adapt(nb_engine *engine) {
 }
 
 static void frame_end(nb_engine *engine) {
-    size_t used_bytes = nb_arena_bytes_used(&engine->arena);
-    if (used_bytes > engine->stats.frame_peak_bytes) engine->stats.frame_peak_bytes = used_bytes;
+    engine->stats.frame_peak_bytes = nb_arena_high_watermark(&engine->arena);
     nb_snapshot_release(engine->snapshot);
     engine->snapshot = NULL;
     if (engine->epochs != NULL) nb_timeline_signal(engine->epochs, engine->time.index + 1);

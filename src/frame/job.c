@@ -14,10 +14,12 @@ void *nb_output_add(const nb_context *context, size_t size_bytes) {
         NBI_FAIL_NULL("the outputs of the context");
         return NULL;
     }
-    // One that was kept, or carried to another thread, must not reach the job that runs there now.
-    nb_result result = nbi_context_check_call(context);
-    if (result != NB_OK) nbi_context_report(context, NB_LAYER_FRAME, result);
-    if (result != NB_OK) return NULL;
+    // Kept from an earlier frame, or by another thread, it would write where a later job does.
+    nb_result call = nbi_context_check_call(context);
+    if (call != NB_OK) {
+        nbi_context_report(context, NBI_PLACE_OUTPUT, call);
+        return NULL;
+    }
     size_t whole;
     bool is_sane = nbi_size_add(size_bytes, sizeof(nbi_output), &whole);
     nbi_output *block = is_sane ? nb_arena_alloc(context->arena, whole, 16) : NULL;

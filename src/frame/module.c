@@ -246,13 +246,33 @@ static nb_result check_place(const nb_engine *engine, const char *function) {
     return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
 }
 
+// While a module is told, others may be attached and detached; who takes part is settled when it has returned.
+static nb_result call_attach(nb_engine *engine, const nb_module_desc *desc) {
+    if (desc->on_attach == NULL) return NB_OK;
+    bool was_calling = engine->is_calling;
+    engine->is_calling = true;
+    nb_result result = desc->on_attach(engine, desc->user);
+    engine->is_calling = was_calling;
+    return result;
+}
+
+static void call_detach(nb_engine *engine, const nb_module_desc *desc) {
+    if (desc->on_detach == NULL) return;
+    bool was_calling = engine->is_calling;
+    engine->is_calling = true;
+    desc->on_detach(engine, desc->user);
+    engine->is_calling = was_calling;
+}
+
+static bool may_settle(const nb_engine *engine) { return !engine->is_in_frame && !engine->is_calling; }
+
 static nb_result attach(nb_engine *engine, nbi_module *module, const nb_module_desc *desc, uint64_t number) {
     nb_result result = fill(engine, module, desc, number);
     if (result != NB_OK) return result;
     ++engine->module_count;
     // The lists by phase, which a running frame uses, are made later.
     if (!sort(engine)) result = report_cycle(engine, module);
-    if (result == NB_OK && desc->on_attach != NULL) result = desc->on_attach(engine, desc->user);
+    if (result == NB_OK) result = call_attach(engine, desc);
     engine->is_order_old = true;
     if (result < 0) --engine->module_count;
     return result < 0 ? result : NB_OK;
@@ -263,12 +283,13 @@ nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc,
     nb_result result = check_place(engine, __func__);
     if (result == NB_OK) result = check_desc(engine, desc);
     if (result != NB_OK) return result;
+    if (engine->is_ending) return NB_CLOSED;
     if (find_name(engine, desc->name) != NULL) return refuse(engine, NB_ERR_MISUSE, "the name is taken");
     nbi_module *module = free_place(engine);
     if (module == NULL) return NB_FULL;
     result = attach(engine, module, desc, ++engine->module_number);
     if (result != NB_OK) clear(engine, module);
-    if (!engine->is_in_frame) nbi_modules_settle(engine);
+    if (may_settle(engine)) nbi_modules_settle(engine);
     if (result == NB_OK && out != NULL) *out = handle_of(engine, module);
     return result;
 }
@@ -281,7 +302,7 @@ nb_result nb_engine_module_detach(nb_engine *engine, nb_module handle) {
     if (module == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_STALE, NB_ERR_STALE, "no such module");
     module->is_leaving = true;
     engine->is_order_old = true;
-    if (!engine->is_in_frame) nbi_modules_settle(engine);
+    if (may_settle(engine)) nbi_modules_settle(engine);
     return NB_OK;
 }
 
@@ -293,16 +314,17 @@ nb_result nb_engine_module_replace(nb_engine *engine, nb_module handle, const nb
     nbi_module *module = find(engine, handle);
     if (module == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_STALE, NB_ERR_STALE, "no such module");
     if (strcmp(module->name, desc->name) != 0) return refuse(engine, NB_ERR_MISUSE, "a module keeps its name");
-    if (engine->is_in_frame || !nbi_jobs_are_idle(module)) return NB_BUSY;
-    if (engine->async != NULL) {
-        result = nbi_frame_async_drain(engine);
-        if (result == NB_OK) result = nb_async_reopen(engine->async);
-        if (result != NB_OK) return NB_BUSY;
+    if (!may_settle(engine) || !nbi_jobs_are_idle(module)) return NB_BUSY;
+    if (nbi_frame_async_restart(engine) != NB_OK) return NB_BUSY;
+    if (find(engine, handle) == NULL) { // a discard has detached it
+        nbi_modules_settle(engine);
+        return NB_ERR_STALE;
     }
     nbi_module old = *module;
-    if (is_disabled(&old)) --engine->stats.disabled_count; // the new one is not
+    module->is_leaving = true; // for its on_detach it is gone already
     --engine->module_count;
-    if (old.desc.on_detach != NULL) old.desc.on_detach(engine, old.desc.user);
+    if (is_disabled(&old)) --engine->stats.disabled_count;
+    call_detach(engine, &old.desc);
     result = attach(engine, module, desc, old.number);
     if (result != NB_OK) clear(engine, module); // and the old one is gone too: its library may be
     clear(engine, &old);
@@ -330,7 +352,7 @@ static void note(nb_engine *engine, nbi_module *module, nbi_health_kind kind) {
 static bool leave(nb_engine *engine, nbi_module *module) {
     if (!nbi_jobs_are_idle(module)) return false;
     if (is_disabled(module)) --engine->stats.disabled_count;
-    if (module->desc.on_detach != NULL) module->desc.on_detach(engine, module->desc.user);
+    call_detach(engine, &module->desc);
     clear(engine, module);
     --engine->module_count;
     return true;
@@ -353,11 +375,8 @@ static bool leave_some(nb_engine *engine) {
 }
 
 void nbi_modules_settle(nb_engine *engine) {
-    // A module that leaves may attach and detach others: that comes back here, and is left to the loop.
-    if (engine->is_settling) return;
-    engine->is_settling = true;
+    // A module that leaves may have detached others, also of those that were looked at before.
     while (leave_some(engine)) engine->is_order_old = true;
-    engine->is_settling = false;
     if (!engine->is_order_old) return;
     sort(engine);
     list_by_phase(engine);
@@ -366,7 +385,7 @@ void nbi_modules_settle(nb_engine *engine) {
 
 nb_result nbi_modules_end(nb_engine *engine) {
     nb_result result = NB_OK;
-    engine->is_settling = true; // one that leaves may detach others: they leave here
+    engine->is_ending = true;
     // In the reverse of their order; those that had left before it come last.
     for (uint32_t i = engine->order_count; i > 0; --i) engine->modules[engine->order[i - 1]].is_leaving = true;
     for (uint32_t i = engine->order_count; i > 0; --i) {
@@ -377,7 +396,6 @@ nb_result nbi_modules_end(nb_engine *engine) {
         nbi_module *module = &engine->modules[i];
         if (module->number != 0 && !leave(engine, module)) result = NB_BUSY;
     }
-    engine->is_settling = false;
     engine->is_order_old = true;
     return result;
 }

@@ -31,9 +31,11 @@ nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
         return NULL;
     }
     // Handlers run one after the other: this one's stages are the last.
-    for (uint32_t i = engine->stage_count; i > 0 && engine->stages[i - 1]->handler == call->place; --i) {
-        if (engine->stages[i - 1]->job == job) return engine->stages[i - 1];
+    uint32_t first = engine->stage_count;
+    for (; first > 0 && engine->stages[first - 1]->handler == call->place; --first) {
+        if (engine->stages[first - 1]->job == job) return engine->stages[first - 1];
     }
+    if (first == engine->stage_count) engine->stage_mark = nb_arena_save(&engine->stage_arena);
     size_t size_bytes = engine->desc.stage_bytes;
     bool has_room = engine->stage_count < engine->desc.stage_count_max;
     nb_stage *stage = has_room ? nb_arena_alloc(&engine->stage_arena, sizeof *stage, 16) : NULL;
@@ -51,12 +53,17 @@ nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
 }
 
 void nbi_stages_drop(nb_engine *engine, uint32_t place) {
-    while (engine->stage_count > 0 && engine->stages[engine->stage_count - 1]->handler == place) --engine->stage_count;
+    uint32_t count = engine->stage_count;
+    while (count > 0 && engine->stages[count - 1]->handler == place) --count;
+    if (count == engine->stage_count) return;
+    engine->stage_count = count;
+    nb_arena_rewind(&engine->stage_arena, engine->stage_mark);
 }
 
 void nbi_stages_apply(nb_engine *engine) {
-    if (engine->stage_count == 0) return;
-    nbi_world_apply(nbi_world_of(engine->world), engine->stages, engine->stage_count);
+    // A refusal may leave memory in use, but no stage.
+    if (!engine->has_stage_arena || nb_arena_bytes_used(&engine->stage_arena) == 0) return;
+    if (engine->stage_count != 0) nbi_world_apply(nbi_world_of(engine->world), engine->stages, engine->stage_count);
     engine->stage_count = 0;
     nb_arena_reset(&engine->stage_arena);
 }
@@ -158,6 +165,7 @@ nb_result nbi_world_join(nb_engine *engine) {
         nb_result result = snapshots != NULL ? nb_world_views_add(engine->world, snapshots) : NB_ERR_MEMORY;
         if (result != NB_OK) return result;
     }
+    nbi_world_of(engine->world)->is_started = true; // what is declared later would be in no snapshot
     nb_guard_desc guard = {.world = engine->world,
                            .snapshots = engine->snapshots,
                            .who = nbi_engine_who,
@@ -196,7 +204,15 @@ static void hash_tick(nb_engine *engine) {
     engine->stats.run_hash = nb_hash64(&hash, sizeof hash, engine->stats.run_hash);
 }
 
+// Each tick begins with the same memory, however many share the frame.
+static void rewind_arena(nb_engine *engine, nb_arena_mark mark) {
+    size_t used_bytes = nb_arena_bytes_used(&engine->arena);
+    if (used_bytes > engine->stats.frame_peak_bytes) engine->stats.frame_peak_bytes = used_bytes;
+    nb_arena_rewind(&engine->arena, mark);
+}
+
 void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
+    nb_arena_mark mark = nb_arena_save(&engine->arena);
     engine->tick = tick;
     engine->tick_input = (nb_input_view){NULL, 0};
     if (engine->input != NULL) nb_input_take_tick(engine->input, tick->input_until_ns, &engine->tick_input);
@@ -210,5 +226,6 @@ void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
     engine->stats.command_count += engine->command_count;
     engine->command_count = 0;
     engine->tick = NULL;
+    rewind_arena(engine, mark);
     nbi_modules_note(engine, NBI_HEALTH_TICKS);
 }

@@ -228,23 +228,23 @@ typedef struct nbi_lane {
     nb_scheduler *scheduler;
     uint32_t index;
     bool is_worker;
-    bool is_floating_busy;               // counted in floating_busy_count
-    uint32_t owned_mask;                 // queues whose bit in has_work is set; the owner's own note of it
-    uint32_t victim;                     // where the next search of other lanes begins
-    uint32_t near_count;                 // tasks taken from one ring in a row; see keep_distance
-    uint64_t near_ns;                    // when that row began
-    bool takes_bulk;                     // the last tasks were short ones
-    uint32_t left_count;                 // searches of other lanes; see LEFT_TASKS
-    uint32_t own_count;                  // searches of the own lane; see OWN_TASKS
-    bool is_others_turn;                 // inside take_one
-    uint32_t bulk_mask;                  // queues whose deque has at its bottom what was taken in bulk
-    uint64_t bulk_base[NBI_QUEUE_COUNT]; // where that begins
-    uint32_t left_victim;                // where the next search of deques begins
-    uint32_t low_look_count;             // tasks since the last look at the age of Low ones
-    uint64_t low_look_ns;                // when that was
-    bool has_budget;                     // submits of this lane's thread are timed; the coordinator's only
-    uint64_t budget_left_ns;             // of the frame's time for submitting
-    nbi_running *running;                // newest first
+    bool is_floating_busy;                // counted in floating_busy_count
+    uint32_t owned_mask;                  // queues whose bit in has_work is set; the owner's own note of it
+    uint32_t victim;                      // where the next search of other lanes begins
+    uint32_t near_count;                  // tasks taken from one ring in a row; see keep_distance
+    uint64_t near_ns;                     // when that row began
+    bool takes_bulk;                      // the last tasks were short ones
+    uint32_t left_count[NBI_QUEUE_COUNT]; // searches of other lanes; see LEFT_TASKS
+    uint32_t own_count[NBI_QUEUE_COUNT];  // searches of the own lane; see OWN_TASKS
+    bool is_others_turn;                  // inside take_one
+    uint32_t bulk_mask;                   // queues whose deque may have something left of what was taken in bulk
+    uint64_t bulk_end[NBI_QUEUE_COUNT];   // above it are only tasks that came later
+    uint32_t left_victim;                 // where the next search of deques begins
+    uint32_t low_look_count;              // tasks since the last look at the age of Low ones
+    uint64_t low_look_ns;                 // when that was
+    bool has_budget;                      // submits of this lane's thread are timed; the coordinator's only
+    uint64_t budget_left_ns;              // of the frame's time for submitting
+    nbi_running *running;                 // newest first
     nbi_pocket group_pocket, frame_pocket;
     uint32_t spare_count, spare_max;
     uint32_t spare[NBI_SPARE_MAX + 1];

@@ -55,17 +55,19 @@ static nbi_hint take_deque(nbi_deque *deque) {
     }
 }
 
-// Whether anything is left of what was taken in bulk, at the bottom of the deque.
-static void bulk_noted(nbi_lane *lane, uint32_t queue, bool is_empty) {
-    uint64_t bottom = nbi_atomic_load_relaxed_u64(&lane->queues[queue].deque.bottom);
-    if (is_empty || (int64_t)(bottom - lane->bulk_base[queue]) <= 0) lane->bulk_mask &= ~(1u << queue);
+// After the deque was taken from: whether anything is left of what was taken in bulk, and where it ends.
+static void bulk_noted(nbi_lane *lane, uint32_t queue) {
+    const nbi_deque *own = &lane->queues[queue].deque;
+    uint64_t bottom = nbi_atomic_load_relaxed_u64(&own->bottom), top = nbi_atomic_load_relaxed_u64(&own->top);
+    if ((int64_t)(bottom - lane->bulk_end[queue]) < 0) lane->bulk_end[queue] = bottom;
+    if ((int64_t)(lane->bulk_end[queue] - top) <= 0) lane->bulk_mask &= ~(1u << queue);
 }
 
 static nbi_hint take_own(nbi_lane *lane, uint32_t queue) {
     if ((lane->owned_mask & 1u << queue) == 0) return NBI_HINT_NONE;
     nbi_queue *own = &lane->queues[queue];
     nbi_hint hint = nbi_deque_pop(&own->deque);
-    if ((lane->bulk_mask & 1u << queue) != 0) bulk_noted(lane, queue, hint == NBI_HINT_NONE);
+    if ((lane->bulk_mask & 1u << queue) != 0) bulk_noted(lane, queue);
     if (hint == NBI_HINT_NONE) hint = nbi_ring_pop(&own->ring);
     if (hint == NBI_HINT_NONE) own_cleared(lane, queue);
     return hint;
@@ -136,10 +138,10 @@ static nbi_hint take_bulk(nbi_lane *lane, nbi_ring *ring, uint32_t queue) {
     // In a ring that is not longer than that the index would come around.
     bool can_be_long = hint != NBI_HINT_NONE && ring->mask >= BULK_QUEUED;
     if (!can_be_long || nbi_ring_at(ring, index + BULK_QUEUED) == NBI_HINT_NONE) return NBI_HINT_NONE;
-    lane->bulk_base[queue] = nbi_atomic_load_relaxed_u64(&lane->queues[queue].deque.bottom);
     uint32_t count = copy_behind(lane, ring, index, queue);
     if (count == BULK_COUNT - 1 && nbi_ring_take_many(ring, index, BULK_COUNT)) {
         lane->bulk_mask |= 1u << queue;
+        lane->bulk_end[queue] = nbi_atomic_load_relaxed_u64(&lane->queues[queue].deque.bottom);
         // All who looked into the deque before and into the ring afterwards have seen nothing, and may go to sleep.
         for (; count > 0; --count) nbi_wake_one(lane, nbi_queue_is_floating(queue));
         return hint;
@@ -183,7 +185,7 @@ static nbi_hint take_left(nbi_lane *lane, uint64_t mask, uint32_t queue) {
 static nbi_hint take_others(nbi_lane *lane, uint32_t queue) {
     nb_scheduler *scheduler = lane->scheduler;
     uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->has_work[queue]) & ~((uint64_t)1 << lane->index);
-    if (++lane->left_count % LEFT_TASKS == 0) {
+    if (++lane->left_count[queue] % LEFT_TASKS == 0) {
         nbi_hint hint = take_left(lane, mask, queue);
         if (hint != NBI_HINT_NONE) {
             nbi_count(&lane->counts.steal_count, 1);
@@ -212,11 +214,22 @@ static nbi_hint take_one(nbi_lane *lane, uint32_t queue) {
     return hint;
 }
 
+// What was taken in bulk is older than what is left where it came from, so it goes first. It is the newest of the own
+// deque, or lies below what the thread's own tasks have spawned: then it has to be taken from the other end.
+static nbi_hint take_turn(nbi_lane *lane, uint32_t queue) {
+    if ((lane->bulk_mask & 1u << queue) == 0) return take_one(lane, queue);
+    nbi_deque *own = &lane->queues[queue].deque;
+    if (nbi_atomic_load_relaxed_u64(&own->bottom) == lane->bulk_end[queue]) return NBI_HINT_NONE;
+    nbi_hint hint = take_deque(own);
+    bulk_noted(lane, queue);
+    return hint;
+}
+
 static nbi_hint take_any(nbi_lane *lane, uint32_t queue) {
-    // A task that spawns its own successor would keep the thread to itself for ever. What was taken in bulk is older
-    // than what is left where it came from, so it goes first.
-    bool is_others_turn = ++lane->own_count % OWN_TASKS == 0 && (lane->bulk_mask & 1u << queue) == 0;
-    nbi_hint hint = is_others_turn ? take_one(lane, queue) : NBI_HINT_NONE;
+    // A task that spawns its own successor would keep the thread to itself for ever. Counted for each queue: with one
+    // count for all, two queues that are searched in turns would leave every turn to the same one.
+    bool is_others_turn = ++lane->own_count[queue] % OWN_TASKS == 0;
+    nbi_hint hint = is_others_turn ? take_turn(lane, queue) : NBI_HINT_NONE;
     if (hint == NBI_HINT_NONE) hint = take_own(lane, queue);
     return hint != NBI_HINT_NONE ? hint : take_others(lane, queue);
 }
