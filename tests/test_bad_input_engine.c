@@ -174,10 +174,10 @@ static void handles_that_are_none_are_refused(void **state) {
     engine_close(engine, &heap);
 }
 
-// What a handler can get wrong about stages and commands.
+// What a handler can get wrong about world and commands.
 static nb_result do_wrong(const nb_context *context, void *user) {
     uint32_t *count = user;
-    if (context->world == NULL && nb_context_stage(context, 0) == NULL) ++*count;
+    if (nb_engine_world(context->engine) == NULL) ++*count;
     if (nb_context_command(context, NULL) == NB_ERR_MISUSE) ++*count;
     return NB_OK;
 }

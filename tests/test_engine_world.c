@@ -395,6 +395,26 @@ static void failing_memory_is_survived_at_every_call(void **state) {
     }
 }
 
+// --- without a world ---
+
+static nb_result stage_nowhere(const nb_context *context, void *user) {
+    *(uint32_t *)user += nb_context_stage(context, 0) == NULL && context->world == NULL;
+    return NB_OK;
+}
+
+static void without_a_world_nothing_is_staged(void **state) {
+    (void)state;
+    rig r;
+    rig_open(&r, 0);
+    uint32_t refused = 0;
+    attach(&r, (nb_module_desc){.name = "nowhere", .tick = stage_nowhere, .user = &refused});
+    run_ticks(&r, 5);
+    assert_int_equal(refused, 5);
+    assert_int_equal(rig_stats(&r).violation_count, 5);
+    assert_int_equal(test_log_count(&r.log, NB_ITEM_ENGINE_VIOLATION), 1);
+    rig_close(&r);
+}
+
 // --- limits ---
 
 static nb_result take_many(const nb_context *context, void *user) {
@@ -425,4 +445,5 @@ TEST_MAIN(cmocka_unit_test(staged_rows_come_by_handler_and_job),
           cmocka_unit_test(jobs_see_both_ticks_of_the_world),
           cmocka_unit_test(world_is_saved_and_loaded_with_the_states),
           cmocka_unit_test(tables_are_declared_before_the_first_frame), cmocka_unit_test(world_needs_its_name),
-          cmocka_unit_test(failing_memory_is_survived_at_every_call), cmocka_unit_test(stages_have_a_bound))
+          cmocka_unit_test(failing_memory_is_survived_at_every_call),
+          cmocka_unit_test(without_a_world_nothing_is_staged), cmocka_unit_test(stages_have_a_bound))

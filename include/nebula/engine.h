@@ -260,9 +260,9 @@ NB_API nb_states *nb_engine_states(nb_engine *engine);
 
 // The world: tables declared before its first frame, which is the next one to begin. Its ticks, stages, snapshots, hash
 // and saves are the engine's from then on, and what may be written follows the phases. It is the state "world". Made by
-// the first call.
-// Thread: the coordinator, before ticks that are to be the same at any frame rate; what it returns, as world.h says.
-// Owner: the engine. Fails: NULL for NULL, where there is no memory, and where a state "world" is there already.
+// the first call, which is not inside a frame.
+// Thread: the coordinator; what it returns, as world.h says. Owner: the engine. Fails: NULL for NULL, inside a frame,
+// where there is no memory, and where a state "world" is there already.
 NB_API nb_world *nb_engine_world(nb_engine *engine);
 
 // The input: what is sent to it reaches the tick in whose time it happened, as context->input. Made by the first call.

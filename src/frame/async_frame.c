@@ -58,7 +58,9 @@ nb_result nbi_frame_async_drain(nb_engine *engine) {
     nb_async_frame frame = frame_of(engine, &context);
     bool was_calling = engine->is_calling;
     engine->is_calling = true;
+    nbi_world_allow(engine, NB_PHASE_FRAME_START); // what a discard may write is the same as in a frame
     nb_result result = nb_async_drain(engine->async, &frame, deadline_ns);
+    nbi_world_allow(engine, NB_PHASE_NONE);
     engine->is_calling = was_calling;
     nbi_call_end(engine);
     return result == NB_OK ? NB_OK : NB_BUSY;

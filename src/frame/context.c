@@ -10,6 +10,7 @@
 static const char *refusal(nb_result result) {
     if (result == NB_ERR_STALE) return "the handler has returned";
     if (result == NB_ERR_THREAD) return "another thread than the handler's";
+    if (result == NB_ERR_MISUSE) return "the engine has no world";
     return "the phase does not allow it, or not without the capability";
 }
 

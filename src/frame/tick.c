@@ -26,8 +26,7 @@ nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
         return NULL;
     }
     if (!engine->is_world_joined) {
-        NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE,
-                 "the engine had no world when the frame began");
+        nbi_context_report(context, NBI_PLACE_STAGE, NB_ERR_MISUSE);
         return NULL;
     }
     // Handlers run one after the other: this one's stages are the last.
@@ -138,6 +137,10 @@ nb_world *nb_engine_world(nb_engine *engine) {
     if (engine == NULL) NBI_FAIL_NULL("engine");
     if (engine == NULL) return NULL;
     if (engine->world != NULL) return engine->world;
+    if (engine->is_in_frame) {
+        NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "a world is made between frames");
+        return NULL;
+    }
     if (world_create(engine) != NB_OK) nbi_world_end(engine);
     return engine->world;
 }
