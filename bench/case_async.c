@@ -14,6 +14,8 @@
 // Batches of one run: some ten milliseconds.
 #define BATCHES 40
 #define STATE_BYTES 64
+// The harness keeps the main thread on cpu 0, and threads it starts would stay there too.
+#define WORKER_CPU 1
 
 typedef struct payload {
     uint64_t number;
@@ -93,7 +95,8 @@ static void *open_fixture(void) {
     if (!fixture) return NULL;
     bool is_good = true;
     for (int i = 0; i < 2 && is_good; ++i) {
-        nb_scheduler_desc desc = {.worker_count = i == 0 ? NB_WORKER_COUNT_NONE : 1};
+        static const uint64_t worker_mask = (uint64_t)1 << WORKER_CPU;
+        nb_scheduler_desc desc = {.worker_count = i == 0 ? NB_WORKER_COUNT_NONE : 1, .affinity = &worker_mask};
         is_good = nb_scheduler_create(&desc, &fixture->schedulers[i]) == NB_OK;
         nb_async_desc async = {.scheduler = fixture->schedulers[i], .budget_other_ns = 1000000000};
         is_good = is_good && nb_async_create(&async, &fixture->asyncs[i]) == NB_OK;
@@ -196,6 +199,7 @@ static bool mutex_batch(mutex_queue *queue, bool has_worker, tally *host) {
 }
 
 static void *mutex_worker(void *queue) {
+    bench_pin(WORKER_CPU);
     while (mutex_run(queue, true)) continue;
     return NULL;
 }

@@ -10,6 +10,9 @@
 #define LEVELS 2
 #define LEVEL_HIGH 0
 #define LEVEL_LOW 1
+// Who waits helps with whatever is newest, also of another thread's tree, and inside it again: there is no bound to how
+// deep that goes. The system gives the pages as they are used.
+#define STACK_BYTES ((size_t)256 << 20)
 // Grows by doubling. The first 100,000 tasks are queued in the warm-up round.
 #define QUEUE_FIRST 1024
 
@@ -140,7 +143,11 @@ static void *open_pool(const task_setup *setup) {
     self->is_pinned = setup->is_pinned;
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->is_changed, NULL);
-    self->has_thread = setup->worker_count && pthread_create(&self->thread, NULL, work, self) == 0;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    self->has_thread = setup->worker_count && pthread_create(&self->thread, &attributes, work, self) == 0;
+    pthread_attr_destroy(&attributes);
     if (self->has_thread == (setup->worker_count != 0)) return self;
     close_pool(self);
     return NULL;
