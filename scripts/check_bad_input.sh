@@ -19,6 +19,7 @@ nb_engine_desc_default: has no argument
 nb_fence_desc_default: has no argument
 nb_guard_desc_default: has no argument
 nb_handle_pool_desc_default: has no argument
+nb_history_desc_default: has no argument
 nb_input_desc_default: has no argument
 nb_labels_desc_default: has no argument
 nb_log_service_desc_default: has no argument

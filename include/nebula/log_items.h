@@ -109,7 +109,11 @@
     X(TIMELINE_ARGUMENT, timeline_argument, 975)       \
     X(TIMELINE_BACKWARDS, timeline_backwards, 976)     \
     X(TIMELINE_FULL, timeline_full, 977)               \
-    X(TIMELINE_UNREACHED, timeline_unreached, 978)
+    X(TIMELINE_UNREACHED, timeline_unreached, 978)     \
+    X(HISTORY_ARGUMENT, history_argument, 980)         \
+    X(HISTORY_FULL, history_full, 981)                 \
+    X(HISTORY_RESTARTED, history_restarted, 982)       \
+    X(HISTORY_LOAD, history_load, 983)
 
 typedef enum nb_log_item {
 #define NBI_ITEM(upper, lower, number) NB_ITEM_##upper = number,

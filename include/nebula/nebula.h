@@ -18,6 +18,7 @@
 #include "nebula/guard.h"
 #include "nebula/handle.h"
 #include "nebula/hash.h"
+#include "nebula/history.h"
 #include "nebula/hooks.h"
 #include "nebula/input.h"
 #include "nebula/interpolate.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // State providers: kept in the order of their names, hashed, saved, loaded.
 
-#include "nebula/state.h"
+#include "state.h"
 
 #include "../base/base.h"
 #include "nebula/hash.h"
@@ -219,6 +219,14 @@ nb_state nb_states_at(const nb_states *states, uint32_t index, const char **name
     if (name != NULL) *name = is_there ? states->providers[index].name : "";
     return (nb_state){is_there ? states->providers[index].number : 0};
 }
+
+const nb_state_desc *nbi_states_desc_at(const nb_states *states, uint32_t index, const char **name) {
+    if (index >= states->count) return NULL;
+    *name = states->providers[index].name;
+    return &states->providers[index].desc;
+}
+
+uint64_t nbi_states_added_count(const nb_states *states) { return states->number; }
 
 // --- hashing ---
 

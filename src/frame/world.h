@@ -135,6 +135,19 @@ void nbi_table_clear_to(nbi_table *table, uint32_t count);
 // Takes a live row out; the last one moves into its place.
 void nbi_world_row_remove(nbi_world *self, nbi_table *table, uint32_t row);
 
+// --- world_save.c ---
+
+// The three parts of a pool's bytes; slots never used are zero.
+typedef struct nbi_pool_parts {
+    unsigned char *header, *generations, *links;
+    size_t header_bytes;
+} nbi_pool_parts;
+
+nbi_pool_parts nbi_pool_parts_of(nb_handle_pool *pool);
+
+// The slot released last, if it still waits, as the pool's links have it; what nbi_table.slot_last is.
+uint32_t nbi_table_slot_last(const nbi_table *table, uint32_t used_count);
+
 // --- world_view.c ---
 
 // Does any column go into snapshots?

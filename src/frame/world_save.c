@@ -35,24 +35,18 @@ static unsigned char *put(writer *self, const void *data, size_t size_bytes) {
     return place;
 }
 
-// The three parts of a pool's bytes; slots never used are zero.
-typedef struct pool_parts {
-    unsigned char *header, *generations, *links;
-    size_t header_bytes;
-} pool_parts;
-
-static pool_parts parts_of(nb_handle_pool *pool) {
+nbi_pool_parts nbi_pool_parts_of(nb_handle_pool *pool) {
     nb_handle_pool_bytes state = nb_handle_pool_state(pool);
     size_t links_at = state.size_bytes - pool->capacity * sizeof(uint32_t);
     size_t generations_at = links_at - pool->capacity * sizeof(uint64_t);
     unsigned char *bytes = state.bytes;
-    return (pool_parts){bytes, bytes + generations_at, bytes + links_at, generations_at};
+    return (nbi_pool_parts){bytes, bytes + generations_at, bytes + links_at, generations_at};
 }
 
 static void save_table(writer *out, const nbi_table *table, nb_save_kind kind) {
     uint32_t row_count = table->head->row_count;
     uint32_t used_count = nb_handle_pool_stats_get(table->pool).used_count;
-    pool_parts parts = parts_of(table->pool);
+    nbi_pool_parts parts = nbi_pool_parts_of(table->pool);
     put(out, &row_count, sizeof row_count);
     put(out, &used_count, sizeof used_count);
     put(out, parts.header, parts.header_bytes);
@@ -151,7 +145,7 @@ static bool parse_table(reader *from, const nbi_table *table, nb_save_kind kind,
     out->used_count = take_u32(from);
     if (from->is_short || out->row_count > table->row_count_max || out->used_count > table->row_count_max) return false;
     if (table->is_singleton && out->row_count != 1) return false;
-    out->header = take(from, parts_of(table->pool).header_bytes);
+    out->header = take(from, nbi_pool_parts_of(table->pool).header_bytes);
     out->generations = take(from, out->used_count * sizeof(uint64_t));
     out->links = take(from, out->used_count * sizeof(uint32_t));
     out->entities = take(from, out->row_count * sizeof(nb_entity));
@@ -168,7 +162,7 @@ static bool parse_table(reader *from, const nbi_table *table, nb_save_kind kind,
 // --- checking ---
 
 static void fill_spare(nbi_table *table, const saved_table *saved) {
-    pool_parts parts = parts_of(table->spare_pool);
+    nbi_pool_parts parts = nbi_pool_parts_of(table->spare_pool);
     memcpy(parts.header, saved->header, parts.header_bytes);
     if (table->spare_used_count > saved->used_count) {
         uint32_t cleared = table->spare_used_count - saved->used_count;
@@ -269,8 +263,8 @@ static void swap_pools(nbi_table *table) {
 }
 
 // The pool ends its chain of waiting slots with a link that is no index; every other slot's link is one, or zero.
-static uint32_t find_slot_last(const nbi_table *table, uint32_t used_count) {
-    const uint32_t *links = (const uint32_t *)(const void *)parts_of(table->pool).links;
+uint32_t nbi_table_slot_last(const nbi_table *table, uint32_t used_count) {
+    const uint32_t *links = (const uint32_t *)(const void *)nbi_pool_parts_of(table->pool).links;
     for (uint32_t slot = 0; slot < used_count; ++slot) {
         if (links[slot] == NBI_SLOT_NONE) return slot;
     }
@@ -318,7 +312,7 @@ static void load_table(nbi_world *self, nbi_table *table, const saved_table *sav
         mark_blocks(self, column, touched);
     }
     swap_pools(table);
-    table->slot_last = find_slot_last(table, saved->used_count);
+    table->slot_last = nbi_table_slot_last(table, saved->used_count);
     mark_blocks(self, &table->generations, saved->used_count);
     mark_blocks(self, &table->links, saved->used_count);
     table->head->row_count = saved->row_count;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the files of the history share. State is a list of regions, each with its live bytes and a shadow: a copy as of
+// the newest saved tick. history_undo.c keeps what shadows were before, in a ring; history_region.c lets one follow the
+// other; world_history.c says which regions a world has; history.c puts it together.
+
+#include "nebula/history.h"
+
+#include "../base/base.h"
+
+// --- regions (history_region.c) ---
+
+typedef struct nbi_region {
+    unsigned char *live;           // looked up before each use: it may have moved
+    unsigned char *shadow;         // a copy as of the newest saved tick
+    size_t size_bytes;             // of what may differ between the two; what lies behind is of no meaning
+    size_t size_bytes_max;         // ever
+    nb_atomic_u64 *block_versions; // raised by the owner where blocks are written; NULL = all is compared
+    size_t block_bytes;
+    size_t versioned_bytes; // blocks that begin behind it are compared, whatever their versions
+} nbi_region;
+
+// A run of bytes that is to be looked at: [begin, end) of a region.
+typedef struct nbi_range {
+    size_t begin, end;
+} nbi_range;
+
+// The next run behind range->end of blocks with a version above `since`; begin with {0, 0}. False: no more.
+bool nbi_region_next(const nbi_region *region, uint64_t since, nbi_range *range);
+
+// The live bytes become those of the shadow; all blocks looked at get `version`.
+void nbi_region_restore(const nbi_region *region, uint64_t since, uint64_t version);
+
+// Marks the blocks of a range; nothing where the region has no versions.
+void nbi_region_mark(const nbi_region *region, nbi_range range, uint64_t version);
+
+// --- the ring of what was before (history_undo.c) ---
+
+// From the state after `tick` to the one before it and, once that was done, back again: to apply it is to swap bytes.
+typedef struct nbi_record {
+    uint64_t tick;
+    uint64_t begin, end; // in the ring; positions count up for ever
+} nbi_record;
+
+// Records [first, now) can be undone, [now, last) can be done again. All count up for ever; a record's place is its
+// number modulo record_count_max.
+typedef struct nbi_undo {
+    unsigned char *bytes;
+    size_t size_bytes;
+    nbi_record *records;
+    uint32_t record_count_max;
+    uint64_t first, now, last;
+    uint64_t head, tail;  // of the bytes in use
+    uint64_t tick_oldest; // that can be gone back to
+    uint64_t fallen_count;
+    uint64_t changed_bytes; // added since the last begin
+    bool is_open;           // a record is being written
+    bool is_over;           // and does not fit
+} nbi_undo;
+
+// Forgets everything: `tick` is the only one.
+void nbi_undo_clear(nbi_undo *undo, uint64_t tick);
+
+// Opens a record, over what could have been done again.
+void nbi_undo_begin(nbi_undo *undo, uint64_t tick);
+
+// Adds bytes as they were; older records fall off where there is no room. Nothing while no record is open.
+void nbi_undo_add(nbi_undo *undo, uint32_t region, size_t offset, const unsigned char *bytes, size_t size_bytes);
+
+// False: the record did not fit, and all is forgotten.
+bool nbi_undo_end(nbi_undo *undo);
+
+// Lets the oldest records go, up to that of `tick`; gives their number.
+uint32_t nbi_undo_confirm(nbi_undo *undo, uint64_t tick);
+
+// Moves the shadows to what they were after `tick`, back or forth, and marks what has changed.
+void nbi_undo_move(nbi_undo *undo, const nbi_region *regions, uint64_t tick, uint64_t version);
+
+// The shadow becomes what the live bytes are.
+void nbi_region_follow(const nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo);
+
+// --- a world's regions (world_history.c) ---
+
+// How much of a table is in use: rows, and slots of its pool.
+typedef struct nbi_table_head {
+    uint32_t row_count, used_count;
+} nbi_table_head;
+
+// How many regions a world needs.
+uint32_t nbi_world_region_count(const nb_world *world);
+
+// Sizes, blocks and versions. heads: one for each table.
+void nbi_world_regions_describe(nb_world *world, nbi_region *regions, nbi_table_head *heads);
+
+// Looks up where the live bytes are and how many may differ.
+void nbi_world_regions_aim(nb_world *world, nbi_region *regions);
+
+// Lets the world become what the shadows are, with all that is derived from it.
+void nbi_world_regions_restore(nb_world *world, nbi_region *regions, uint64_t since, uint64_t version);

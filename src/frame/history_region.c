@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Regions: a shadow that follows its live bytes, and live bytes that become the shadow again.
+
+#include "history.h"
+
+#include <string.h>
+
+// Bytes compared at a time: a cache line. Less is kept of a block with a few changed rows the smaller it is, down to
+// where the 16 bytes in front of an entry outweigh that.
+#define CELL_BYTES ((size_t)64)
+
+// What one entry may hold: its size has 32 bits.
+#define RUN_BYTES_MAX ((size_t)1 << 30)
+
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+
+static bool is_block_new(const nbi_region *region, size_t block, uint64_t since) {
+    if (block * region->block_bytes >= region->versioned_bytes) return true;
+    return nbi_atomic_load_relaxed_u64(&region->block_versions[block]) > since;
+}
+
+bool nbi_region_next(const nbi_region *region, uint64_t since, nbi_range *range) {
+    size_t size_bytes = region->size_bytes;
+    if (range->end >= size_bytes) return false;
+    if (region->block_versions == NULL) {
+        *range = (nbi_range){range->end, size_bytes};
+        return true;
+    }
+    size_t block = range->end / region->block_bytes;
+    size_t block_count = (size_bytes + region->block_bytes - 1) / region->block_bytes;
+    while (block < block_count && !is_block_new(region, block, since)) ++block;
+    if (block == block_count) return false;
+    range->begin = block * region->block_bytes;
+    while (block < block_count && is_block_new(region, block, since)) ++block;
+    range->end = min_size(block * region->block_bytes, size_bytes);
+    return true;
+}
+
+void nbi_region_mark(const nbi_region *region, nbi_range range, uint64_t version) {
+    if (region->block_versions == NULL || range.begin == range.end) return;
+    size_t block = range.begin / region->block_bytes, last = (range.end - 1) / region->block_bytes;
+    for (; block <= last; ++block) nbi_atomic_store_relaxed_u64(&region->block_versions[block], version);
+}
+
+// Without a branch in it: some ten thousand of them are compared in a tick.
+static bool is_cell_equal(const unsigned char *live, const unsigned char *shadow) {
+    uint64_t difference = 0;
+    for (size_t i = 0; i < CELL_BYTES; i += sizeof(uint64_t)) {
+        uint64_t a, b;
+        memcpy(&a, live + i, sizeof a);
+        memcpy(&b, shadow + i, sizeof b);
+        difference |= a ^ b;
+    }
+    return difference == 0;
+}
+
+static bool is_equal(const nbi_region *region, size_t at, size_t end) {
+    const unsigned char *live = region->live + at, *shadow = region->shadow + at;
+    return end - at >= CELL_BYTES ? is_cell_equal(live, shadow) : memcmp(live, shadow, end - at) == 0;
+}
+
+static void follow_range(const nbi_region *region, uint32_t index, nbi_range range, nbi_undo *undo) {
+    for (size_t at = range.begin, end = range.end; at < end;) {
+        if (is_equal(region, at, end)) {
+            at += min_size(CELL_BYTES, end - at);
+            continue;
+        }
+        size_t first = at;
+        do {
+            at += min_size(CELL_BYTES, end - at);
+        } while (at < end && at - first < RUN_BYTES_MAX && !is_equal(region, at, end));
+        nbi_undo_add(undo, index, first, region->shadow + first, at - first);
+        memcpy(region->shadow + first, region->live + first, at - first);
+    }
+}
+
+void nbi_region_follow(const nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo) {
+    nbi_range range = {0, 0};
+    while (nbi_region_next(region, since, &range)) follow_range(region, index, range, undo);
+}
+
+void nbi_region_restore(const nbi_region *region, uint64_t since, uint64_t version) {
+    nbi_range range = {0, 0};
+    while (nbi_region_next(region, since, &range)) {
+        memcpy(region->live + range.begin, region->shadow + range.begin, range.end - range.begin);
+        nbi_region_mark(region, range, version);
+    }
+}
