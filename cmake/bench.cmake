@@ -17,6 +17,11 @@ target_link_libraries(nebula_bench PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 # The same loop can take twice as long where it straddles a cache line of code.
 target_compile_options(nebula_bench PRIVATE -falign-loops=64 -falign-functions=64)
 
+if(TARGET nebula_record)
+    target_link_libraries(nebula_bench PRIVATE nebula_record)
+    target_compile_definitions(nebula_bench PRIVATE BENCH_HAVE_RECORD=1)
+endif()
+
 set(bench_missing)
 function(nebula_bench_peer peer source header)
     set(CMAKE_REQUIRED_QUIET ON)

@@ -18,6 +18,14 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/nebula-config-version.cma
 install(FILES ${PROJECT_BINARY_DIR}/nebula-config.cmake ${PROJECT_BINARY_DIR}/nebula-config-version.cmake
     DESTINATION ${package_dir})
 
+# Each module has an export of its own: its third-party libraries are asked for only by those who use it.
+if(TARGET nebula_record)
+    set_target_properties(nebula_record PROPERTIES EXPORT_NAME record)
+    install(TARGETS nebula_record EXPORT nebula-record-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(EXPORT nebula-record-targets NAMESPACE nebula:: DESTINATION ${package_dir})
+    install(DIRECTORY modules/record/include/nebula DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+endif()
+
 # The prefix is told from the .pc file's own place, so that an installed tree may be moved.
 file(RELATIVE_PATH nebula_pc_prefix /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
 string(REGEX REPLACE "/$" "" nebula_pc_prefix "${nebula_pc_prefix}")
@@ -27,3 +35,7 @@ if(NOT NEBULA_TRACE)
 endif()
 configure_file(cmake/nebula.pc.in ${PROJECT_BINARY_DIR}/nebula.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/nebula.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(TARGET nebula_record)
+    configure_file(cmake/nebula-record.pc.in ${PROJECT_BINARY_DIR}/nebula-record.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/nebula-record.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()

@@ -74,6 +74,25 @@ function(nebula_library target kind)
     endif()
 endfunction()
 
+# nebula_module(NAME LIBRARY...): modules/<name>/*.c as the static library nebula_<name> over the core's public headers,
+# with its own in modules/<name>/include.
+function(nebula_module name)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/modules/${name}/*.c)
+    add_library(nebula_${name} STATIC ${sources})
+    add_library(nebula::${name} ALIAS nebula_${name})
+    nebula_private_flags(nebula_${name})
+    target_include_directories(nebula_${name} PUBLIC
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/modules/${name}/include>
+        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    get_target_property(core nebula::nebula ALIASED_TARGET)
+    target_link_libraries(nebula_${name} PUBLIC ${core} PRIVATE ${ARGN})
+    set_target_properties(nebula_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+    # A parent project builds it by linking it.
+    if(NOT nebula_is_top)
+        set_target_properties(nebula_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
+endfunction()
+
 # A program against the public headers and the static library.
 function(nebula_program target)
     add_executable(${target} ${ARGN})

@@ -30,6 +30,9 @@ nb_random_u32: takes any numbers
 nb_random_u64: takes any numbers
 nb_random_float: takes any numbers
 nb_random_double: takes any numbers
+nb_recorder_desc_default: has no argument
+nb_replay_desc_default: has no argument
+nb_save_desc_default: has no argument
 nb_scheduler_desc_default: has no argument
 nb_states_desc_default: has no argument
 nb_service_desc_default: has no argument

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_layers.sh [ROOT]: includes point down only, OS headers stay in src/platform/platform_*.c, and public headers are
-# free of _Atomic. The layers, lowest first:
+# free of _Atomic. Modules include public headers of the core and their own files; OS headers stay in their *_posix.c and
+# *_<os>.c. The layers, lowest first:
 #   types.h, atomic.h < platform < base < tasks < frame < modules < programs (public headers only)
 set -eu
 root=${1:-$(dirname "$0")/..}
@@ -32,6 +33,11 @@ BEGIN {
             stem = part[3]; sub(/\.[ch]$/, "", stem)
             if (!(stem in public)) public[stem] = rank[part[2]]
         }
+        # Public headers of modules, included as "nebula/<name>.h".
+        if (part[1] == "modules" && part[3] == "include") {
+            stem = part[parts]; sub(/\.h$/, "", stem)
+            module_of[stem] = part[1] "/" part[2]
+        }
     }
 }
 
@@ -59,6 +65,7 @@ function classify(path,    part, count, stem) {
     if (part[1] == "include") {
         home = "include"
         stem = part[count]; sub(/\.h$/, "", stem)
+        if (!(stem in public) && (stem in module_of)) { home = module_of[stem]; return MODULE }
         return (stem in public) ? public[stem] : -1
     }
     if (part[1] == "demo" || part[1] == "bench") home = part[1]
@@ -71,7 +78,9 @@ FNR == 1 {
     folder = FILENAME; sub(/\/[^\/]*$/, "", folder)
     is_core = FILENAME ~ /^(src|include)\//
     is_os = FILENAME ~ /^src\/platform\/platform_[a-z0-9]+\.c$/
-    is_public = FILENAME ~ /^include\//
+    is_module = FILENAME ~ /^modules\//
+    is_module_os = FILENAME ~ /^modules\/[a-z0-9]+\/[a-z0-9_]+_(posix|linux|windows)\.c$/
+    is_public = FILENAME ~ /^include\// || FILENAME ~ /^modules\/[a-z0-9]+\/include\//
     is_program = own == PROGRAM && !is_public
 }
 
@@ -89,12 +98,19 @@ own < 0 { next }
     if (is_core && !is_os && !(name in allowed) && name !~ /^[a-z0-9]+intrin\.h$/) report("<" name "> belongs into src/platform/platform_<os>.c alone")
 }
 
+# What an operating system has, and what other libraries may not be mistaken for.
+is_module && !is_module_os && /^[ \t]*#[ \t]*include[ \t]*<(unistd|fcntl|pthread|dirent|poll|sched|semaphore|signal|time|threads|stdatomic|windows|sys\/[a-z]+|netinet\/[a-z]+|arpa\/[a-z]+)\.h>/ {
+    name = $0; sub(/^[^<]*</, "", name); sub(/>.*/, "", name)
+    report("<" name "> belongs into a *_posix.c or *_<os>.c of the module")
+}
+
 /^[ \t]*#[ \t]*include[ \t]*"/ {
     name = $0; sub(/^[^"]*"/, "", name); sub(/".*/, "", name)
     if (name ~ /^nebula\//) path = "include/" name
     else path = normalize(folder "/" name)
     target = classify(path); target_home = home
-    if (is_public && path !~ /^include\//) report("a public header includes the private \"" name "\"")
+    if (is_module && path ~ /^src\//) report("a module includes \"" name "\": public headers of the core only")
+    else if (is_public && path !~ /^include\//) report("a public header includes the private \"" name "\"")
     else if (is_program && path !~ /^include\// && target_home != own_home) report("a program includes \"" name "\": public headers only")
     else if (target < 0) report("\"" name "\" is of no known layer")
     else if (target > own) report("\"" name "\" is of a higher layer")

@@ -31,7 +31,11 @@ split_sketch() { # header scope(file|body)
     }' "$1"
 }
 
-for path in include/nebula/*.h; do
+includes=-Iinclude
+for folder in modules/*/include; do [ -d "$folder" ] && includes="$includes -I$folder"; done
+
+for path in include/nebula/*.h modules/*/include/nebula/*.h; do
+    [ -f "$path" ] || continue
     name=$(basename "$path" .h)
     lines=$(grep -c '^//     ' "$path" || true)
     [ "$lines" -gt 0 ] || continue
@@ -42,7 +46,7 @@ for path in include/nebula/*.h; do
     fi
     source=$work/$name.c
     {
-        printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include "nebula/nebula.h"\n'
+        printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include "nebula/nebula.h"\n#include "nebula/%s.h"\n' "$name"
         [ -f "tests/headers/$name.prelude" ] && cat "tests/headers/$name.prelude"
         split_sketch "$path" file
         printf 'int sketch_%s(void);\nint sketch_%s(void) {\n' "$name" "$name"
@@ -50,8 +54,9 @@ for path in include/nebula/*.h; do
         printf 'return 0;\n}\n'
     } >"$source"
     # A sketch leaves variables unused; what must not pass is a wrong name, type or argument.
+    # shellcheck disable=SC2086
     if ! "${CC:-gcc}" -std=c17 -Wall -Wextra -Werror -Wno-unused -Wno-unused-parameter -Wno-missing-field-initializers -Wno-return-type \
-        -Wno-empty-body -Iinclude -fsyntax-only "$source"; then
+        -Wno-empty-body $includes -fsyntax-only "$source"; then
         echo "$path: its sketch does not compile" >&2
         status=1
     fi

@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_symbols.sh ROOT STATIC_LIBRARY SHARED_LIBRARY: the shared library exports nb_ names only, the static one defines nb_ and
-# nbi_ names only, no object has mutable static state, and no object uses a symbol of a higher layer.
+# check_symbols.sh ROOT STATIC_LIBRARY SHARED_LIBRARY [MODULE_LIBRARY...]: the shared library exports nb_ names only, the static one defines nb_ and
+# nbi_ names only, no object has mutable static state, and no object uses a symbol of a higher layer. Modules keep to the same
+# names and have no state either, and use what is public of the core.
 set -eu
 root=$1 static=$2 shared=$3
+shift 3
 nm=${NM:-nm}
 status=0
 
@@ -18,14 +20,34 @@ foreign=$("$nm" -D --defined-only "$shared" | awk '$NF !~ /^nb_/ { print $NF }')
 exported=$("$nm" -D --defined-only "$shared" | wc -l)
 [ "$exported" -gt 0 ] || fail "$shared exports nothing" ""
 
-foreign=$("$nm" -g --defined-only "$static" | awk 'NF == 3 && $3 !~ /^nbi?_/ { print $3 }')
-[ -z "$foreign" ] || fail "defined by $static:" "$foreign"
+for library in "$static" "$@"; do
+    foreign=$("$nm" -g --defined-only "$library" | awk 'NF == 3 && $3 !~ /^nbi?_/ { print $3 }')
+    [ -z "$foreign" ] || fail "defined by $library:" "$foreign"
+done
 
 # Constant tables of pointers are in .data.rel.ro and fine; anything in .data or .bss is a global. One is needed: fault_watches
 # of platform_linux.c, because a signal handler gets no argument.
-mutable=$("$nm" --format=sysv --defined-only "$static" |
-    awk -F'|' '$1 ~ /^fault_watches *$/ { next } NF >= 7 { gsub(/ /, "", $7); if ($4 ~ /OBJECT/ && $7 ~ /^(\.data|\.bss|\*COM\*)/ && $7 !~ /^\.data\.rel\.ro/) print $1, $7 }')
-[ -z "$mutable" ] || fail "mutable static state in $static:" "$mutable"
+for library in "$static" "$@"; do
+    mutable=$("$nm" --format=sysv --defined-only "$library" |
+        awk -F'|' '$1 ~ /^fault_watches *$/ { next } NF >= 7 { gsub(/ /, "", $7); if ($4 ~ /OBJECT/ && $7 ~ /^(\.data|\.bss|\*COM\*)/ && $7 !~ /^\.data\.rel\.ro/) print $1, $7 }')
+    [ -z "$mutable" ] || fail "mutable static state in $library:" "$mutable"
+done
+
+# What a module takes from the core is exported, so that it also works with the shared library; what it defines is not there
+# already.
+for library in "$@"; do
+    private=$({ "$nm" -g --defined-only "$library" | awk 'NF == 3 { print "own", $3 }'
+        "$nm" -D --defined-only "$shared" | awk '{ print "core", $NF }'
+        "$nm" -g "$library" | awk '$1 == "U" { print "uses", $2 }'; } | awk '
+        $1 == "core" { core[$2] = 1 }
+        $1 == "own" { own[$2] = 1 }
+        $1 == "uses" && $2 ~ /^nbi?_/ { uses[$2] = 1 }
+        END {
+            for (name in uses) if (!(name in own) && !(name in core)) print "uses " name ", which the core keeps to itself"
+            for (name in own) if (name in core) print "defines " name " of the core"
+        }')
+    [ -z "$private" ] || fail "$library:" "$private"
+done
 
 layers=$(cd "$root/src" && find . -name '*.c' | sed 's|^\./||')
 upward=$("$nm" -A -g "$static" | awk -v layers="$layers" '

@@ -30,6 +30,8 @@ library_sources() { # kind, in a tree
         printf '%s\n' src/*/*.c
         # The demo's parts, for its tests; an archive leaves out what a test does not use.
         for file in demo/*.c; do case $file in */main.c | 'demo/*.c') ;; *) echo "$file" ;; esac; done
+        # The modules whose libraries are here.
+        if [ -d modules/record ] && echo '#include <zstd.h>' | gcc -E - >/dev/null 2>&1; then printf '%s\n' modules/record/*.c; fi
         ;;
     esac
 }
@@ -41,7 +43,7 @@ kind_flags() {
 
 compile() { # kind source object, in a tree
     # shellcheck disable=SC2046
-    gcc -std=c17 -g -O1 -w -ffp-contract=off -Iinclude -Isrc -Itests -I. $(kind_flags "$1") -MMD -c "$2" -o "$3"
+    gcc -std=c17 -g -O1 -w -ffp-contract=off -Iinclude -Imodules/record/include -Imodules -Isrc -Itests -I. $(kind_flags "$1") -MMD -c "$2" -o "$3"
 }
 
 link_program() { # kind test_source program object...
@@ -137,6 +139,7 @@ one_mutant() { # index count mutant
     rm -rf "$dir"
     mkdir -p "$dir/tree"
     cp -R "$root/src" "$root/include" "$root/demo" "$dir/tree/"
+    [ ! -d "$root/modules" ] || cp -R "$root/modules" "$dir/tree/"
     ln -s "$root/tests" "$dir/tree/tests"
     case $(sed -n 's/^file: *//p' "$3") in *tests/*) report "$1" "$2" rotten "it changes a test, not the library" && return 1 ;; esac
     if ! problem=$(apply_mutant "$3" "$dir/tree"); then

@@ -76,12 +76,17 @@ build_libraries() {
         $cc -c -fPIC -fvisibility=hidden -Iinclude src/*/*.c
         ar rc libpiece.a ./*.o
         $cc -shared ./*.o -o libpiece.so
+        if [ -d modules/one ]; then
+            mkdir -p module && rm -f module/*
+            for file in modules/one/*.c; do $cc -c -Iinclude -Imodules/one/include "$file" -o "module/$(basename "$file" .c).o"; done
+            ar rc module/libone.a module/*.o
+        fi
     )
 }
 
 run_check() {
     case $1 in
-    symbols) build_libraries && sh "$scripts/check_symbols.sh" "$tree" "$tree/libpiece.a" "$tree/libpiece.so" ;;
+    symbols) build_libraries && sh "$scripts/check_symbols.sh" "$tree" "$tree/libpiece.a" "$tree/libpiece.so" $(ls "$tree"/module/*.a 2>/dev/null) ;;
     readme) build_libraries && sh "$scripts/check_readme.sh" "$tree" "$tree/libpiece.a" ;;
     mutants) NEBULA_ROOT=$tree NEBULA_MUTANTS_WORK=$work/mutants sh "$scripts/mutants.sh" ;;
     models) NEBULA_MODELS=$tree/tests/models NEBULA_MODELS_WORK=$work/models sh "$scripts/models.sh" ;;
@@ -145,6 +150,52 @@ insert demo/main.c 1 '#include "../src/platform/platform.h"'
 fails layers 'public headers only'
 cp "$tree/include/nebula/piece.h" "$tree/include/nebula/stray.h"
 fails layers 'no layer is known'
+
+# A module: public headers of the core, files of its own, its operating system in one place.
+good_module() {
+    mkdir -p "$tree/modules/one/include/nebula"
+    printf '%s\n#pragma once\n\n// One.\n//\n//     int one = nb_one_get();\n\n#include "nebula/types.h"\n\n// One.\n// Thread: any. Owner: nothing. Fails: never.\nNB_API int nb_one_get(void);\n' "$licence" >"$tree/modules/one/include/nebula/one.h"
+    printf '%s\n#include "nebula/one.h"\n\n#include "nebula/piece.h"\n\nint nb_one_get(void) { return nb_piece_add(0, 1); }\n' "$licence" >"$tree/modules/one/one.c"
+    printf '%s\n#include <unistd.h>\n\nint nbi_one_pid(void);\nint nbi_one_pid(void) { return (int)getpid(); }\n' "$licence" >"$tree/modules/one/one_posix.c"
+    printf '%s\n#include "nebula/one.h"\n\nint main(void) { return nb_one_get(); }\n' "$licence" >"$tree/tests/test_bad_input_one.c"
+}
+good_module
+passes layers
+passes docs
+passes bad_input
+passes headers
+passes sketches
+passes symbols
+insert modules/one/one.c 1 '#include "../../src/platform/platform.h"'
+fails layers 'public headers of the core only'
+good_module
+insert modules/one/one.c 1 '#include <unistd.h>'
+fails layers 'belongs into a \*_posix.c'
+good_module
+insert src/base/piece.c 1 '#include "nebula/one.h"'
+fails layers 'of a higher layer'
+good_module
+mkdir -p "$tree/modules/two"
+printf '%s\n#include "nebula/one.h"\n' "$licence" >"$tree/modules/two/two.c"
+fails layers 'of a sibling module'
+good_module
+replace modules/one/include/nebula/one.h 'Owner: nothing. ' ''
+fails docs 'nb_one_get lacks Owner:'
+good_module
+rm "$tree/tests/test_bad_input_one.c"
+fails bad_input 'nb_one_get is not in'
+good_module
+replace modules/one/include/nebula/one.h '#include "nebula/types.h"' ''
+fails headers 'does not compile alone'
+good_module
+replace modules/one/include/nebula/one.h 'nb_one_get();' 'nb_one_take();'
+fails sketches 'does not compile'
+good_module
+insert modules/one/one.c 5 'int nbi_clock(void); int nbi_one_now(void); int nbi_one_now(void) { return nbi_clock(); }'
+fails symbols 'which the core keeps to itself'
+good_module
+insert modules/one/one.c 5 'static int calls; int nbi_one_count(void); int nbi_one_count(void) { return ++calls; }'
+fails symbols 'mutable static state'
 
 replace include/nebula/piece.h 'Owner: nothing. ' ''
 fails docs 'nb_piece_add lacks Owner:'

@@ -90,8 +90,19 @@ static inline bool has_assertions(void) {
 
 typedef enum logger_kind { NO_LOGGER, OWN_LOGGER, DEFAULT_LOGGER } logger_kind;
 
-// What the allocator or the operating system refuses is nobody's mistake: it is logged, not asserted.
-static inline bool is_mistake(int item) { return item != NB_ITEM_BASE_MEMORY && item != NB_ITEM_TRACE_WRITE; }
+// What the allocator or the operating system refuses, and what is in a file, is nobody's mistake: it is logged, not
+// asserted.
+static inline bool is_mistake(int item) {
+    switch (item) {
+    case NB_ITEM_BASE_MEMORY:
+    case NB_ITEM_TRACE_WRITE:
+    case NB_ITEM_RECORD_FILE:
+    case NB_ITEM_RECORD_FORMAT:
+    case NB_ITEM_RECORD_STOPPED:
+    case NB_ITEM_SAVE_LAYOUT: return false;
+    default: return true;
+    }
+}
 
 static inline bool is_heard(logger_kind logger, int item, int count) {
     int own_count = logger == OWN_LOGGER ? count : 0;

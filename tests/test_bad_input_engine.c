@@ -64,6 +64,9 @@ static void null_is_refused_everywhere(void **state) {
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_epochs(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_services(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_budget(NULL));
+    nb_tick_watch watch = {.user = &fine};
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_watch_add(NULL, &watch));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_watch_remove(NULL, &fine));
     accepted(NB_PHASE_NONE, nb_engine_phase(NULL));
     nb_engine_stats stats;
     reported_default(NB_ITEM_BASE_NULL, stats = nb_engine_stats_get(NULL));
@@ -196,7 +199,23 @@ static void handlers_are_refused_what_makes_no_sense(void **state) {
     engine_close(engine, &heap);
 }
 
-TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(phases_that_are_none_give_the_row_of_none),
-          cmocka_unit_test(creation_refuses_a_bad_desc), cmocka_unit_test(attaching_refuses_a_bad_desc),
-          cmocka_unit_test(handles_that_are_none_are_refused),
+static void watches_without_a_user_of_their_own_are_refused(void **state) {
+    (void)state;
+    test_heap heap = {0};
+    nb_engine *engine = engine_open(&heap);
+    nb_tick_watch none = {0}, fine = {.user = &heap};
+    refused(NB_ERR_MISUSE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_watch_add(engine, NULL));
+    refused(NB_ERR_MISUSE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_watch_add(engine, &none));
+    refused(NB_ERR_STALE, NB_ITEM_ENGINE_STALE, nb_engine_watch_remove(engine, &heap));
+    accepted(NB_OK, nb_engine_watch_add(engine, &fine));
+    refused(NB_ERR_MISUSE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_watch_add(engine, &fine));
+    accepted(NB_OK, nb_engine_watch_remove(engine, &heap));
+    refused(NB_ERR_STALE, NB_ITEM_ENGINE_STALE, nb_engine_watch_remove(engine, NULL));
+    engine_close(engine, &heap);
+}
+
+TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere),
+          cmocka_unit_test(watches_without_a_user_of_their_own_are_refused),
+          cmocka_unit_test(phases_that_are_none_give_the_row_of_none), cmocka_unit_test(creation_refuses_a_bad_desc),
+          cmocka_unit_test(attaching_refuses_a_bad_desc), cmocka_unit_test(handles_that_are_none_are_refused),
           cmocka_unit_test(handlers_are_refused_what_makes_no_sense))

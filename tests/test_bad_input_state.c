@@ -30,6 +30,8 @@ static void null_is_refused_everywhere(void **state) {
     assert_string_equal(name, "");
     refused_default(0, NB_ITEM_BASE_NULL, nb_state_hash(NULL, handle));
     refused_default(0, NB_ITEM_BASE_NULL, nb_states_hash(NULL));
+    refused_default(0, NB_ITEM_BASE_NULL, nb_states_layout_hash(NULL));
+    refused_default(0, NB_ITEM_BASE_NULL, nb_state_flags(NULL, handle));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_states_save(NULL, NULL, 0, &size));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_states_load(NULL, &size, sizeof size));
     assert_int_equal(size, 77);
@@ -67,6 +69,7 @@ static void bad_descs_and_handles_are_refused(void **state) {
     assert_int_equal(handle.value, 77);
     refused(NB_ERR_STALE, NB_ITEM_STATE_STALE, nb_states_remove(states, handle));
     refused(0, NB_ITEM_STATE_STALE, nb_state_hash(states, (nb_state){0}));
+    refused(0, NB_ITEM_STATE_STALE, nb_state_flags(states, (nb_state){0}));
     accepted(0, nb_states_at(states, UINT32_MAX, NULL).value);
     size_t size = 0;
     refused(NB_ERR_MISUSE, NB_ITEM_STATE_ARGUMENT, nb_states_save(states, NULL, 4, &size));

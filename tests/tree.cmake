@@ -14,8 +14,12 @@ nebula_tree_test(bad_input sh ${scripts}/check_bad_input.sh ${PROJECT_SOURCE_DIR
 nebula_tree_test(style sh ${scripts}/check_style.sh ${PROJECT_SOURCE_DIR})
 nebula_tree_test(headers sh ${scripts}/check_headers.sh ${PROJECT_SOURCE_DIR})
 nebula_tree_test(sketches sh ${scripts}/check_sketches.sh ${PROJECT_SOURCE_DIR})
+set(module_libraries)
+if(TARGET nebula_record)
+    list(APPEND module_libraries $<TARGET_FILE:nebula_record>)
+endif()
 nebula_tree_test(symbols sh ${scripts}/check_symbols.sh
-    ${PROJECT_SOURCE_DIR} $<TARGET_FILE:nebula> $<TARGET_FILE:nebula_shared>)
+    ${PROJECT_SOURCE_DIR} $<TARGET_FILE:nebula> $<TARGET_FILE:nebula_shared> ${module_libraries})
 nebula_tree_test(readme sh ${scripts}/check_readme.sh ${PROJECT_SOURCE_DIR} $<TARGET_FILE:nebula>)
 nebula_tree_test(dev sh ${scripts}/check_dev.sh ${PROJECT_SOURCE_DIR})
 nebula_tree_test(selftest sh ${scripts}/selftest.sh ${PROJECT_SOURCE_DIR})

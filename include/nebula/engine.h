@@ -140,6 +140,26 @@ typedef struct nb_engine_desc {
     nb_hooks hooks;
 } nb_engine_desc;
 
+// Those that watch an engine's ticks, at most: a recorder, a replay, a history and one for tests.
+#define NB_TICK_WATCH_COUNT_MAX 4u
+
+// A tick as its watchers see it.
+typedef struct nb_tick_view {
+    const nb_tick *tick;
+    nb_input_view input;    // its events
+    nb_input_view commands; // its commands
+    uint64_t hash;          // of all states after it, where desc.hashes_ticks; else, and in begin, 0
+} nb_tick_view;
+
+// Called on the coordinator around each tick, in the order of adding.
+typedef struct nb_tick_watch {
+    // Before the handlers run. What it puts in the place of the views must stay valid until end; may be NULL.
+    void (*begin)(void *user, nb_tick_view *view);
+    // After all of the tick has been applied and hashed; the states may be read and saved. May be NULL.
+    void (*end)(void *user, const nb_tick_view *view);
+    void *user; // tells watches apart: each has its own
+} nb_tick_watch;
+
 typedef struct nb_engine_stats {
     uint64_t frame_count;              // frames ended
     uint64_t tick_count;               // ticks run
@@ -301,6 +321,16 @@ NB_API nb_services *nb_engine_services(nb_engine *engine);
 // The budget: quality level and time for optional work.
 // Thread: the coordinator. Owner: the engine. Fails: NULL for NULL.
 NB_API const nb_budget *nb_engine_budget(const nb_engine *engine);
+
+// Watches the ticks from the next one on: a recorder reads what went into them, a replay puts other input in its place.
+// Thread: the coordinator, between frames. Owner: the watch is copied; user stays the caller's until it is removed.
+// Fails: NB_FULL, NB_BUSY (inside a frame), NB_ERR_MISUSE (no user, or one that watches already).
+NB_API nb_result nb_engine_watch_add(nb_engine *engine, const nb_tick_watch *watch);
+
+// Ends the watch of this user.
+// Thread: the coordinator, between frames. Owner: user is free. Fails: NB_ERR_STALE (it does not watch), NB_BUSY,
+// NB_ERR_MISUSE.
+NB_API nb_result nb_engine_watch_remove(nb_engine *engine, const void *user);
 
 // The phase that runs now; NB_PHASE_NONE between frames.
 // Thread: any; a moment old on others than the coordinator. Owner: unchanged. Fails: NB_PHASE_NONE for NULL.

@@ -91,6 +91,10 @@ NB_API uint32_t nb_states_count(const nb_states *states);
 // Thread: the registry's. Owner: the registry, while it is registered. Fails: null.
 NB_API nb_state nb_states_at(const nb_states *states, uint32_t index, const char **name);
 
+// The NB_STATE_* flags that a provider was registered with.
+// Thread: the registry's. Owner: nothing. Fails: 0 for NULL and for a stale handle, reported.
+NB_API uint32_t nb_state_flags(const nb_states *states, nb_state state);
+
 // The hash of one provider's state now. The first time, and when it has grown, a provider with callbacks and no hash of
 // its own needs memory.
 // Thread: the registry's. Owner: nothing. Fails: 0 for a stale handle, and where there is no memory.
@@ -99,6 +103,11 @@ NB_API uint64_t nb_state_hash(nb_states *states, nb_state state);
 // The hash of all that is not local: names and states, in the order of names.
 // Thread: the registry's. Owner: nothing. Fails: 0 for NULL, and where there is no memory.
 NB_API uint64_t nb_states_hash(nb_states *states);
+
+// The hash of what a save means: names and layouts of all that is not local, in the order of names. A save of another
+// layout cannot be loaded.
+// Thread: the registry's. Owner: nothing. Fails: 0 for NULL.
+NB_API uint64_t nb_states_layout_hash(const nb_states *states);
 
 // Saves all that is not local; *size_bytes is what it needs, also where that does not fit.
 // Thread: the registry's. Owner: the bytes are the caller's. Fails: NB_FULL (more than capacity_bytes; bytes may be

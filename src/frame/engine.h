@@ -144,7 +144,7 @@ struct nb_engine {
     nb_loop_frame time;
     const nb_tick *tick;
     const nb_snapshot *snapshot; // held from Snapshot to FrameEnd
-    nb_input_view frame_input, tick_input;
+    nb_input_view frame_input, tick_input, tick_commands;
     nb_input_event *commands; // for the next tick; command_count_max
     uint32_t command_count;
     nb_stage **stages; // of this tick or of Gameplay, in the order of making; stage_count_max
@@ -167,6 +167,9 @@ struct nb_engine {
     nb_atomic_u32 violations[NB_PHASE_COUNT]; // as nbi_module.violations, of what is no module
     nb_atomic_u64 job_serial;
     nb_engine_stats stats;
+
+    nb_tick_watch watches[NB_TICK_WATCH_COUNT_MAX];
+    uint32_t watch_count;
 };
 
 // --- module.c ---

@@ -228,6 +228,13 @@ const nb_state_desc *nbi_states_desc_at(const nb_states *states, uint32_t index,
 
 uint64_t nbi_states_added_count(const nb_states *states) { return states->number; }
 
+uint32_t nb_state_flags(const nb_states *states, nb_state state) {
+    if (states == NULL) return NBI_FAIL_NULL("states") == NB_OK;
+    const provider *p = find(states, state);
+    if (p == NULL) NBI_FAIL(&states->hooks, NB_ITEM_STATE_STALE, NB_ERR_STALE, "no such provider");
+    return p != NULL ? p->desc.flags : 0;
+}
+
 // --- hashing ---
 
 uint64_t nb_state_hash(nb_states *states, nb_state state) {
@@ -251,6 +258,19 @@ uint64_t nb_states_hash(nb_states *states) {
         if (!provider_hash(states, p, &hash)) return 0;
         unsigned char words[24];
         put_u64(words, all), put_u64(words + 8, p->name_hash), put_u64(words + 16, hash);
+        all = nb_hash64(words, sizeof words, 0);
+    }
+    return all;
+}
+
+uint64_t nb_states_layout_hash(const nb_states *states) {
+    if (states == NULL) return NBI_FAIL_NULL("states") == NB_OK;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < states->count; ++i) {
+        const provider *p = &states->providers[i];
+        if (is_local(p)) continue;
+        unsigned char words[24];
+        put_u64(words, all), put_u64(words + 8, p->name_hash), put_u64(words + 16, provider_layout(p));
         all = nb_hash64(words, sizeof words, 0);
     }
     return all;

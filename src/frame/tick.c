@@ -207,6 +207,59 @@ static void hash_tick(nb_engine *engine) {
     engine->stats.run_hash = nb_hash64(&hash, sizeof hash, engine->stats.run_hash);
 }
 
+// --- watches ---
+
+static uint32_t watch_place(const nb_engine *engine, const void *user) {
+    uint32_t place = 0;
+    while (place < engine->watch_count && engine->watches[place].user != user) ++place;
+    return place;
+}
+
+nb_result nb_engine_watch_add(nb_engine *engine, const nb_tick_watch *watch) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    bool is_fine = watch != NULL && watch->user != NULL && watch_place(engine, watch->user) == engine->watch_count;
+    if (!is_fine) {
+        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE,
+                        "a watch needs a user of its own that does not watch yet");
+    }
+    if (engine->is_in_frame) return NB_BUSY;
+    if (engine->watch_count == NB_TICK_WATCH_COUNT_MAX) return NB_FULL;
+    engine->watches[engine->watch_count++] = *watch;
+    return NB_OK;
+}
+
+nb_result nb_engine_watch_remove(nb_engine *engine, const void *user) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    uint32_t place = watch_place(engine, user);
+    if (place == engine->watch_count) {
+        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_STALE, NB_ERR_STALE, "no watch has this user");
+    }
+    if (engine->is_in_frame) return NB_BUSY;
+    nb_tick_watch *watch = &engine->watches[place];
+    --engine->watch_count;
+    memmove(watch, watch + 1, (engine->watch_count - place) * sizeof *watch);
+    return NB_OK;
+}
+
+static void watches_begin(nb_engine *engine) {
+    nb_tick_view view = {.tick = engine->tick, .input = engine->tick_input, .commands = engine->tick_commands};
+    for (uint32_t i = 0; i < engine->watch_count; ++i) {
+        if (engine->watches[i].begin != NULL) engine->watches[i].begin(engine->watches[i].user, &view);
+    }
+    engine->tick_input = view.input;
+    engine->tick_commands = view.commands;
+}
+
+static void watches_end(const nb_engine *engine) {
+    nb_tick_view view = {.tick = engine->tick,
+                         .input = engine->tick_input,
+                         .commands = engine->tick_commands,
+                         .hash = engine->stats.tick_hash};
+    for (uint32_t i = 0; i < engine->watch_count; ++i) {
+        if (engine->watches[i].end != NULL) engine->watches[i].end(engine->watches[i].user, &view);
+    }
+}
+
 // Each tick begins with the same memory, however many share the frame.
 static void rewind_arena(nb_engine *engine, nb_arena_mark mark) {
     size_t used_bytes = nb_arena_bytes_used(&engine->arena);
@@ -219,6 +272,9 @@ void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
     engine->tick = tick;
     engine->tick_input = (nb_input_view){NULL, 0};
     if (engine->input != NULL) nb_input_take_tick(engine->input, tick->input_until_ns, &engine->tick_input);
+    engine->tick_commands =
+        (nb_input_view){engine->command_count != 0 ? engine->commands : NULL, engine->command_count};
+    watches_begin(engine);
     if (engine->is_world_joined) nbi_world_tick_begin(nbi_world_of(engine->world));
     nbi_handlers_run(engine, NB_PHASE_FIXED_SIM);
     if (engine->is_world_joined) {
@@ -226,6 +282,7 @@ void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
         nbi_world_tick_end(nbi_world_of(engine->world));
     }
     if (engine->desc.hashes_ticks) hash_tick(engine);
+    watches_end(engine);
     engine->stats.command_count += engine->command_count;
     engine->command_count = 0;
     engine->tick = NULL;

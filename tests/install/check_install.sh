@@ -23,11 +23,17 @@ fresh() {
 # The directory of the libraries differs between systems (lib, lib64, lib/<triplet>).
 libdir() { dirname "$(find "$prefix" -name libnebula.a)"; }
 
+# The headers of the modules that were built.
+module_headers() {
+    [ -f "$build/libnebula_record.a" ] || return 0
+    (cd "$source/modules/record/include" && echo nebula/*.h)
+}
+
 stage() {
     rm -rf "$work/stage" "$prefix"
     "$CMAKE" --install "$build" --prefix "$work/stage" >/dev/null
     mv "$work/stage" "$prefix"
-    for file in $(cd "$source/include" && echo nebula/*.h); do
+    for file in $(cd "$source/include" && echo nebula/*.h) $(module_headers); do
         [ -f "$prefix/include/$file" ] || fail "$file is not installed"
     done
     if grep -rlF -e "$source" -e "$work/stage" "$prefix" --include='*.cmake' --include='*.pc'; then
@@ -41,6 +47,12 @@ find_package() {
     "$CMAKE" --build . >/dev/null
     ./use_default
     ./use_shared
+    [ ! -f "$build/libnebula_record.a" ] || ./use_record
+    # A component that is not there is said so, and a module's library is not asked of those who do not use it.
+    if "$CMAKE" -G "$GENERATOR" -S "$consumer/find_package" -B other -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" \
+        -DUSE_COMPONENT=nothing >/dev/null 2>&1; then
+        fail "a component that does not exist is found"
+    fi
 }
 
 pkg_config() {
@@ -53,6 +65,11 @@ pkg_config() {
     # shellcheck disable=SC2046
     $CC "$consumer/main.c" -o use_static $(pkg-config --cflags nebula) "$(libdir)/libnebula.a" -pthread
     ./use_static
+    if [ -f "$build/libnebula_record.a" ]; then
+        # shellcheck disable=SC2046
+        $CC "$consumer/main_record.c" -o use_record $(pkg-config --cflags --libs nebula-record)
+        LD_LIBRARY_PATH=$(libdir) ./use_record
+    fi
     case $(pkg-config --cflags nebula) in
     *-W* | *-f* | *-std*) fail "the .pc file pushes flags: $(pkg-config --cflags nebula)" ;;
     esac

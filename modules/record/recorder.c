@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+// The frame's side of a recorder: ticks become bytes of a block, whole blocks go to the writer.
+
+#include "recorder.h"
+
+#include "nebula/clock.h"
+#include "nebula/state.h"
+
+#include <string.h>
+
+// --- making and ending ---
+
+nb_recorder_desc nb_recorder_desc_default(void) {
+    return (nb_recorder_desc){.head = {.tick_rate = {60, 1}},
+                              .block_bytes = NB_RECORD_BLOCK_BYTES_DEFAULT,
+                              .block_ticks = NB_RECORD_BLOCK_TICKS_DEFAULT,
+                              .queue_count = NB_RECORD_QUEUE_COUNT_DEFAULT,
+                              .key_ticks = NB_RECORD_KEY_TICKS_DEFAULT,
+                              .level = NBI_SQUEEZE_LEVEL_DEFAULT,
+                              .hooks = nb_hooks_default()};
+}
+
+static nb_recorder_desc resolve(const nb_recorder_desc *given) {
+    nb_recorder_desc desc = *given, defaults = nb_recorder_desc_default();
+    desc.hooks = nbi_record_hooks(&given->hooks);
+    if (desc.head.tick_rate.num == 0) desc.head.tick_rate = defaults.head.tick_rate;
+    if (desc.head.tick_rate.den == 0) desc.head.tick_rate.den = 1;
+    if (desc.block_bytes == 0) desc.block_bytes = defaults.block_bytes;
+    if (desc.block_ticks == 0) desc.block_ticks = defaults.block_ticks;
+    if (desc.queue_count == 0) desc.queue_count = defaults.queue_count;
+    if (desc.key_ticks == 0) desc.key_ticks = defaults.key_ticks;
+    if (desc.level == 0) desc.level = defaults.level;
+    return desc;
+}
+
+static bool is_text_fine(const char *text) { return text == NULL || strlen(text) <= NB_RECORD_TEXT_SIZE_MAX; }
+
+static nb_result check_desc(const nb_recorder_desc *desc) {
+    const char *problem = NULL;
+    if ((desc->path != NULL) == (desc->sink.write != NULL) || (desc->path != NULL && desc->path[0] == '\0'))
+        return nbi_record_fail(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_create",
+                               "neither or both of path and sink");
+    if (desc->head.config == NULL && desc->head.config_bytes != 0)
+        return nbi_record_fail(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_create",
+                               "config_bytes without config");
+    if (!is_text_fine(desc->head.build_id) || !is_text_fine(desc->head.game_name))
+        problem = "the build id or the name of the game is too long";
+    else if (desc->head.config_bytes > NB_RECORD_CONFIG_BYTES_MAX)
+        problem = "config_bytes is too large";
+    else if (desc->block_bytes < NB_RECORD_BLOCK_BYTES_MIN || desc->block_bytes > NB_RECORD_BLOCK_BYTES_MAX)
+        problem = "block_bytes is out of bounds";
+    else if (desc->block_ticks > NB_RECORD_BLOCK_TICKS_MAX)
+        problem = "block_ticks is too large";
+    else if (desc->queue_count < 2 || desc->queue_count > NB_RECORD_QUEUE_COUNT_MAX)
+        problem = "queue_count is out of bounds";
+    else if (desc->level < 1 || desc->level > NBI_SQUEEZE_LEVEL_MAX)
+        problem = "level is out of bounds";
+    if (problem == NULL) return NB_OK;
+    return nbi_record_fail(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "nb_recorder_create", "%s", problem);
+}
+
+static nb_result make_memory(nb_recorder *recorder) {
+    const nb_recorder_desc *desc = &recorder->desc;
+    nbi_writer *writer = &recorder->writer;
+    const char *function = "nb_recorder_create";
+    writer->head_bytes = nbi_head_size(&desc->head);
+    writer->head = nbi_record_alloc(&recorder->hooks, writer->head_bytes, function);
+    if (writer->head == NULL) return NB_ERR_MEMORY;
+    writer->head_hash = nbi_head_write(&desc->head, writer->head);
+    writer->packed_bytes = NBI_BLOCK_BYTES + nbi_squeeze_bound(desc->block_bytes);
+    writer->packed = nbi_record_alloc(&recorder->hooks, writer->packed_bytes, function);
+    if (writer->packed == NULL) return NB_ERR_MEMORY;
+    recorder->batches = nbi_record_alloc(&recorder->hooks, desc->queue_count * sizeof *recorder->batches, function);
+    if (recorder->batches == NULL) return NB_ERR_MEMORY;
+    memset(recorder->batches, 0, desc->queue_count * sizeof *recorder->batches);
+    recorder->memory_bytes = desc->queue_count * desc->block_bytes;
+    recorder->memory = nbi_record_alloc(&recorder->hooks, recorder->memory_bytes, function);
+    if (recorder->memory == NULL) return NB_ERR_MEMORY;
+    for (uint32_t i = 0; i < desc->queue_count; ++i)
+        recorder->batches[i].bytes = recorder->memory + i * desc->block_bytes;
+    if (!desc->hashes_states) return NB_OK;
+    recorder->hashes = nbi_record_alloc(&recorder->hooks, NB_STATE_COUNT_MAX * sizeof *recorder->hashes, function);
+    return recorder->hashes != NULL ? NB_OK : NB_ERR_MEMORY;
+}
+
+static nb_result open_file(nb_recorder *recorder) {
+    nbi_writer *writer = &recorder->writer;
+    if (recorder->desc.path == NULL) return NB_OK;
+    int error = writer->ops.open(writer->ops.user, recorder->desc.path, &writer->file);
+    if (error == 0) return NB_OK;
+    char text[128];
+    nbi_file_error_text(error, text, sizeof text);
+    return nbi_record_log(&recorder->hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_recorder_create",
+                          "%s cannot be written: %s", recorder->desc.path, text);
+}
+
+static nb_result start_writer(nb_recorder *recorder) {
+    nb_services_desc set = {.service_count_max = 1, .hooks = recorder->hooks};
+    nb_result result = nb_services_create(&set, &recorder->services);
+    if (result != NB_OK) return result;
+    nb_service_desc desc = {.name = "nebula-record",
+                            .run = nbi_writer_run,
+                            .user = recorder,
+                            .message_size_bytes = sizeof(nbi_message),
+                            // One for each buffer and one for the stop: a send never finds it full.
+                            .mailbox_count = recorder->desc.queue_count + NBI_KEY_SLOT_COUNT + 1,
+                            .restart_limit = NB_SERVICE_RESTART_NEVER};
+    return nb_service_start(recorder->services, &desc, &recorder->service);
+}
+
+static void free_all(nb_recorder *recorder) {
+    nb_hooks hooks = recorder->hooks;
+    nbi_writer *writer = &recorder->writer;
+    // Only where the writer never ran: it closes the file itself.
+    if (writer->file.os != 0) writer->ops.close(writer->ops.user, writer->file);
+    nbi_squeeze_end(&writer->squeeze);
+    nbi_record_free(&hooks, writer->head, writer->head_bytes);
+    nbi_record_free(&hooks, writer->packed, writer->packed_bytes);
+    nbi_record_free(&hooks, recorder->batches, recorder->desc.queue_count * sizeof *recorder->batches);
+    nbi_record_free(&hooks, recorder->memory, recorder->memory_bytes);
+    nbi_record_free(&hooks, recorder->hashes, NB_STATE_COUNT_MAX * sizeof *recorder->hashes);
+    for (uint32_t i = 0; i < NBI_KEY_SLOT_COUNT; ++i) {
+        nbi_key_slot *slot = &recorder->keys[i];
+        nbi_record_free(&hooks, slot->bytes, slot->capacity_bytes);
+        nbi_record_free(&hooks, slot->packed, NBI_BLOCK_BYTES + nbi_squeeze_bound(slot->capacity_bytes));
+    }
+    nbi_record_free(&hooks, recorder, sizeof *recorder);
+}
+
+nb_result nbi_recorder_create(const nb_recorder_desc *given, const nbi_file_ops *ops, nb_recorder **out) {
+    nb_recorder_desc desc = resolve(given);
+    nb_result result = check_desc(&desc);
+    if (result != NB_OK) return result;
+    nb_recorder *recorder = nbi_record_alloc(&desc.hooks, sizeof *recorder, "nb_recorder_create");
+    if (recorder == NULL) return NB_ERR_MEMORY;
+    *recorder = (nb_recorder){.desc = desc,
+                              .hooks = desc.hooks,
+                              .close_ns = NB_RECORD_CLOSE_NS,
+                              .writer = {.ops = *ops, .squeeze = {.hooks = desc.hooks}}};
+    result = make_memory(recorder);
+    if (result == NB_OK) result = open_file(recorder);
+    if (result == NB_OK) result = start_writer(recorder);
+    if (result != NB_OK) {
+        nb_services_destroy(recorder->services);
+        free_all(recorder);
+        return result;
+    }
+    // The caller's strings are no longer needed, and may go.
+    recorder->desc.path = NULL;
+    recorder->desc.head = (nb_record_head){.tick_rate = desc.head.tick_rate};
+    *out = recorder;
+    return NB_OK;
+}
+
+nb_result nb_recorder_create(const nb_recorder_desc *desc, nb_recorder **out) {
+    if (desc == NULL) return NBI_RECORD_NULL("desc");
+    if (out == NULL) return NBI_RECORD_NULL("out");
+    nbi_file_ops ops = nbi_file_ops_default();
+    return nbi_recorder_create(desc, &ops, out);
+}
+
+// --- handing over ---
+
+static nb_result refuse(nb_recorder *recorder) {
+    nb_result written = (nb_result)(int32_t)nbi_atomic_load_acquire_u32(&recorder->result);
+    if (written != NB_OK && recorder->stats.stop == NB_RECORD_STOP_NONE) recorder->stats.stop = NB_RECORD_STOP_WRITE;
+    if (recorder->stats.stop == NB_RECORD_STOP_NONE) return NB_OK;
+    return recorder->stats.stop == NB_RECORD_STOP_WRITE ? NB_ERR_OS : NB_CLOSED;
+}
+
+static void send(nb_recorder *recorder, uint32_t kind, uint32_t index) {
+    nbi_message message = {.kind = kind, .index = index};
+    nb_service_send(recorder->service, &message);
+}
+
+static void hand_over(nb_recorder *recorder) {
+    nbi_batch *batch = recorder->filling;
+    if (batch == NULL || batch->tick_count == 0) return;
+    recorder->filling = NULL;
+    nbi_atomic_store_relaxed_u32(&batch->is_busy, 1); // goes over with the message
+    send(recorder, NBI_MESSAGE_TICKS, (uint32_t)(batch - recorder->batches));
+    uint64_t busy_count = 0;
+    for (uint32_t i = 0; i < recorder->desc.queue_count; ++i)
+        busy_count += nbi_atomic_load_relaxed_u32(&recorder->batches[i].is_busy);
+    if (busy_count > recorder->stats.queue_peak_count) recorder->stats.queue_peak_count = busy_count;
+}
+
+static nb_result stop(nb_recorder *recorder, nb_record_stop why, nb_result result) {
+    hand_over(recorder);
+    recorder->stats.stop = why;
+    ++recorder->stats.lost_count;
+    send(recorder, NBI_MESSAGE_STOP, (uint32_t)why);
+    const char *text = why == NB_RECORD_STOP_QUEUE_FULL ? "the writer is too slow" : "a tick is larger than a block";
+    return nbi_record_log(&recorder->hooks, NB_ITEM_RECORD_STOPPED, result, "nb_recorder_push",
+                          "the recording ends before tick %llu: %s", (unsigned long long)recorder->next_tick, text);
+}
+
+static nbi_batch *take_batch(nb_recorder *recorder) {
+    if (recorder->filling != NULL) return recorder->filling;
+    for (uint32_t i = 0; i < recorder->desc.queue_count; ++i) {
+        nbi_batch *batch = &recorder->batches[i];
+        if (nbi_atomic_load_acquire_u32(&batch->is_busy) != 0) continue;
+        batch->used_bytes = 0;
+        batch->tick_count = 0;
+        batch->first_tick = recorder->next_tick;
+        recorder->filling = batch;
+        return batch;
+    }
+    return NULL;
+}
+
+// --- ticks ---
+
+static nb_result check_tick(const nb_recorder *recorder, const nb_record_tick *tick) {
+    const char *problem = NULL;
+    if (tick == NULL)
+        problem = "tick is NULL";
+    else if (recorder->has_tick && tick->index != recorder->next_tick)
+        problem = "ticks follow each other without gaps";
+    else if (tick->index == UINT64_MAX)
+        problem = "no tick can follow this one";
+    else if (tick->input.count > NB_INPUT_COUNT_LIMIT || tick->commands.count > NB_COMMAND_COUNT_MAX ||
+             tick->hash_count > NB_STATE_COUNT_MAX)
+        problem = "more events, commands or hashes than a tick can have";
+    else if ((tick->input.count != 0 && tick->input.events == NULL) ||
+             (tick->commands.count != 0 && tick->commands.events == NULL) ||
+             (tick->hash_count != 0 && tick->hashes == NULL))
+        problem = "a count without memory";
+    if (problem == NULL) return NB_OK;
+    return nbi_record_fail(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_push", "%s", problem);
+}
+
+nb_result nb_recorder_push(nb_recorder *recorder, const nb_record_tick *tick) {
+    if (recorder == NULL) return NBI_RECORD_NULL("recorder");
+    nb_result result = check_tick(recorder, tick);
+    if (result != NB_OK) return result;
+    result = refuse(recorder);
+    if (result != NB_OK) {
+        ++recorder->stats.lost_count;
+        return result;
+    }
+    if (!recorder->has_tick) recorder->next_tick = tick->index;
+    recorder->has_tick = true;
+    size_t size_bytes = nbi_tick_size(tick);
+    if (size_bytes > recorder->desc.block_bytes) return stop(recorder, NB_RECORD_STOP_TOO_LARGE, NB_ERR_RANGE);
+    nbi_batch *batch = recorder->filling;
+    if (batch != NULL && recorder->desc.block_bytes - batch->used_bytes < size_bytes) hand_over(recorder);
+    batch = take_batch(recorder);
+    if (batch == NULL) return stop(recorder, NB_RECORD_STOP_QUEUE_FULL, NB_FULL);
+    nbi_tick_write(tick, batch->bytes + batch->used_bytes);
+    batch->used_bytes += size_bytes;
+    ++batch->tick_count;
+    ++recorder->next_tick;
+    ++recorder->stats.tick_count;
+    if (batch->tick_count == recorder->desc.block_ticks) hand_over(recorder);
+    return NB_OK;
+}
+
+nb_result nb_recorder_flush(nb_recorder *recorder) {
+    if (recorder == NULL) return NBI_RECORD_NULL("recorder");
+    nb_result result = refuse(recorder);
+    if (result == NB_OK) hand_over(recorder);
+    return result;
+}
+
+// --- key states ---
+
+static nb_result grow_key(nb_recorder *recorder, nbi_key_slot *slot, size_t size_bytes) {
+    // Half as much again: a state that grows by a row a tick is not to need the heap each time.
+    size_t capacity = size_bytes + size_bytes / 2;
+    if (capacity > NB_RECORD_STATE_BYTES_MAX) capacity = NB_RECORD_STATE_BYTES_MAX;
+    size_t packed_bytes = NBI_BLOCK_BYTES + nbi_squeeze_bound(capacity);
+    unsigned char *bytes = nbi_record_alloc(&recorder->hooks, capacity, "nb_recorder_push_state");
+    unsigned char *packed =
+        bytes != NULL ? nbi_record_alloc(&recorder->hooks, packed_bytes, "nb_recorder_push_state") : NULL;
+    if (packed == NULL) {
+        nbi_record_free(&recorder->hooks, bytes, capacity);
+        return NB_ERR_MEMORY;
+    }
+    nbi_record_free(&recorder->hooks, slot->bytes, slot->capacity_bytes);
+    nbi_record_free(&recorder->hooks, slot->packed, NBI_BLOCK_BYTES + nbi_squeeze_bound(slot->capacity_bytes));
+    slot->bytes = bytes, slot->packed = packed, slot->capacity_bytes = capacity;
+    return NB_OK;
+}
+
+nbi_key_slot *nbi_recorder_key_begin(nb_recorder *recorder, size_t size_bytes, nb_result *result) {
+    nbi_key_slot *slot = NULL;
+    for (uint32_t i = 0; i < NBI_KEY_SLOT_COUNT && slot == NULL; ++i) {
+        if (nbi_atomic_load_acquire_u32(&recorder->keys[i].is_busy) == 0) slot = &recorder->keys[i];
+    }
+    *result = slot != NULL ? NB_OK : NB_BUSY;
+    if (size_bytes > NB_RECORD_STATE_BYTES_MAX) *result = NB_ERR_RANGE;
+    if (*result == NB_OK && size_bytes > slot->capacity_bytes) *result = grow_key(recorder, slot, size_bytes);
+    return *result == NB_OK ? slot : NULL;
+}
+
+nb_result nbi_recorder_key_end(nb_recorder *recorder, nbi_key_slot *slot, uint64_t tick, size_t size_bytes) {
+    // Behind the ticks that led to it.
+    hand_over(recorder);
+    recorder->next_tick = tick;
+    recorder->has_tick = true;
+    slot->tick = tick;
+    slot->used_bytes = size_bytes;
+    nbi_atomic_store_relaxed_u32(&slot->is_busy, 1); // goes over with the message
+    send(recorder, NBI_MESSAGE_KEY, (uint32_t)(slot - recorder->keys));
+    ++recorder->stats.key_count;
+    return NB_OK;
+}
+
+nb_result nb_recorder_push_state(nb_recorder *recorder, uint64_t tick, const void *bytes, size_t size_bytes) {
+    if (recorder == NULL) return NBI_RECORD_NULL("recorder");
+    bool is_fine = bytes != NULL && size_bytes != 0 && tick != UINT64_MAX;
+    if (!is_fine || (recorder->has_tick && tick != recorder->next_tick)) {
+        return nbi_record_fail(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__,
+                               "no state, or not that of the next tick");
+    }
+    nb_result result = refuse(recorder);
+    if (result != NB_OK) return result;
+    nbi_key_slot *slot = nbi_recorder_key_begin(recorder, size_bytes, &result);
+    if (slot == NULL) return result;
+    memcpy(slot->bytes, bytes, size_bytes);
+    return nbi_recorder_key_end(recorder, slot, tick, size_bytes);
+}
+
+// --- the end ---
+
+nb_recorder_stats nb_recorder_stats_get(const nb_recorder *recorder) {
+    if (recorder == NULL) {
+        NBI_RECORD_NULL("recorder");
+        return (nb_recorder_stats){0};
+    }
+    nb_recorder_stats stats = recorder->stats;
+    stats.result = (nb_result)(int32_t)nbi_atomic_load_acquire_u32(&recorder->result);
+    stats.block_count = nbi_atomic_load_relaxed_u64(&recorder->block_count);
+    stats.raw_bytes = nbi_atomic_load_relaxed_u64(&recorder->raw_bytes);
+    stats.file_bytes = nbi_atomic_load_relaxed_u64(&recorder->file_bytes);
+    if (stats.result != NB_OK && stats.stop == NB_RECORD_STOP_NONE) stats.stop = NB_RECORD_STOP_WRITE;
+    return stats;
+}
+
+nb_result nb_recorder_destroy(nb_recorder *recorder) {
+    if (recorder == NULL) return NB_OK;
+    if (nbi_recorder_detach(recorder) != NB_OK) return NB_BUSY;
+    if (recorder->stats.stop == NB_RECORD_STOP_NONE) hand_over(recorder);
+    uint64_t deadline_ns = nb_clock_now_ns(NULL) + recorder->close_ns;
+    if (nb_service_stop(recorder->service, deadline_ns) != NB_OK) return NB_BUSY;
+    if (nb_services_destroy(recorder->services) != NB_OK) return NB_BUSY;
+    nb_recorder_stats stats = nb_recorder_stats_get(recorder);
+    free_all(recorder);
+    if (stats.result != NB_OK) return stats.result;
+    if (stats.stop == NB_RECORD_STOP_QUEUE_FULL) return NB_FULL;
+    return stats.stop == NB_RECORD_STOP_TOO_LARGE ? NB_ERR_RANGE : NB_OK;
+}

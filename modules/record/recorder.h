@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the files of the recorder share. recorder.c is the frame's side, recorder_write.c the thread that compresses and
+// writes, recorder_attach.c what an engine feeds it with.
+//
+// Blocks and key states are buffers made at creation. A buffer is the frame's while is_busy is 0, the writer's while it
+// is 1; it goes over with a message to the writer's mailbox, which has room for one of each buffer, and comes back by
+// the release store of 0.
+
+#include "nebula/atomic.h"
+#include "nebula/record.h"
+#include "nebula/service.h"
+
+#include "file.h"
+#include "format.h"
+#include "report.h"
+#include "squeeze.h"
+
+// One that is written and one that is filled: a key state that comes sooner is late.
+#define NBI_KEY_SLOT_COUNT 2u
+
+typedef struct nbi_batch {
+    unsigned char *bytes; // desc.block_bytes
+    size_t used_bytes;
+    uint64_t first_tick;
+    uint32_t tick_count;
+    nb_atomic_u32 is_busy;
+} nbi_batch;
+
+typedef struct nbi_key_slot {
+    unsigned char *bytes;  // of the state
+    unsigned char *packed; // what it becomes: NBI_BLOCK_BYTES and then nbi_squeeze_bound(capacity_bytes)
+    size_t capacity_bytes, used_bytes;
+    uint64_t tick;
+    nb_atomic_u32 is_busy;
+} nbi_key_slot;
+
+typedef enum nbi_message_kind {
+    NBI_MESSAGE_TICKS = 1, // batches[index]
+    NBI_MESSAGE_KEY,       // keys[index]
+    NBI_MESSAGE_STOP,      // the recording ends here: index is the nb_record_stop
+} nbi_message_kind;
+
+typedef struct nbi_message {
+    uint32_t kind;
+    uint32_t index;
+} nbi_message;
+
+// The writer's own.
+typedef struct nbi_writer {
+    nbi_file_ops ops;
+    nbi_file file; // where there is a path
+    nbi_squeeze squeeze;
+    unsigned char *head; // bytes of the file's head
+    size_t head_bytes;
+    uint64_t head_hash;
+    unsigned char *packed; // a block as it is written
+    size_t packed_bytes;
+    uint64_t next_tick, number;
+    bool has_stopped; // an error block was written
+} nbi_writer;
+
+struct nb_recorder {
+    nb_recorder_desc desc; // resolved; head's texts are in writer.head
+    nb_hooks hooks;
+    nb_services *services;
+    nb_service *service;
+    nbi_writer writer;
+    uint64_t close_ns;
+
+    // The frame's side.
+    nbi_batch *batches; // desc.queue_count
+    unsigned char *memory;
+    size_t memory_bytes; // of all batches
+    nbi_key_slot keys[NBI_KEY_SLOT_COUNT];
+    nbi_batch *filling; // NULL = none
+    uint64_t next_tick;
+    bool has_tick; // next_tick is known
+    nb_recorder_stats stats;
+
+    // Attached.
+    nb_engine *engine;
+    nb_record_hash *hashes; // NB_STATE_COUNT_MAX, where desc.hashes_states
+    uint64_t next_key_tick;
+
+    // Written by the writer, read by the frame's side.
+    nb_atomic_u32 result; // nb_result
+    nb_atomic_u64 block_count, raw_bytes, file_bytes;
+};
+
+// --- recorder.c ---
+
+// A recorder that is not attached, with files of its own.
+nb_result nbi_recorder_create(const nb_recorder_desc *desc, const nbi_file_ops *ops, nb_recorder **out);
+
+// A key slot with room for size_bytes, or NULL with *result set: NB_BUSY, NB_ERR_MEMORY, NB_ERR_RANGE.
+nbi_key_slot *nbi_recorder_key_begin(nb_recorder *recorder, size_t size_bytes, nb_result *result);
+
+// Hands it over: the state before `tick`.
+nb_result nbi_recorder_key_end(nb_recorder *recorder, nbi_key_slot *slot, uint64_t tick, size_t size_bytes);
+
+// --- recorder_write.c ---
+
+nb_result nbi_writer_run(nb_service *service, void *user);
+
+// --- recorder_attach.c ---
+
+// NB_BUSY: inside a frame.
+nb_result nbi_recorder_detach(nb_recorder *recorder);

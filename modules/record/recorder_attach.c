@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// A recorder as a watch of an engine's ticks.
+
+#include "recorder.h"
+
+#include "nebula/hash.h"
+#include "nebula/state.h"
+
+#include <string.h>
+
+// NB_BUSY: the writer has two already.
+static nb_result save_key(nb_recorder *recorder, uint64_t tick) {
+    nb_states *states = nb_engine_states(recorder->engine);
+    nb_result result;
+    size_t size_bytes = 0;
+    nbi_key_slot *slot = nbi_recorder_key_begin(recorder, 1, &result);
+    if (slot == NULL) return result;
+    result = nb_states_save(states, slot->bytes, slot->capacity_bytes, &size_bytes);
+    if (result == NB_FULL) {
+        slot = nbi_recorder_key_begin(recorder, size_bytes, &result);
+        if (slot == NULL) return result;
+        result = nb_states_save(states, slot->bytes, slot->capacity_bytes, &size_bytes);
+    }
+    return result == NB_OK ? nbi_recorder_key_end(recorder, slot, tick, size_bytes) : result;
+}
+
+static void key_if_due(nb_recorder *recorder, uint64_t tick) {
+    if (tick < recorder->next_key_tick || recorder->stats.stop != NB_RECORD_STOP_NONE) return;
+    if (save_key(recorder, tick) == NB_BUSY) {
+        ++recorder->stats.key_late_count;
+        return;
+    }
+    uint64_t step = recorder->desc.key_ticks;
+    recorder->next_key_tick = tick > UINT64_MAX - step ? UINT64_MAX : tick + step;
+}
+
+static uint32_t hash_states(nb_recorder *recorder) {
+    nb_states *states = nb_engine_states(recorder->engine);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < nb_states_count(states); ++i) {
+        const char *name;
+        nb_state state = nb_states_at(states, i, &name);
+        if ((nb_state_flags(states, state) & NB_STATE_LOCAL) != 0) continue;
+        recorder->hashes[count++] = (nb_record_hash){nb_hash64(name, strlen(name), 0), nb_state_hash(states, state)};
+    }
+    return count;
+}
+
+// The first tick has the state it begins with before it.
+static void begin(void *user, nb_tick_view *view) {
+    nb_recorder *recorder = user;
+    bool has_keys = recorder->desc.key_ticks != NB_RECORD_KEY_TICKS_NEVER;
+    if (!recorder->has_tick && has_keys) key_if_due(recorder, view->tick->index);
+}
+
+static void end(void *user, const nb_tick_view *view) {
+    nb_recorder *recorder = user;
+    if (recorder->has_tick && view->tick->index < recorder->next_tick) {
+        ++recorder->stats.repeat_count;
+        return;
+    }
+    nb_record_tick tick = {
+        .index = view->tick->index, .input = view->input, .commands = view->commands, .hash = view->hash};
+    if (recorder->hashes != NULL) {
+        tick.hashes = recorder->hashes;
+        tick.hash_count = hash_states(recorder);
+    }
+    nb_result result = nb_recorder_push(recorder, &tick);
+    if (result == NB_OK && recorder->desc.key_ticks != NB_RECORD_KEY_TICKS_NEVER)
+        key_if_due(recorder, view->tick->index + 1);
+}
+
+// A tick with all the events that the engine can have is to fit.
+static size_t tick_bytes_max(const nb_engine_desc *engine, bool hashes_states) {
+    uint32_t input_count = engine->input.event_count_max != 0 ? engine->input.event_count_max : 1024;
+    size_t events = (size_t)input_count + engine->command_count_max;
+    return NBI_TICK_BYTES + events * NBI_EVENT_BYTES + (hashes_states ? NB_STATE_COUNT_MAX * NBI_HASH_BYTES : 0);
+}
+
+nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *given, nb_recorder **out) {
+    if (engine == NULL) return NBI_RECORD_NULL("engine");
+    if (given == NULL) return NBI_RECORD_NULL("desc");
+    if (out == NULL) return NBI_RECORD_NULL("out");
+    const nb_engine_desc *engine_desc = nb_engine_desc_get(engine);
+    nb_recorder_desc desc = *given;
+    desc.head.tick_rate = engine_desc->loop.tick_rate;
+    desc.head.seed = engine_desc->seed;
+    desc.head.layout_hash = nb_states_layout_hash(nb_engine_states(engine));
+    if (desc.block_bytes == 0) desc.block_bytes = NB_RECORD_BLOCK_BYTES_DEFAULT;
+    size_t tick_bytes = tick_bytes_max(engine_desc, desc.hashes_states);
+    if (desc.block_bytes < tick_bytes) desc.block_bytes = tick_bytes;
+    nbi_file_ops ops = nbi_file_ops_default();
+    nb_recorder *recorder = NULL;
+    nb_result result = nbi_recorder_create(&desc, &ops, &recorder);
+    if (result != NB_OK) return result;
+    nb_tick_watch watch = {.begin = begin, .end = end, .user = recorder};
+    result = nb_engine_watch_add(engine, &watch);
+    if (result != NB_OK) {
+        nb_recorder_destroy(recorder);
+        return result;
+    }
+    recorder->engine = engine;
+    *out = recorder;
+    return NB_OK;
+}
+
+nb_result nbi_recorder_detach(nb_recorder *recorder) {
+    nb_result result = recorder->engine != NULL ? nb_engine_watch_remove(recorder->engine, recorder) : NB_OK;
+    if (result == NB_OK) recorder->engine = NULL;
+    return result;
+}

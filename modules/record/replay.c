@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: MIT
+// Reading a recording. Opening walks all blocks and keeps a list of those that are whole; a block is unpacked when one
+// of its ticks is asked for. Every number of the file is compared with what is there before it is used.
+
+#include "replay.h"
+
+#include "file.h"
+#include "nebula/hash.h"
+
+#include <string.h>
+
+nb_replay_desc nb_replay_desc_default(void) {
+    return (nb_replay_desc){.file_bytes_max = NB_REPLAY_FILE_BYTES_DEFAULT,
+                            .state_bytes_max = NB_REPLAY_STATE_BYTES_DEFAULT,
+                            .hooks = nb_hooks_default()};
+}
+
+// --- the list of blocks ---
+
+typedef struct scan {
+    size_t at;
+    uint64_t number;
+    uint64_t next_tick;
+    bool has_tick;
+    bool is_over;
+} scan;
+
+static void end_scan(nb_replay *replay, scan *s, nb_replay_end end, const char *reason) {
+    replay->info.end = end;
+    replay->info.reason = reason;
+    s->is_over = true;
+}
+
+// Why the block's place is wrong, or NULL.
+static const char *misplaced(const scan *s, const nbi_block *block) {
+    if (block->number != s->number) return "a block is missing, or there twice";
+    bool is_next = !s->has_tick || block->first_tick == s->next_tick;
+    return is_next ? NULL : "its ticks have a gap";
+}
+
+static void take_block(nb_replay *replay, scan *s, const nbi_block *block) {
+    if (!s->has_tick) replay->info.first_tick = block->first_tick;
+    s->has_tick = true;
+    s->next_tick = block->first_tick + block->tick_count;
+    replay->info.tick_count += block->tick_count;
+    replay->info.key_count += block->kind == NBI_BLOCK_KEY;
+    if (replay->entries != NULL) {
+        replay->entries[replay->entry_count] = (nbi_entry){.first_tick = block->first_tick,
+                                                           .tick_count = block->tick_count,
+                                                           .at = s->at + NBI_BLOCK_BYTES,
+                                                           .raw_bytes = block->raw_bytes,
+                                                           .stored_bytes = block->stored_bytes};
+    }
+    ++replay->entry_count;
+}
+
+static const char *const stop_reasons[NB_RECORD_STOP_COUNT] = {
+    [NB_RECORD_STOP_NONE] = "",
+    [NB_RECORD_STOP_QUEUE_FULL] = "it ended early: the writer was too slow",
+    [NB_RECORD_STOP_TOO_LARGE] = "it ended early: a tick was larger than a block",
+    [NB_RECORD_STOP_WRITE] = "it ended early: writing failed",
+};
+
+static void take_last(nb_replay *replay, scan *s, const nbi_block *block) {
+    bool is_stopped = block->kind == NBI_BLOCK_ERROR;
+    replay->info.stop = (nb_record_stop)block->stop;
+    if (s->at + NBI_BLOCK_BYTES != replay->size_bytes)
+        end_scan(replay, s, NB_REPLAY_END_DAMAGED, "bytes follow behind its end");
+    else if (is_stopped)
+        end_scan(replay, s, NB_REPLAY_END_STOPPED, stop_reasons[block->stop]);
+    else
+        end_scan(replay, s, NB_REPLAY_END_WHOLE, "it is whole");
+}
+
+static void scan_block(nb_replay *replay, scan *s) {
+    const unsigned char *start = replay->bytes + s->at;
+    size_t left = replay->size_bytes - s->at;
+    nbi_block block;
+    if (left < NBI_BLOCK_BYTES) {
+        end_scan(replay, s, NB_REPLAY_END_CUT, left == 0 ? "it has no end" : "it is cut inside a block");
+        return;
+    }
+    const char *problem = nbi_block_read(start, replay->head.hash, &block);
+    if (problem == NULL) problem = misplaced(s, &block);
+    if (problem != NULL) {
+        end_scan(replay, s, NB_REPLAY_END_DAMAGED, problem);
+        return;
+    }
+    if (block.stored_bytes > left - NBI_BLOCK_BYTES) {
+        end_scan(replay, s, NB_REPLAY_END_CUT, "it is cut inside a block");
+        return;
+    }
+    size_t stored = (size_t)block.stored_bytes;
+    // Left out while blocks are only counted: the count is then too large, not too small.
+    bool is_right = replay->entries == NULL || block.stored_hash == nb_hash64(start + NBI_BLOCK_BYTES, stored, 0);
+    if (!is_right) {
+        end_scan(replay, s, NB_REPLAY_END_DAMAGED, "the content of a block is damaged");
+        return;
+    }
+    bool is_last = block.kind == NBI_BLOCK_END || block.kind == NBI_BLOCK_ERROR;
+    if (is_last)
+        take_last(replay, s, &block);
+    else
+        take_block(replay, s, &block);
+    ++s->number;
+    s->at += NBI_BLOCK_BYTES + stored;
+}
+
+static void scan_blocks(nb_replay *replay) {
+    scan s = {.at = replay->head.head_bytes};
+    replay->entry_count = 0;
+    replay->info.tick_count = 0;
+    replay->info.key_count = 0;
+    replay->info.first_tick = 0;
+    replay->info.stop = NB_RECORD_STOP_NONE;
+    while (!s.is_over) scan_block(replay, &s); // each is at least NBI_BLOCK_BYTES of the file
+    replay->info.block_count = (uint32_t)s.number;
+    replay->info.whole_bytes = s.at;
+}
+
+// --- opening ---
+
+static nb_replay_desc resolve(const nb_replay_desc *given) {
+    nb_replay_desc desc = given != NULL ? *given : (nb_replay_desc){0};
+    desc.hooks = nbi_record_hooks(&desc.hooks);
+    if (desc.file_bytes_max == 0) desc.file_bytes_max = NB_REPLAY_FILE_BYTES_DEFAULT;
+    if (desc.state_bytes_max == 0) desc.state_bytes_max = NB_REPLAY_STATE_BYTES_DEFAULT;
+    return desc;
+}
+
+static void free_all(nb_replay *replay) {
+    nb_hooks hooks = replay->hooks;
+    nbi_squeeze_end(&replay->squeeze);
+    nbi_record_free(&hooks, replay->block, replay->block_capacity_bytes);
+    nbi_record_free(&hooks, replay->events, replay->event_capacity * sizeof *replay->events);
+    nbi_record_free(&hooks, replay->entries, replay->entry_capacity * sizeof *replay->entries);
+    nbi_record_free(&hooks, replay->own, replay->own_bytes);
+    nbi_record_free(&hooks, replay, sizeof *replay);
+}
+
+static void fill_info(nb_replay *replay) {
+    const nbi_head *head = &replay->head;
+    memcpy(replay->build_id, head->head.build_id, head->build_bytes);
+    memcpy(replay->game_name, head->head.game_name, head->name_bytes);
+    replay->info.head = head->head;
+    replay->info.head.build_id = replay->build_id;
+    replay->info.head.game_name = replay->game_name;
+    replay->info.version = NB_RECORD_VERSION;
+    replay->info.size_bytes = replay->size_bytes;
+}
+
+static nb_result read_all(nb_replay *replay, const char *function) {
+    const char *reason = NULL;
+    nb_result result = nbi_head_read(replay->bytes, replay->size_bytes, &replay->head, &reason);
+    if (result != NB_OK)
+        return nbi_record_log(&replay->hooks, NB_ITEM_RECORD_FORMAT, result, function, "not opened: %s", reason);
+    fill_info(replay);
+    scan_blocks(replay);
+    // One more, so that there is a list also where it is empty.
+    replay->entry_capacity = replay->entry_count + 1;
+    replay->entries = nbi_record_alloc(&replay->hooks, replay->entry_capacity * sizeof *replay->entries, function);
+    if (replay->entries == NULL) {
+        replay->entry_capacity = 0;
+        return NB_ERR_MEMORY;
+    }
+    scan_blocks(replay);
+    replay->next_tick = replay->info.first_tick;
+    return NB_OK;
+}
+
+// What a replay reads: bytes that it owns (own_bytes != 0), or those of a caller.
+typedef struct source {
+    const unsigned char *bytes;
+    size_t size_bytes;
+    unsigned char *own;
+    size_t own_bytes;
+} source;
+
+// What is owned is freed with the replay, also where this fails.
+static nb_result open_bytes(const source *from, const nb_replay_desc *desc, const char *function, nb_replay **out) {
+    nb_replay *replay = nbi_record_alloc(&desc->hooks, sizeof *replay, function);
+    if (replay == NULL) {
+        nbi_record_free(&desc->hooks, from->own, from->own_bytes);
+        return NB_ERR_MEMORY;
+    }
+    memset(replay, 0, sizeof *replay);
+    replay->desc = *desc;
+    replay->hooks = desc->hooks;
+    replay->bytes = from->bytes;
+    replay->size_bytes = from->size_bytes;
+    replay->own = from->own;
+    replay->own_bytes = from->own_bytes;
+    replay->squeeze.hooks = desc->hooks;
+    nb_result result = read_all(replay, function);
+    if (result == NB_OK)
+        *out = replay;
+    else
+        free_all(replay);
+    return result;
+}
+
+nb_result nb_replay_open_memory(const void *bytes, size_t size_bytes, const nb_replay_desc *given, nb_replay **out) {
+    if (bytes == NULL) return NBI_RECORD_NULL("bytes");
+    if (out == NULL) return NBI_RECORD_NULL("out");
+    nb_replay_desc desc = resolve(given);
+    if (size_bytes > desc.file_bytes_max)
+        return nbi_record_log(&desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__, "not opened: too large");
+    return open_bytes(&(source){.bytes = bytes, .size_bytes = size_bytes}, &desc, __func__, out);
+}
+
+static nb_result fail_os(const nb_hooks *hooks, const char *path, int error) {
+    char text[128];
+    nbi_file_error_text(error, text, sizeof text);
+    return nbi_record_log(hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_replay_open", "%s cannot be read: %s", path, text);
+}
+
+nb_result nb_replay_open(const char *path, const nb_replay_desc *given, nb_replay **out) {
+    if (path == NULL) return NBI_RECORD_NULL("path");
+    if (out == NULL) return NBI_RECORD_NULL("out");
+    nb_replay_desc desc = resolve(given);
+    uint64_t size = 0;
+    int error = nbi_file_size(path, &size);
+    if (error != 0) return fail_os(&desc.hooks, path, error);
+    if (size > desc.file_bytes_max || size > SIZE_MAX - 1)
+        return nbi_record_log(&desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__, "%s is too large", path);
+    // One more, because none cannot be asked for.
+    source from = {.own_bytes = (size_t)size + 1};
+    from.own = nbi_record_alloc(&desc.hooks, from.own_bytes, __func__);
+    if (from.own == NULL) return NB_ERR_MEMORY;
+    error = nbi_file_read(path, from.own, (size_t)size, &from.size_bytes);
+    if (error != 0) {
+        nbi_record_free(&desc.hooks, from.own, from.own_bytes);
+        return fail_os(&desc.hooks, path, error);
+    }
+    from.bytes = from.own;
+    return open_bytes(&from, &desc, __func__, out);
+}
+
+nb_result nb_replay_close(nb_replay *replay) {
+    if (replay == NULL) return NB_OK;
+    if (nbi_replay_detach(replay) != NB_OK) return NB_BUSY;
+    free_all(replay);
+    return NB_OK;
+}
+
+nb_replay_info nb_replay_info_get(const nb_replay *replay) {
+    if (replay != NULL) return replay->info;
+    NBI_RECORD_NULL("replay");
+    return (nb_replay_info){.head = {.build_id = "", .game_name = ""}, .reason = ""};
+}
+
+// --- ticks ---
+
+// The last block whose first tick is not behind this one; NULL where there is none. Keys stand before the ticks of the
+// same index.
+static const nbi_entry *find_entry(const nb_replay *replay, uint64_t tick) {
+    uint32_t low = 0, high = replay->entry_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (replay->entries[middle].first_tick <= tick)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low != 0 ? &replay->entries[low - 1] : NULL;
+}
+
+static nb_result forged(const nb_replay *replay, const char *function, uint64_t tick) {
+    return nbi_record_log(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
+                          "the block of tick %llu has a right checksum and a wrong content", (unsigned long long)tick);
+}
+
+// Whether the block is exactly its ticks, and how many events one of them has at most.
+static bool walk_ticks(const nb_replay *replay, const nbi_entry *entry, size_t *event_count) {
+    size_t at = 0;
+    *event_count = 1; // one at least: memory to point to
+    for (uint32_t i = 0; i < entry->tick_count; ++i) {
+        nbi_tick_parts parts;
+        if (!nbi_tick_read(replay->block + at, replay->block_bytes - at, &parts)) return false;
+        at += parts.size_bytes;
+        size_t count = (size_t)parts.input_count + parts.command_count;
+        if (count > *event_count) *event_count = count;
+    }
+    return at == replay->block_bytes;
+}
+
+static bool reserve(const nb_hooks *hooks, void **memory, size_t *capacity, size_t wanted, size_t unit_bytes,
+                    const char *function) {
+    if (wanted <= *capacity) return true;
+    void *larger = nbi_record_alloc(hooks, wanted * unit_bytes, function);
+    if (larger == NULL) return false;
+    nbi_record_free(hooks, *memory, *capacity * unit_bytes);
+    *memory = larger;
+    *capacity = wanted;
+    return true;
+}
+
+static nb_result load_block(nb_replay *replay, uint64_t tick, const char *function) {
+    const nbi_entry *entry = find_entry(replay, tick);
+    size_t raw_bytes = (size_t)entry->raw_bytes;
+    replay->block_left = 0;
+    if (!nbi_squeeze_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))
+        return forged(replay, function, tick);
+    void *memory = replay->block;
+    if (!reserve(&replay->hooks, &memory, &replay->block_capacity_bytes, raw_bytes, 1, function)) return NB_ERR_MEMORY;
+    replay->block = memory;
+    nb_result result = nbi_squeeze_unpack(&replay->squeeze, replay->bytes + entry->at, (size_t)entry->stored_bytes,
+                                          replay->block, raw_bytes);
+    if (result == NB_ERR_MEMORY) return result;
+    replay->block_bytes = raw_bytes;
+    size_t event_count = 0;
+    if (result != NB_OK || !walk_ticks(replay, entry, &event_count)) return forged(replay, function, tick);
+    memory = replay->events;
+    bool has_room =
+        reserve(&replay->hooks, &memory, &replay->event_capacity, event_count, sizeof *replay->events, function);
+    if (!has_room) return NB_ERR_MEMORY;
+    replay->events = memory;
+    replay->block_at = 0;
+    replay->block_next = entry->first_tick;
+    replay->block_left = entry->tick_count;
+    return NB_OK;
+}
+
+// The next tick's parts; what is behind it is the next. The block was walked: they are right.
+static void step(nb_replay *replay, nbi_tick_parts *parts) {
+    nbi_tick_read(replay->block + replay->block_at, replay->block_bytes - replay->block_at, parts);
+    replay->block_at += parts->size_bytes;
+    ++replay->block_next;
+    --replay->block_left;
+}
+
+// Brings block_at to next_tick.
+static nb_result reach(nb_replay *replay, const char *function) {
+    uint64_t tick = replay->next_tick;
+    bool is_here =
+        replay->block_left != 0 && tick >= replay->block_next && tick - replay->block_next < replay->block_left;
+    nb_result result = is_here ? NB_OK : load_block(replay, tick, function);
+    nbi_tick_parts parts;
+    while (result == NB_OK && replay->block_next < tick) step(replay, &parts);
+    return result;
+}
+
+static uint64_t tick_end(const nb_replay *replay) { return replay->info.first_tick + replay->info.tick_count; }
+
+static nb_input_view read_events(nb_input_event *events, const unsigned char *bytes, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) nbi_event_read(bytes + (size_t)i * NBI_EVENT_BYTES, &events[i]);
+    return (nb_input_view){count != 0 ? events : NULL, count};
+}
+
+nb_result nb_replay_next(nb_replay *replay, nb_record_tick *tick) {
+    if (replay == NULL) return NBI_RECORD_NULL("replay");
+    if (tick == NULL)
+        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__, "tick is NULL");
+    if (replay->next_tick == tick_end(replay)) return NB_EMPTY;
+    nb_result result = reach(replay, __func__);
+    if (result != NB_OK) return result;
+    nbi_tick_parts parts;
+    step(replay, &parts);
+    for (uint32_t i = 0; i < parts.hash_count; ++i) {
+        const unsigned char *at = parts.hashes + (size_t)i * NBI_HASH_BYTES;
+        replay->hashes[i] = (nb_record_hash){nbi_get_u64(at), nbi_get_u64(at + 8)};
+    }
+    *tick = (nb_record_tick){.index = replay->next_tick++,
+                             .input = read_events(replay->events, parts.events, parts.input_count),
+                             .commands =
+                                 read_events(replay->events + parts.input_count, parts.commands, parts.command_count),
+                             .hash = parts.hash,
+                             .hashes = parts.hash_count != 0 ? replay->hashes : NULL,
+                             .hash_count = parts.hash_count};
+    return NB_OK;
+}
+
+nb_result nb_replay_seek(nb_replay *replay, uint64_t tick) {
+    if (replay == NULL) return NBI_RECORD_NULL("replay");
+    if (tick < replay->info.first_tick || tick > tick_end(replay)) {
+        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, __func__,
+                               "tick %llu is not in the recording", (unsigned long long)tick);
+    }
+    uint64_t before = replay->next_tick;
+    replay->next_tick = tick;
+    nb_result result = tick != tick_end(replay) ? reach(replay, __func__) : NB_OK;
+    if (result != NB_OK) replay->next_tick = before;
+    return result;
+}
+
+// --- key states ---
+
+static const nbi_entry *find_key(const nb_replay *replay, uint64_t tick) {
+    const nbi_entry *entry = find_entry(replay, tick);
+    if (entry == NULL) return NULL;
+    for (;; --entry) {
+        if (entry->tick_count == 0) return entry;
+        if (entry == replay->entries) return NULL;
+    }
+}
+
+nb_result nb_replay_key_find(const nb_replay *replay, uint64_t tick, uint64_t *key_tick, size_t *size_bytes) {
+    if (replay == NULL) return NBI_RECORD_NULL("replay");
+    const nbi_entry *entry = find_key(replay, tick);
+    if (entry == NULL) return NB_EMPTY;
+    if (key_tick != NULL) *key_tick = entry->first_tick;
+    if (size_bytes != NULL) *size_bytes = (size_t)entry->raw_bytes;
+    return NB_OK;
+}
+
+static nb_result unpack_key(nb_replay *replay, const nbi_entry *entry, void *bytes, const char *function) {
+    nb_result result = nbi_squeeze_unpack(&replay->squeeze, replay->bytes + entry->at, (size_t)entry->stored_bytes,
+                                          bytes, (size_t)entry->raw_bytes);
+    return result == NB_ERR_RANGE ? forged(replay, function, entry->first_tick) : result;
+}
+
+nb_result nb_replay_key_read(nb_replay *replay, uint64_t key_tick, void *bytes, size_t capacity_bytes) {
+    if (replay == NULL) return NBI_RECORD_NULL("replay");
+    if (bytes == NULL)
+        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__, "bytes is NULL");
+    const nbi_entry *entry = find_key(replay, key_tick);
+    if (entry == NULL || entry->first_tick != key_tick) return NB_EMPTY;
+    if (entry->raw_bytes > capacity_bytes) return NB_FULL;
+    return unpack_key(replay, entry, bytes, __func__);
+}
+
+nb_result nb_replay_load(nb_replay *replay, uint64_t tick, nb_states *states, uint64_t *key_tick) {
+    if (replay == NULL) return NBI_RECORD_NULL("replay");
+    if (states == NULL)
+        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__, "states is NULL");
+    const nbi_entry *entry = find_key(replay, tick);
+    if (entry == NULL) return NB_EMPTY;
+    if (entry->raw_bytes > replay->desc.state_bytes_max) {
+        return nbi_record_log(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
+                              "the key state is larger than state_bytes_max");
+    }
+    size_t size_bytes = (size_t)entry->raw_bytes;
+    if (!nbi_squeeze_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))
+        return forged(replay, __func__, entry->first_tick);
+    void *bytes = nbi_record_alloc(&replay->hooks, size_bytes, __func__);
+    if (bytes == NULL) return NB_ERR_MEMORY;
+    nb_result result = unpack_key(replay, entry, bytes, __func__);
+    if (result == NB_OK) result = nb_states_load(states, bytes, size_bytes);
+    nbi_record_free(&replay->hooks, bytes, size_bytes);
+    if (result != NB_OK) return result;
+    replay->next_tick = entry->first_tick;
+    if (key_tick != NULL) *key_tick = entry->first_tick;
+    return NB_OK;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the files of the replay share: replay.c finds blocks and unpacks ticks, replay_attach.c feeds an engine.
+
+#include "nebula/replay.h"
+
+#include "format.h"
+#include "report.h"
+#include "squeeze.h"
+
+// A whole block. Smaller than the 64 bytes that each has in the file.
+typedef struct nbi_entry {
+    uint64_t first_tick;
+    uint32_t tick_count; // 0: a key state
+    uint32_t reserved;
+    size_t at; // of what is stored
+    uint64_t raw_bytes, stored_bytes;
+} nbi_entry;
+
+NB_STATIC_ASSERT(sizeof(nbi_entry) < NBI_BLOCK_BYTES, "the list is smaller than the file");
+
+struct nb_replay {
+    nb_replay_desc desc; // resolved
+    nb_hooks hooks;
+    const unsigned char *bytes;
+    size_t size_bytes;
+    unsigned char *own; // the bytes, where a file was read
+    size_t own_bytes;
+    nbi_head head;
+    nb_replay_info info;
+    char build_id[NB_RECORD_TEXT_SIZE_MAX + 1], game_name[NB_RECORD_TEXT_SIZE_MAX + 1];
+    nbi_entry *entries; // by first tick
+    uint32_t entry_count, entry_capacity;
+    nbi_squeeze squeeze;
+
+    // The block that is unpacked.
+    unsigned char *block;
+    size_t block_capacity_bytes, block_bytes, block_at;
+    uint64_t block_next; // the tick at block_at
+    uint32_t block_left; // ticks from there on
+    nb_input_event *events;
+    size_t event_capacity;
+    nb_record_hash hashes[NB_STATE_COUNT_MAX];
+    uint64_t next_tick;
+
+    // Attached.
+    nb_engine *engine;
+    nb_record_tick fed; // to the tick that runs
+    bool is_fed;
+    nb_replay_check check;
+    char state_name[NB_STATE_NAME_SIZE_MAX + 1];
+};
+
+// NB_BUSY: inside a frame.
+nb_result nbi_replay_detach(nb_replay *replay);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Reading save files: only where every byte is as it should be.
+
+#include "save_file.h"
+
+#include "nebula/hash.h"
+#include "report.h"
+#include "squeeze.h"
+
+#include <string.h>
+
+// Not text, and broken by a transfer that changes line ends.
+const unsigned char nbi_save_magic[8] = {0x8E, 'N', 'B', 'S', '\r', '\n', 0x1A, '\n'};
+
+nb_save_desc nb_save_desc_default(void) {
+    return (nb_save_desc){.level = NBI_SQUEEZE_LEVEL_DEFAULT,
+                          .state_bytes_max = NB_SAVE_STATE_BYTES_DEFAULT,
+                          .hooks = nb_hooks_default()};
+}
+
+nb_save_desc nbi_save_resolve(const nb_save_desc *given) {
+    nb_save_desc desc = given != NULL ? *given : (nb_save_desc){0};
+    desc.hooks = nbi_record_hooks(&desc.hooks);
+    if (desc.level == 0) desc.level = NBI_SQUEEZE_LEVEL_DEFAULT;
+    if (desc.state_bytes_max == 0) desc.state_bytes_max = NB_SAVE_STATE_BYTES_DEFAULT;
+    return desc;
+}
+
+// The head of a file of file_bytes, of which size_bytes are there. NB_OK, or what is wrong with *reason set.
+static nb_result read_head(const unsigned char *bytes, size_t size_bytes, uint64_t file_bytes, nb_save_info *info,
+                           const char **reason) {
+    *reason = "this is no save";
+    if (size_bytes < sizeof nbi_save_magic || memcmp(bytes, nbi_save_magic, sizeof nbi_save_magic) != 0)
+        return NB_ERR_UNSUPPORTED;
+    *reason = "it is cut short";
+    if (size_bytes < NBI_SAVE_HEAD_BYTES) return NB_ERR_RANGE;
+    *reason = "it has another version of the format";
+    if (nbi_get_u32(bytes + 8) != NB_SAVE_VERSION) return NB_ERR_UNSUPPORTED;
+    *reason = "its head is damaged";
+    if (nbi_get_u64(bytes + 64) != nb_hash64(bytes, 64, 0)) return NB_ERR_RANGE;
+    uint64_t stored_bytes = nbi_get_u64(bytes + 48);
+    *reason = "it is cut short, or bytes follow behind its end";
+    if (stored_bytes != file_bytes - NBI_SAVE_HEAD_BYTES) return NB_ERR_RANGE;
+    *reason = NULL;
+    *info = (nb_save_info){.format = NB_SAVE_VERSION,
+                           .version = nbi_get_u32(bytes + 12),
+                           .layout_hash = nbi_get_u64(bytes + 16),
+                           .tick = nbi_get_u64(bytes + 24),
+                           .seed = nbi_get_u64(bytes + 32),
+                           .state_bytes = nbi_get_u64(bytes + 40),
+                           .file_bytes = file_bytes};
+    return NB_OK;
+}
+
+// Unpacks and loads what the head promises.
+static nb_result load_state(const unsigned char *bytes, const nb_save_info *info, nb_states *states,
+                            const nb_save_desc *desc, const char **reason) {
+    *reason = "the state is larger than state_bytes_max";
+    if (info->state_bytes > desc->state_bytes_max) return NB_ERR_RANGE;
+    size_t raw_bytes = (size_t)info->state_bytes, stored_bytes = (size_t)info->file_bytes - NBI_SAVE_HEAD_BYTES;
+    *reason = "its content is damaged";
+    const unsigned char *stored = bytes + NBI_SAVE_HEAD_BYTES;
+    if (nbi_get_u64(bytes + 56) != nb_hash64(stored, stored_bytes, 0)) return NB_ERR_RANGE;
+    *reason = "its checksum is right and its content is wrong";
+    if (!nbi_squeeze_is(stored, stored_bytes, raw_bytes)) return NB_ERR_RANGE;
+    *reason = "there is no memory for it";
+    unsigned char *raw = nbi_record_alloc(&desc->hooks, raw_bytes + (raw_bytes == 0), "nb_save_read");
+    if (raw == NULL) return NB_ERR_MEMORY;
+    nbi_squeeze squeeze = {.hooks = desc->hooks};
+    nb_result result = nbi_squeeze_unpack(&squeeze, stored, stored_bytes, raw, raw_bytes);
+    nbi_squeeze_end(&squeeze);
+    if (result == NB_ERR_RANGE) *reason = "its checksum is right and its content is wrong";
+    if (result == NB_OK) {
+        *reason = "the states refuse it";
+        result = nb_states_load(states, raw, raw_bytes);
+    }
+    nbi_record_free(&desc->hooks, raw, raw_bytes + (raw_bytes == 0));
+    return result;
+}
+
+// name: for the report.
+static nb_result read_bytes(const unsigned char *bytes, size_t size_bytes, nb_states *states, const nb_save_desc *desc,
+                            const char *name, nb_save_info *out) {
+    const char *reason = NULL;
+    nb_save_info info;
+    nb_log_item item = NB_ITEM_RECORD_FORMAT;
+    nb_result result = read_head(bytes, size_bytes, size_bytes, &info, &reason);
+    if (result == NB_OK && info.layout_hash != nb_states_layout_hash(states)) {
+        item = NB_ITEM_SAVE_LAYOUT;
+        reason = "it is of other states, or of another layout of them";
+        result = NB_ERR_UNSUPPORTED;
+    }
+    if (result == NB_OK) result = load_state(bytes, &info, states, desc, &reason);
+    if (result != NB_OK)
+        return nbi_record_log(&desc->hooks, item, result, "nb_save_read", "%s is not loaded: %s", name, reason);
+    if (out != NULL) *out = info;
+    return NB_OK;
+}
+
+nb_result nb_save_read_memory(const void *bytes, size_t size_bytes, nb_states *states, const nb_save_desc *given,
+                              nb_save_info *info) {
+    if (bytes == NULL) return NBI_RECORD_NULL("bytes");
+    if (states == NULL) return NBI_RECORD_NULL("states");
+    nb_save_desc desc = nbi_save_resolve(given);
+    return read_bytes(bytes, size_bytes, states, &desc, "the save", info);
+}
+
+static nb_result fail_os(const nb_hooks *hooks, const char *path, int error) {
+    char text[128];
+    nbi_file_error_text(error, text, sizeof text);
+    return nbi_record_log(hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_save_read", "%s cannot be read: %s", path, text);
+}
+
+nb_result nb_save_read(const char *path, nb_states *states, const nb_save_desc *given, nb_save_info *info) {
+    if (path == NULL) return NBI_RECORD_NULL("path");
+    if (states == NULL) return NBI_RECORD_NULL("states");
+    nb_save_desc desc = nbi_save_resolve(given);
+    uint64_t size = 0;
+    int error = nbi_file_size(path, &size);
+    if (error != 0) return fail_os(&desc.hooks, path, error);
+    // A save is never much larger than its state.
+    if (size > nbi_squeeze_bound(desc.state_bytes_max) + NBI_SAVE_HEAD_BYTES) {
+        return nbi_record_log(&desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
+                              "%s is not loaded: it is larger than state_bytes_max", path);
+    }
+    size_t size_bytes = (size_t)size, read_bytes_count = 0;
+    unsigned char *bytes = nbi_record_alloc(&desc.hooks, size_bytes + (size_bytes == 0), __func__);
+    if (bytes == NULL) return NB_ERR_MEMORY;
+    error = nbi_file_read(path, bytes, size_bytes, &read_bytes_count);
+    nb_result result =
+        error != 0 ? fail_os(&desc.hooks, path, error) : read_bytes(bytes, read_bytes_count, states, &desc, path, info);
+    nbi_record_free(&desc.hooks, bytes, size_bytes + (size_bytes == 0));
+    return result;
+}
+
+nb_result nb_save_info_read(const char *path, const nb_save_desc *given, nb_save_info *info) {
+    if (path == NULL) return NBI_RECORD_NULL("path");
+    if (info == NULL) return NBI_RECORD_NULL("info");
+    nb_save_desc desc = nbi_save_resolve(given);
+    unsigned char head[NBI_SAVE_HEAD_BYTES];
+    uint64_t size = 0;
+    size_t read_bytes_count = 0;
+    int error = nbi_file_size(path, &size);
+    if (error == 0) error = nbi_file_read(path, head, sizeof head, &read_bytes_count);
+    if (error != 0) return fail_os(&desc.hooks, path, error);
+    const char *reason = NULL;
+    nb_save_info found;
+    nb_result result = read_head(head, read_bytes_count, size, &found, &reason);
+    if (result != NB_OK)
+        return nbi_record_log(&desc.hooks, NB_ITEM_RECORD_FORMAT, result, __func__, "%s: %s", path, reason);
+    *info = found;
+    return NB_OK;
+}

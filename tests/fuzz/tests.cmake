@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# Readers of foreign bytes, each with a corpus in tests/fuzz/corpus/<name>. With clang libFuzzer drives them, with other
+# compilers fuzz_main.c, which knows no coverage. A longer run by hand, which adds to the corpus:
+#     build/debug-clang/tests/fuzz_recording -max_total_time=600 tests/fuzz/corpus/recording
+if(NOT TARGET nebula_record)
+    return()
+endif()
+include(CheckCSourceCompiles)
+set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
+check_c_source_compiles("int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size);
+    int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size) { return data && size > 99999; }"
+    NEBULA_HAS_LIBFUZZER)
+unset(CMAKE_REQUIRED_FLAGS)
+set(NEBULA_FUZZ_RUNS 20000 CACHE STRING "Inputs of each fuzz target in a test")
+
+function(nebula_fuzz name)
+    # The readers are compiled again, to be seen by the fuzzer.
+    file(GLOB readers ${PROJECT_SOURCE_DIR}/modules/record/*.c)
+    set(sources fuzz/fuzz_${name}.c ${readers})
+    if(NOT NEBULA_HAS_LIBFUZZER)
+        list(APPEND sources fuzz/fuzz_main.c)
+    endif()
+    add_executable(fuzz_${name} ${sources})
+    nebula_private_flags(fuzz_${name})
+    target_include_directories(fuzz_${name} PRIVATE
+        ${PROJECT_SOURCE_DIR}/modules ${PROJECT_SOURCE_DIR}/modules/record/include)
+    target_link_libraries(fuzz_${name} PRIVATE nebula nebula::zstd Threads::Threads)
+    if(NEBULA_HAS_LIBFUZZER)
+        target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+        target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    endif()
+    # The first folder is where libFuzzer puts what it finds: not the sources'.
+    file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fuzz/${name})
+    add_test(NAME fuzz_${name} COMMAND fuzz_${name} -runs=${NEBULA_FUZZ_RUNS} -seed=1 -max_len=4096
+        fuzz/${name} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
+    set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT ${NEBULA_TEST_TIMEOUT_S} LABELS unit)
+endfunction()
+
+nebula_fuzz(recording)
+nebula_fuzz(save)
