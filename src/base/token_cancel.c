@@ -22,6 +22,9 @@ static void count_tasks(cancel_run *run, nbi_token *token) {
 // are held.
 static bool mark(cancel_run *run, nbi_token *token) {
     if (nbi_token_is_marked(token)) return false;
+    // Before the mark can be seen: a task that ends because of it is counted as running, and what waited for it does
+    // not start.
+    if (!token->is_link) count_tasks(run, token);
     token->code = run->reason.code;
     uint32_t mark_bits = NBI_TOKEN_CANCELLED | (uint32_t)run->reason.cause << NBI_TOKEN_CAUSE_SHIFT;
     // Publishes `code` and what the canceller wrote; read by the acquire load in nb_token_reason. One order with the
@@ -35,7 +38,6 @@ static bool mark(cancel_run *run, nbi_token *token) {
         return true;
     }
     ++run->counts.token_count;
-    count_tasks(run, token);
     nbi_token_forget_deadlines(token);
     if (token->callbacks != NULL) {
         ++token->hold_count;

@@ -244,6 +244,31 @@ static void tasks_add_up(void *user) {
     uproot(g);
 }
 
+// A task that ends because of the cancel is one that it counts, and none starts that has seen the mark.
+static void plant_tasks(void *user) {
+    grove *g = user;
+    plant(user);
+    for (int i = 0; i < 2; ++i) EXPLORE_CHECK(nb_token_task_enter(g->leaf) == NB_OK);
+    EXPLORE_CHECK(nb_token_task_start(g->leaf) == NB_OK);
+}
+
+static void end_for_the_cancel(void *user, uint32_t index) {
+    grove *g = user;
+    if (index == 1) {
+        cancel_and_count(g, g->root);
+        return;
+    }
+    EXPLORE_CHECK(nb_token_wait(g->leaf, NBI_NEVER_NS) == NB_OK);
+    EXPLORE_CHECK(nb_token_task_leave(g->leaf) == NB_OK);
+    EXPLORE_CHECK(nb_token_task_start(g->leaf) == NB_CANCELLED);
+}
+
+static void both_were_counted(void *user) {
+    grove *g = user;
+    EXPLORE_CHECK(g->tasks.value == 2);
+    uproot(g);
+}
+
 // What a shield holds back arrives at its end.
 static void shield_or_cancel(void *user, uint32_t index) {
     grove *g = user;
@@ -417,6 +442,7 @@ int main(int argc, char **argv) {
              one_source_is_left),
         CASE("token_linked_ended_during_a_cancel", 3, plant_linked, end_linked_or_cancel, sources_are_left),
         CASE("token_tasks_add_up", 3, plant, run_task_or_cancel, tasks_add_up),
+        CASE("token_counts_what_it_stops", 2, plant_tasks, end_for_the_cancel, both_were_counted),
         CASE("token_shield_holds_back", 2, plant, shield_or_cancel, shielded_counted_once),
         CASE("token_shield_opened_again_holds_back", 3, plant, reopen_shield_or_cancel, all_is_cancelled),
         CASE("token_retained_while_offered", 2, plant_two, keep_or_release, only_the_root_is_left),
