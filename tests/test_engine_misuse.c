@@ -239,20 +239,43 @@ static void refused_run_does_not_spend_the_stop(void **state) {
     rig_close(&r);
 }
 
-static void run_ends_where_no_frame_can_begin(void **state) {
-    (void)state;
-    rig r;
-    nb_engine_desc desc = rig_desc(0);
-    desc.snapshots.region_count_max = 1; // and a column has its entities beside it
-    rig_open_desc(&r, desc);
+// A world that comes between two frames of a run, with more columns than its snapshots take.
+typedef struct latecomer {
+    nb_module self;
+} latecomer;
+
+static nb_result leave_in_a_frame(const nb_context *context, void *user) {
+    return nb_engine_module_detach(context->engine, ((latecomer *)user)->self);
+}
+
+static void make_too_many_columns(nb_engine *engine, void *user) {
+    (void)user;
     nb_table table = {0};
     nb_table_desc many = {.name = "many", .columns = number_columns, .column_count = 1};
-    assert_int_equal(nb_world_table_add(nb_engine_world(r.engine), &many, &table), NB_OK);
-    assert_int_equal(nb_engine_run_ticks(r.engine, 5), NB_ERR_RANGE);
-    assert_int_equal(nb_engine_run(r.engine), NB_ERR_RANGE);
-    assert_int_equal(nb_engine_frame(r.engine), NB_ERR_RANGE);
-    assert_int_equal(rig_stats(&r).frame_count, 0);
-    rig_close(&r);
+    nb_world_table_add(nb_engine_world(engine), &many, &table);
+}
+
+static void run_ends_where_no_frame_can_begin(void **state) {
+    (void)state;
+    for (int is_paced = 0; is_paced < 2; ++is_paced) {
+        rig r;
+        nb_engine_desc desc = rig_desc(0);
+        desc.snapshots.region_count_max = 1; // and a column has its entities beside it
+        rig_open_desc(&r, desc);
+        latecomer one = {{0}};
+        nb_module_desc module = {
+            .name = "one", .frame = leave_in_a_frame, .on_detach = make_too_many_columns, .user = &one};
+        one.self = attach(&r, module);
+        nb_result result = is_paced != 0 ? nb_engine_run(r.engine) : nb_engine_run_ticks(r.engine, 5);
+        assert_int_equal(result, NB_ERR_RANGE);
+        assert_int_equal(rig_stats(&r).frame_count, 1);
+        // Nor does the next begin.
+        assert_int_equal(nb_engine_run_ticks(r.engine, 5), NB_ERR_RANGE);
+        assert_int_equal(nb_engine_run(r.engine), NB_ERR_RANGE);
+        assert_int_equal(nb_engine_frame(r.engine), NB_ERR_RANGE);
+        assert_int_equal(rig_stats(&r).frame_count, 1);
+        rig_close(&r);
+    }
 }
 
 static void table_after_the_first_frame_is_refused(void **state) {
