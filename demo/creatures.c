@@ -4,6 +4,7 @@
 #include "creatures.h"
 
 #include "nebula/random.h"
+#include "wave.h"
 
 // 2.8 voxels a second at 60 ticks: a quick walk.
 #define SPEED 192
@@ -64,12 +65,6 @@ static void row_write(const creature_columns *c, uint32_t row, const creature *f
     c->decision[row] = from->decision;
 }
 
-// A sine of parabolas, in 1/32768: never off by more than 6 %, and whole numbers only.
-static int32_t wave(uint16_t angle) {
-    int32_t t = angle & 32767, value = t * (32768 - t) / 8192;
-    return angle < 32768 ? value : -value;
-}
-
 static int32_t wrap_add(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
 
 static int32_t ground_at(uint64_t seed, int32_t x, int32_t z) {
@@ -91,7 +86,7 @@ static void put(creature *c, int32_t x, int32_t z, int32_t ground) {
 
 static void walk(uint64_t seed, const uint32_t *words, creature *c) {
     c->heading = (uint16_t)(c->heading + (words[0] & 0x7ff) - 0x400);
-    c->speed_x += (wave((uint16_t)(c->heading + 16384u)) * SPEED / 32768 - c->speed_x) / 4;
+    c->speed_x += (wave(c->heading + 16384u) * SPEED / 32768 - c->speed_x) / 4;
     c->speed_z += (wave(c->heading) * SPEED / 32768 - c->speed_z) / 4;
     int32_t x = wrap_add(c->x, c->speed_x), z = wrap_add(c->z, c->speed_z);
     int32_t here = c->y / TERRAIN_ONE - 1, ground = here;

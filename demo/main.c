@@ -59,7 +59,6 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
                          .creature_count = nb_world_row_count(d->planet.world, d->planet.creatures),
                          .birth_count = d->planet.birth_count,
                          .death_count = d->planet.death_count,
-                         .drawn_count = d->picture.last.visible_count,
                          .frame_peak_bytes = stats.frame_peak_bytes,
                          .job_peak_bytes = stats.output_peak_bytes,
                          .quality_level = nb_budget_level(nb_engine_budget(d->engine)),

@@ -4,6 +4,7 @@
 #include "planet.h"
 
 #include "nebula/random.h"
+#include "wave.h"
 
 // Rows of a task: an animal takes some fifty nanoseconds, so a task takes as long as it takes to hand one out a few
 // times over.
@@ -117,12 +118,6 @@ static void decide(planet *p, const nb_context *context, explorer *e, uint32_t c
 static int32_t height_at(uint64_t seed, int32_t x, int32_t z) {
     int32_t height = terrain_height(seed, terrain_voxel_of(x), terrain_voxel_of(z));
     return height > TERRAIN_SEA_Y ? height : TERRAIN_SEA_Y;
-}
-
-// A wave of parabolas in 1/32768, as in the animals' walk: whole numbers only.
-static int32_t wave(uint32_t angle) {
-    int32_t t = (int32_t)(angle & 32767), value = t * (32768 - t) / 8192;
-    return (angle & 65535) < 32768 ? value : -value;
 }
 
 static void explore(const planet *p, uint64_t tick, explorer *e) {

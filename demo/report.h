@@ -20,7 +20,6 @@ typedef struct demo_report {
     double chunks_per_s;                       // ready, over the last second; in the summary over the whole run
     uint32_t creature_count;                   // now
     uint64_t birth_count, death_count;         // of animals
-    uint32_t drawn_count;                      // chunks and animals in the last picture
     uint64_t frame_peak_bytes, job_peak_bytes; // most memory used in a frame's arena, and in one job's
     uint32_t quality_level, quality_level_max;
     uint64_t state_hash;

@@ -131,7 +131,6 @@ static demo_report sample(void) {
                          .creature_count = 3021,
                          .birth_count = 12,
                          .death_count = 4,
-                         .drawn_count = 500,
                          .frame_peak_bytes = 1048576,
                          .job_peak_bytes = 524288,
                          .quality_level = 2,

@@ -331,7 +331,7 @@ nb_result nb_engine_run(nb_engine *engine) {
     if (result != NB_OK) return result;
     while (result == NB_OK && !nb_engine_is_stopping(engine)) {
         if (!engine->desc.loop.is_unpaced) result = nb_loop_pace(&engine->loop);
-        if (result == NB_OK) result = check_place(engine, __func__); // a world may be new
+        if (result == NB_OK) result = check_place(engine, __func__); // on_detach may have made a world
         if (result == NB_OK) result = nb_loop_begin(&engine->loop);
         if (result == NB_OK) run_begun(engine); // what a handler failed with does not end the run
     }

@@ -260,13 +260,6 @@ static void watches_end(const nb_engine *engine) {
     }
 }
 
-// Each tick begins with the same memory, however many share the frame.
-static void rewind_arena(nb_engine *engine, nb_arena_mark mark) {
-    size_t used_bytes = nb_arena_bytes_used(&engine->arena);
-    if (used_bytes > engine->stats.frame_peak_bytes) engine->stats.frame_peak_bytes = used_bytes;
-    nb_arena_rewind(&engine->arena, mark);
-}
-
 void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
     nb_arena_mark mark = nb_arena_save(&engine->arena);
     engine->tick = tick;
@@ -286,6 +279,6 @@ void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
     engine->stats.command_count += engine->command_count;
     engine->command_count = 0;
     engine->tick = NULL;
-    rewind_arena(engine, mark);
+    nb_arena_rewind(&engine->arena, mark); // each tick begins with the same memory, however many share the frame
     nbi_modules_note(engine, NBI_HEALTH_TICKS);
 }
