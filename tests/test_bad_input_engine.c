@@ -4,6 +4,7 @@
 #include "bad_input.h"
 
 #include "nebula/engine.h"
+#include "nebula/rollback.h"
 
 static nb_result do_nothing(const nb_context *context, void *user) {
     (void)context, (void)user;
@@ -75,6 +76,16 @@ static void null_is_refused_everywhere(void **state) {
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_output_add(&context, 1));
     accepted(NULL, nb_outputs_next(NULL, NULL, NULL));
     nb_input_event command = {0};
+    nb_history_input correction = {{NULL, 0}, {NULL, 0}};
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_correct_input(NULL, 0, &correction));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_correct_input(&context, 0, &correction));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_correct_state(NULL, 0, &command, 1));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_correct_state(&context, 0, &command, 1));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_history(NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_rewind(NULL, 0));
+    nb_rollback_stats rollback;
+    reported_default(NB_ITEM_BASE_NULL, rollback = nb_engine_rollback_stats(NULL));
+    assert_zero(rollback);
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_context_stage(NULL, 0));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_context_stage(&context, 0));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_command(NULL, &command));
@@ -182,6 +193,8 @@ static nb_result do_wrong(const nb_context *context, void *user) {
     uint32_t *count = user;
     if (nb_engine_world(context->engine) == NULL) ++*count;
     if (nb_context_command(context, NULL) == NB_ERR_MISUSE) ++*count;
+    if (nb_context_correct_input(context, 0, NULL) == NB_ERR_MISUSE) ++*count;
+    if (nb_context_correct_state(context, 0, NULL, 0) == NB_ERR_MISUSE) ++*count;
     return NB_OK;
 }
 
@@ -193,8 +206,8 @@ static void handlers_are_refused_what_makes_no_sense(void **state) {
     nb_module_desc desc = {.name = "wrong", .frame = do_wrong, .user = &count};
     nb_module module;
     accepted(NB_OK, nb_engine_module_attach(engine, &desc, &module));
-    LISTENED(OWN_LOGGER, NB_ITEM_ENGINE_ARGUMENT, 2, nb_engine_frame_delta(engine, 0));
-    assert_int_equal(count, 2);
+    LISTENED(OWN_LOGGER, NB_ITEM_ENGINE_ARGUMENT, 4, nb_engine_frame_delta(engine, 0));
+    assert_int_equal(count, 4);
     accepted(NB_OK, nb_engine_module_detach(engine, module));
     engine_close(engine, &heap);
 }

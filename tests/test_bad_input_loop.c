@@ -77,6 +77,9 @@ static void assert_no_report(const nb_loop_report *report) {
 static void bad_loop_is_refused_everywhere(nb_loop *loop, nb_log_item item) {
     const nb_loop_callbacks callbacks = {.tick_fn = never_called};
     nb_tick tick;
+    GIVES(DEFAULT_LOGGER, item, NB_ERR_MISUSE, nb_loop_set_tick(loop, 5));
+    LISTENED(DEFAULT_LOGGER, item, 1, tick = nb_loop_tick_at(loop, 5));
+    assert_int_equal(tick.index + tick.start_ns, 0);
     nb_loop_report report;
     nb_loop_frame frame;
     uint32_t group = 0x5A;

@@ -844,12 +844,58 @@ static void bad_arguments_have_defined_results(void **state) {
     assert_account(&loop);
 }
 
-TEST_MAIN(cmocka_unit_test(test_fixed_dt_value), cmocka_unit_test(test_accumulator_single_step),
-          cmocka_unit_test(test_accumulator_multiple_steps), cmocka_unit_test(test_accumulator_partial),
-          cmocka_unit_test(test_interpolation_alpha), cmocka_unit_test(test_max_frame_time_clamp),
-          cmocka_unit_test(test_total_sim_time_advances), cmocka_unit_test(test_frame_count_increments),
-          cmocka_unit_test(test_zero_frame_time), cmocka_unit_test(test_deterministic_sequence),
-          cmocka_unit_test(long_run_has_no_drift), cmocka_unit_test(tick_times_are_exact_at_every_rate),
+// --- another place in time ---
+
+static void tick_can_be_moved(void **state) {
+    (void)state;
+    nb_loop loop;
+    nb_tick tick;
+    assert_int_equal(nb_loop_init(&loop, NULL), NB_OK);
+    for (uint64_t to = 1000; to <= 2000; to += 500) {
+        assert_int_equal(nb_loop_set_tick(&loop, to), NB_OK);
+        assert_int_equal(nb_loop_tick_count(&loop), to);
+        assert_int_equal(nb_loop_begin_delta(&loop, 2 * UINT64_C(16666667)), NB_OK);
+        for (uint64_t i = 0; i < 2; ++i) {
+            assert_true(nb_loop_next_tick(&loop, &tick));
+            nb_tick same = nb_loop_tick_at(&loop, to + i);
+            assert_int_equal(tick.index, to + i);
+            assert_int_equal(tick.start_ns, same.start_ns);
+            assert_true(tick.dt_s == same.dt_s);
+        }
+        assert_false(nb_loop_next_tick(&loop, &tick));
+        assert_int_equal(nb_loop_end(&loop), NB_OK);
+        assert_true(nb_loop_is_valid(&loop));
+    }
+    assert_int_equal(nb_loop_report_get(&loop).tick_count, 6); // that is how many ran
+    assert_int_equal(nb_loop_time_ns(&loop), nb_loop_tick_at(&loop, 2002).start_ns);
+    // Back, and on by request: from there.
+    assert_int_equal(nb_loop_set_tick(&loop, 5), NB_OK);
+    assert_int_equal(nb_loop_run_to_tick(&loop, 4), NB_ERR_RANGE);
+    assert_int_equal(nb_loop_run_to_tick(&loop, 7), NB_OK);
+    assert_int_equal(nb_loop_begin_delta(&loop, 0), NB_OK);
+    for (uint64_t i = 5; i < 7; ++i) {
+        assert_true(nb_loop_next_tick(&loop, &tick));
+        assert_int_equal(tick.index, i);
+    }
+    assert_false(nb_loop_next_tick(&loop, &tick));
+    assert_int_equal(nb_loop_end(&loop), NB_OK);
+    // What was asked for is forgotten where time is moved.
+    assert_int_equal(nb_loop_step(&loop, 3), NB_OK);
+    assert_int_equal(nb_loop_set_tick(&loop, UINT64_MAX - 1), NB_OK);
+    assert_int_equal(nb_loop_begin_delta(&loop, 0), NB_OK);
+    assert_false(nb_loop_next_tick(&loop, &tick));
+    assert_int_equal(nb_loop_end(&loop), NB_OK);
+    assert_int_equal(nb_loop_step(&loop, 2), NB_ERR_RANGE);
+    assert_true(nb_loop_is_valid(&loop));
+}
+
+TEST_MAIN(cmocka_unit_test(tick_can_be_moved), cmocka_unit_test(test_fixed_dt_value),
+          cmocka_unit_test(test_accumulator_single_step), cmocka_unit_test(test_accumulator_multiple_steps),
+          cmocka_unit_test(test_accumulator_partial), cmocka_unit_test(test_interpolation_alpha),
+          cmocka_unit_test(test_max_frame_time_clamp), cmocka_unit_test(test_total_sim_time_advances),
+          cmocka_unit_test(test_frame_count_increments), cmocka_unit_test(test_zero_frame_time),
+          cmocka_unit_test(test_deterministic_sequence), cmocka_unit_test(long_run_has_no_drift),
+          cmocka_unit_test(tick_times_are_exact_at_every_rate),
           cmocka_unit_test(simulated_speed_is_the_same_at_any_frame_rate),
           cmocka_unit_test(odd_frame_times_keep_the_account), cmocka_unit_test(gaps_are_reported_and_rate_limited),
           cmocka_unit_test(first_frame_of_a_clock_gets_zero_time), cmocka_unit_test(resync_leaves_a_gap_out),

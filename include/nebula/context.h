@@ -47,6 +47,7 @@ typedef struct nb_context {
     nb_token *token;             // of the engine; cancelled when it stops
     nb_scheduler *scheduler;     // for tasks that the handler waits for before it returns
     nb_fence *fence;             // for frame-bound tasks
+    bool is_resimulated;         // in FixedSim: this tick has run before, see rollback.h
     nb_world *world;             // of the engine; NULL = it has none
     nb_input_view input;         // in FixedSim the tick's events; else those that came since the frame before
     nb_input_view commands;      // in FixedSim: what nb_context_command has staged since the tick before

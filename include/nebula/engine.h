@@ -20,6 +20,7 @@
 #include "nebula/async.h"
 #include "nebula/budget.h"
 #include "nebula/context.h"
+#include "nebula/history.h"
 #include "nebula/hooks.h"
 #include "nebula/input.h"
 #include "nebula/loop.h"
@@ -63,6 +64,9 @@
 
 // Regions of the engine's snapshots where the desc gives none: the columns of a few dozen tables.
 #define NB_ENGINE_REGION_COUNT_DEFAULT 256u
+
+// Ticks simulated again in one frame where the desc gives none: a second of 60 Hz, later than any game is playable.
+#define NB_ROLLBACK_COUNT_DEFAULT 64u
 
 // How long nb_engine_destroy waits for tasks that do not stop, where the desc gives none.
 #define NB_SHUTDOWN_NS_DEFAULT UINT64_C(5000000000)
@@ -126,10 +130,14 @@ typedef struct nb_engine_desc {
     // For debugging: the world's columns and published snapshots are read-only memory while jobs run. Whoever writes to
     // them ends the process there, after a line that says which job and which column: see guard.h.
     bool is_guarded;
-    bool hashes_ticks;     // hash all states after each tick, for stats.tick_hash and run_hash
-    bool adapts_budget;    // the quality level follows the measured frame times; else it stays at the highest
-    nb_budget_desc budget; // its hooks are the engine's
-    nb_world_desc world;   // of nb_engine_world, nb_engine_snapshots and nb_engine_input; hooks as above
+    bool hashes_ticks; // hash all states after each tick, for stats.tick_hash and run_hash
+    // Past ticks are kept, to go back to: see rollback.h. States and world of `history` are the engine's, as its hooks.
+    bool keeps_history;
+    nb_history_desc history;
+    uint32_t rollback_count_max; // ticks simulated again in one frame; default NB_ROLLBACK_COUNT_DEFAULT
+    bool adapts_budget;          // the quality level follows the measured frame times; else it stays at the highest
+    nb_budget_desc budget;       // its hooks are the engine's
+    nb_world_desc world;         // of nb_engine_world, nb_engine_snapshots and nb_engine_input; hooks as above
     nb_snapshots_desc snapshots;
     nb_input_desc input;
     nb_async_desc async; // of nb_engine_async; scheduler, token, labels and hooks are the engine's

@@ -105,7 +105,7 @@ typedef struct nb_loop_callbacks {
 typedef struct nb_loop_report {
     uint64_t frame_count;           // frames ended
     uint64_t tick_count;            // ticks run
-    uint64_t time_ns;               // simulated time, tick_count * den / num s
+    uint64_t time_ns;               // simulated time, nb_loop_tick_count * den / num s
     uint64_t elapsed_ns;            // clock time, or deltas, seen
     uint64_t excluded_ns;           // left out on request: nb_loop_exclude, nb_loop_resync
     uint64_t paused_ns;             // passed while paused
@@ -221,6 +221,7 @@ typedef struct nb_loop {
     bool is_discontinuity;                                          // of this frame
     uint32_t group_count;                                           // groups in use
     uint64_t frame_count, tick_count, granted_count;                // as reported
+    uint64_t tick_offset;                                           // index of the next tick - tick_count, modulo 2^64
     uint64_t elapsed_ns, excluded_ns, paused_ns, clamped_ns;        // as reported
     uint64_t dropped_count;                                         // dropped_tick_count as reported
     uint64_t clamp_time_count, clamp_ticks_count, clamp_cost_count; // as reported
@@ -307,15 +308,24 @@ NB_API float nb_loop_alpha_f32(const nb_loop *loop);
 // Thread: the loop's own. Owner: nothing. Fails: 0 for a bad loop.
 NB_API double nb_loop_dt_s(const nb_loop *loop);
 
-// Ticks run.
+// Where simulated time is: the index of the next tick. These are the ticks run, unless nb_loop_set_tick has moved it.
 // Thread: the loop's own. Owner: nothing. Fails: 0 for a bad loop.
 NB_API uint64_t nb_loop_tick_count(const nb_loop *loop);
+
+// Moves simulated time: the next tick has this index. For state that was loaded or rewound. Time owed and alpha stay;
+// ticks asked for by step or run-to-tick and not yet run are forgotten.
+// Thread: the loop's own, outside ticks. Owner: nothing. Fails: NB_ERR_MISUSE.
+NB_API nb_result nb_loop_set_tick(nb_loop *loop, uint64_t tick_count);
+
+// A tick as it is, or was, or will be, by its index: to simulate one again. Its slice of input is not known: 0.
+// Thread: the loop's own. Owner: the caller gets a value. Fails: zeros for a bad loop.
+NB_API nb_tick nb_loop_tick_at(const nb_loop *loop, uint64_t index);
 
 // Frames ended.
 // Thread: the loop's own. Owner: nothing. Fails: 0 for a bad loop.
 NB_API uint64_t nb_loop_frame_count(const nb_loop *loop);
 
-// Simulated time: tick_count * den / num s, rounded down to a nanosecond.
+// Simulated time: nb_loop_tick_count * den / num s, rounded down to a nanosecond.
 // Thread: the loop's own. Owner: nothing. Fails: 0 for a bad loop.
 NB_API uint64_t nb_loop_time_ns(const nb_loop *loop);
 

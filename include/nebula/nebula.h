@@ -28,6 +28,7 @@
 #include "nebula/loop.h"
 #include "nebula/phase.h"
 #include "nebula/random.h"
+#include "nebula/rollback.h"
 #include "nebula/service.h"
 #include "nebula/snapshot.h"
 #include "nebula/state.h"

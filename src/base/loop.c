@@ -266,9 +266,10 @@ static bool next_tick(nb_loop *loop, nb_tick *tick) {
     loop->is_tick_measured = true;
     bool is_latched = loop->is_tick_last && loop->latch_ns > loop->slice_end_ns;
     if (is_latched) loop->slice_end_ns = loop->latch_ns;
+    uint64_t index = loop->tick_count + loop->tick_offset - 1;
     *tick = (nb_tick){
-        .index = loop->tick_count - 1,
-        .start_ns = nbi_rate_time_ns(loop->rate, loop->tick_count - 1),
+        .index = index,
+        .start_ns = nbi_rate_time_ns(loop->rate, index),
         .input_until_ns = loop->slice_end_ns,
         .dt_s = nb_loop_dt_s(loop),
         .index_in_frame = loop->frame_tick_count - 1,

@@ -39,12 +39,27 @@ double nb_loop_dt_s(const nb_loop *loop) {
     return (double)loop->rate.den / (double)loop->rate.num;
 }
 
-uint64_t nb_loop_tick_count(const nb_loop *loop) { return is_loop(loop, __func__) ? loop->tick_count : 0; }
+static uint64_t place_of(const nb_loop *loop) { return loop->tick_count + loop->tick_offset; }
+
+uint64_t nb_loop_tick_count(const nb_loop *loop) { return is_loop(loop, __func__) ? place_of(loop) : 0; }
+
+nb_result nb_loop_set_tick(nb_loop *loop, uint64_t tick_count) {
+    nb_result result = NBI_LOOP_CHECK(loop);
+    if (result != NB_OK) return result;
+    loop->tick_offset = tick_count - loop->tick_count;
+    loop->granted_pending = 0;
+    return NB_OK;
+}
+
+nb_tick nb_loop_tick_at(const nb_loop *loop, uint64_t index) {
+    if (!is_loop(loop, __func__)) return (nb_tick){0};
+    return (nb_tick){.index = index, .start_ns = nbi_rate_time_ns(loop->rate, index), .dt_s = nb_loop_dt_s(loop)};
+}
 
 uint64_t nb_loop_frame_count(const nb_loop *loop) { return is_loop(loop, __func__) ? loop->frame_count : 0; }
 
 uint64_t nb_loop_time_ns(const nb_loop *loop) {
-    return is_loop(loop, __func__) ? nbi_rate_time_ns(loop->rate, loop->tick_count) : 0;
+    return is_loop(loop, __func__) ? nbi_rate_time_ns(loop->rate, place_of(loop)) : 0;
 }
 
 nb_loop_frame nb_loop_frame_get(const nb_loop *loop) {
@@ -88,7 +103,8 @@ nb_result nb_loop_resume(nb_loop *loop) {
 nb_result nb_loop_step(nb_loop *loop, uint64_t tick_count) {
     nb_result result = NBI_LOOP_CHECK(loop);
     if (result != NB_OK) return result;
-    if (tick_count > UINT64_MAX - loop->tick_count - loop->granted_pending) {
+    uint64_t left = UINT64_MAX - nbi_max_u64(loop->tick_count, place_of(loop));
+    if (loop->granted_pending > left || tick_count > left - loop->granted_pending) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "too many ticks");
     }
     loop->is_paused = true;
@@ -99,12 +115,12 @@ nb_result nb_loop_step(nb_loop *loop, uint64_t tick_count) {
 nb_result nb_loop_run_to_tick(nb_loop *loop, uint64_t target_tick_count) {
     nb_result result = NBI_LOOP_CHECK(loop);
     if (result != NB_OK) return result;
-    if (target_tick_count < loop->tick_count) {
+    if (target_tick_count < place_of(loop)) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "%llu ticks have run already",
-                        (unsigned long long)loop->tick_count);
+                        (unsigned long long)place_of(loop));
     }
     loop->is_paused = true;
-    loop->granted_pending = target_tick_count - loop->tick_count;
+    loop->granted_pending = target_tick_count - place_of(loop);
     return NB_OK;
 }
 

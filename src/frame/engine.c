@@ -23,6 +23,8 @@ nb_engine_desc nb_engine_desc_default(void) {
         .shutdown_ns = NB_SHUTDOWN_NS_DEFAULT,
         .command_count_max = NB_COMMAND_COUNT_DEFAULT,
         .stage_bytes = NB_STAGE_BYTES_DEFAULT,
+        .rollback_count_max = NB_ROLLBACK_COUNT_DEFAULT,
+        .history = nb_history_desc_default(),
         .stage_count_max = NB_STAGE_COUNT_DEFAULT,
         .violation_policy = NB_VIOLATION_REPORT,
         .budget = nb_budget_desc_default(),
@@ -52,6 +54,8 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     if (desc->shutdown_ns == 0) desc->shutdown_ns = defaults.shutdown_ns;
     if (desc->command_count_max == 0) desc->command_count_max = defaults.command_count_max;
     if (desc->stage_bytes == 0) desc->stage_bytes = defaults.stage_bytes;
+    if (desc->rollback_count_max == 0) desc->rollback_count_max = defaults.rollback_count_max;
+    desc->history.hooks = desc->hooks;
     if (desc->stage_count_max == 0) desc->stage_count_max = defaults.stage_count_max;
     if (desc->snapshots.region_count_max == 0) desc->snapshots.region_count_max = NB_ENGINE_REGION_COUNT_DEFAULT;
     if (desc->violation_policy == NB_VIOLATION_DEFAULT) desc->violation_policy = NB_VIOLATION_REPORT;
@@ -171,6 +175,7 @@ static void free_all(nb_engine *engine) {
     if (engine->fence != NULL) nb_fence_destroy(engine->fence);
     if (engine->labels != NULL) nb_labels_destroy(engine->labels);
     if (engine->token != NULL) nb_token_release(engine->token);
+    nb_history_destroy(engine->history);
     nb_states_destroy(engine->states);
     nbi_world_end(engine);
     nb_input_destroy(engine->input);
@@ -283,7 +288,8 @@ static nb_result check_place(nb_engine *engine, const char *function) {
         return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
     }
     if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
-    return nbi_world_join(engine);
+    nb_result result = nbi_world_join(engine);
+    return result == NB_OK ? nbi_history_begin(engine) : result;
 }
 
 // One frame of the loop, which has begun.

@@ -8,6 +8,7 @@
 
 #include "nebula/engine.h"
 #include "nebula/guard.h"
+#include "nebula/rollback.h"
 
 #include "../base/base.h"
 #include "../platform/platform.h"
@@ -114,6 +115,7 @@ struct nb_engine {
     nb_timelines *timelines;
     nb_services *services;
     nb_async *async;
+    nb_history *history; // where desc.keeps_history, from the first frame on
     nb_timeline *epochs;
     nb_budget budget;
     nb_loop loop;
@@ -155,6 +157,13 @@ struct nb_engine {
     uint64_t frame_start_ns;
     nb_result failure; // the first of this frame
     bool is_degraded;
+    bool is_resimulating;
+    bool has_correction; // of input: ticks from correct_from on are to be simulated again
+    uint64_t correct_from;
+    const void *correct_bytes; // of the state after correct_state_tick ticks; NULL = none
+    size_t correct_size_bytes;
+    uint64_t correct_state_tick;
+    nb_rollback_stats rollback;
     bool has_nothing_visible;
     nbi_call call;
     uint64_t serial;
@@ -212,6 +221,9 @@ static inline nbi_health_kind nbi_health_of(nb_phase phase) {
 // One tick: input, handlers, what they have staged, hash.
 void nbi_tick_run(nb_engine *engine, const nb_tick *tick);
 
+// The part of a tick that is the same whenever it is simulated: tick, tick_input and tick_commands are set.
+void nbi_tick_simulate(nb_engine *engine);
+
 // Between frames: makes a new world part of snapshots and ticks. Fails as nb_world_views_add.
 nb_result nbi_world_join(nb_engine *engine);
 
@@ -227,6 +239,17 @@ void nbi_stages_drop(nb_engine *engine, uint32_t place);
 
 // Frees world, stages and input.
 void nbi_world_end(nb_engine *engine);
+
+// --- rollback.c ---
+
+// Before a frame: makes the history, and its first tick.
+nb_result nbi_history_begin(nb_engine *engine);
+
+// After the tick of this index.
+void nbi_history_keep(nb_engine *engine, uint64_t tick);
+
+// Applies what handlers have corrected.
+void nbi_rollback(nb_engine *engine);
 
 // --- async_frame.c ---
 
@@ -245,6 +268,7 @@ nb_result nbi_frame_async_restart(nb_engine *engine);
 // Beside layers and capabilities, what nbi_module.violations has a bit for.
 #define NBI_PLACE_STAGE (1u << 8)
 #define NBI_PLACE_COMMAND (1u << 9)
+#define NBI_PLACE_CORRECTION (1u << 12)
 #define NBI_PLACE_UNKNOWN (1u << 10) // a layer or capability that does not exist
 #define NBI_PLACE_OUTPUT (1u << 11)
 

@@ -79,7 +79,7 @@ void nbi_frame_run(nb_engine *engine) {
     bool has_picture = !engine->desc.is_headless;
     nbi_phase_run(engine, NB_PHASE_FRAME_START, frame_start, NULL);
     nbi_phase_run(engine, NB_PHASE_INPUT, take_input, NULL);
-    nbi_phase_run(engine, NB_PHASE_NETWORK_RECONCILIATION, NULL, NULL);
+    nbi_phase_run(engine, NB_PHASE_NETWORK_RECONCILIATION, NULL, nbi_rollback);
     nbi_phase_run(engine, NB_PHASE_RANDOM_SEED, NULL, NULL);
     nbi_phase_run(engine, NB_PHASE_FIXED_SIM, fixed_sim, NULL);
     nbi_phase_run(engine, NB_PHASE_GAMEPLAY, NULL, NULL);

@@ -21,6 +21,7 @@ nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
                         .frame = engine->frame,
                         .time = &engine->time,
                         .tick = engine->tick,
+                        .is_resimulated = engine->is_resimulating,
                         .world = engine->world,
                         .input = is_tick ? engine->tick_input : engine->frame_input,
                         .commands = is_tick ? engine->tick_commands : (nb_input_view){NULL, 0},

@@ -62,7 +62,9 @@ void nbi_stages_drop(nb_engine *engine, uint32_t place) {
 void nbi_stages_apply(nb_engine *engine) {
     // A refusal may leave memory in use, but no stage.
     if (!engine->has_stage_arena || nb_arena_bytes_used(&engine->stage_arena) == 0) return;
+    nbi_world_of(engine->world)->skips_local = engine->is_resimulating;
     if (engine->stage_count != 0) nbi_world_apply(nbi_world_of(engine->world), engine->stages, engine->stage_count);
+    nbi_world_of(engine->world)->skips_local = false;
     engine->stage_count = 0;
     nb_arena_reset(&engine->stage_arena);
 }
@@ -260,14 +262,8 @@ static void watches_end(const nb_engine *engine) {
     }
 }
 
-void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
+void nbi_tick_simulate(nb_engine *engine) {
     nb_arena_mark mark = nb_arena_save(&engine->arena);
-    engine->tick = tick;
-    engine->tick_input = (nb_input_view){NULL, 0};
-    if (engine->input != NULL) nb_input_take_tick(engine->input, tick->input_until_ns, &engine->tick_input);
-    engine->tick_commands =
-        (nb_input_view){engine->command_count != 0 ? engine->commands : NULL, engine->command_count};
-    watches_begin(engine);
     if (engine->is_world_joined) nbi_world_tick_begin(nbi_world_of(engine->world));
     nbi_handlers_run(engine, NB_PHASE_FIXED_SIM);
     if (engine->is_world_joined) {
@@ -275,10 +271,21 @@ void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
         nbi_world_tick_end(nbi_world_of(engine->world));
     }
     if (engine->desc.hashes_ticks) hash_tick(engine);
-    watches_end(engine);
-    engine->stats.command_count += engine->command_count;
-    engine->command_count = 0;
-    engine->tick = NULL;
+    nbi_history_keep(engine, engine->tick->index);
     nb_arena_rewind(&engine->arena, mark); // each tick begins with the same memory, however many share the frame
     nbi_modules_note(engine, NBI_HEALTH_TICKS);
+}
+
+void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
+    engine->tick_input = (nb_input_view){NULL, 0};
+    if (engine->input != NULL) nb_input_take_tick(engine->input, tick->input_until_ns, &engine->tick_input);
+    engine->tick_commands =
+        (nb_input_view){engine->command_count != 0 ? engine->commands : NULL, engine->command_count};
+    engine->tick = tick;
+    watches_begin(engine);
+    nbi_tick_simulate(engine);
+    watches_end(engine);
+    engine->tick = NULL;
+    engine->stats.command_count += engine->command_count;
+    engine->command_count = 0;
 }

@@ -67,6 +67,7 @@ typedef struct nbi_world {
     nb_atomic_u64 denied_count;
     bool is_in_tick;
     bool is_applying;      // for reports: rows come from stages
+    bool skips_local;      // what is staged for local tables is left out: it was applied when the tick first ran
     bool is_protectable;   // rows have pages of their own
     bool is_protected;     // which are read-only now
     uint64_t hash_version; // blocks with a larger version changed after the last hash

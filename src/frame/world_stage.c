@@ -223,6 +223,7 @@ static nb_result check_apply(const nbi_world *self, nb_stage **stages, size_t co
 static void apply_despawn(nbi_world *self, nb_entity entity) {
     uint32_t row = 0;
     nbi_table *table = nbi_world_lookup(self, entity, &row);
+    if (self->skips_local && table != NULL && table->is_local) return;
     if (table == NULL)
         self->stale_count += 1;
     else if (nbi_table_is_writable(self, table, "nb_world_apply"))
@@ -240,6 +241,7 @@ static nb_result apply_stage(nbi_world *self, nb_stage *stage) {
             continue;
         }
         nbi_table *table = &self->tables[next->table];
+        if (self->skips_local && table->is_local) continue;
         if (!nbi_table_is_writable(self, table, "nb_world_apply")) continue;
         if (nbi_world_row_add(self, table, stage->memory + next->values, &next->entity) != NB_OK) result = NB_FULL;
     }

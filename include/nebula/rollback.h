@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Rollback: what came too late for its tick still counts. In NetworkReconciliation a handler says what a past tick got,
+// or what the state was after it; the engine goes back, puts it right and simulates again up to now, within the same
+// frame. The one rule: what a tick handler does beside simulated state (sounds, jobs, messages) it does only where
+// context->is_resimulated is false, or it happens twice. Rows staged for local tables come once without that.
+//
+//     static nb_result reconcile(const nb_context *context, void *user) {
+//         const nb_input_event *late = (const nb_input_event *)user; // of a player, for tick 100
+//         nb_history_input input = {{late, 1}, {NULL, 0}};
+//         nb_result result = nb_context_correct_input(context, 100, &input);
+//         return result == NB_ERR_RANGE ? NB_OK : result; // too old: the server will send its state
+//     }
+//
+// An engine keeps the ticks to go back to where desc.keeps_history says so; desc.hashes_ticks hashes those that are
+// simulated again, too.
+
+#include "nebula/context.h"
+#include "nebula/engine.h"
+#include "nebula/history.h"
+#include "nebula/types.h"
+
+typedef struct nb_rollback_stats {
+    uint64_t correction_count; // accepted, and other than what was there
+    uint64_t same_count;       // that were as it had been: nothing was simulated again
+    uint64_t refuse_count;     // of ticks that are not kept, too far back or still to come
+    uint64_t fail_count;       // that could not be applied: the state is as it was before
+    uint64_t rollback_count;   // frames that went back
+    uint64_t tick_count;       // ticks simulated again
+    uint64_t depth_max;        // most ticks at once
+} nb_rollback_stats;
+
+NB_EXTERN_C_BEGIN
+
+// The past ticks of the engine: T in it is the state after T ticks, with the input of tick T - 1. Saving, rewinding and
+// setting inputs is the engine's.
+// Thread: the coordinator. Owner: the engine. Fails: NULL for NULL, without desc.keeps_history, and before the first
+// frame.
+NB_API nb_history *nb_engine_history(nb_engine *engine);
+
+// Says what the tick of this index got. The same as it was changes nothing; else all ticks from it on are simulated
+// again when the phase ends.
+// Thread: the handler's, in NetworkReconciliation. Owner: events are copied. Fails: NB_ERR_RANGE (not kept, more than
+// desc.rollback_count_max back, or not run yet; counted, not reported), NB_FULL (more events than desc.history allows),
+// NB_ERR_PERMISSION, NB_ERR_THREAD, NB_ERR_STALE, NB_ERR_MISUSE.
+NB_API nb_result nb_context_correct_input(const nb_context *context, uint64_t tick, const nb_history_input *input);
+
+// Says what the state was after so many ticks: bytes of nb_states_save. Of several in one frame the newest tick's
+// counts. What it makes of the states needs the heap.
+// Thread: the handler's, in NetworkReconciliation. Owner: the bytes must stay until the phase ends. Fails: as
+// nb_context_correct_input. Bytes that do not load are counted, reported, and change nothing.
+NB_API nb_result nb_context_correct_state(const nb_context *context, uint64_t tick_count, const void *bytes,
+                                          size_t size_bytes);
+
+// Goes back (or forward again) to where so many ticks had run: state and tick index. What was rewound is forgotten with
+// the next tick.
+// Thread: the coordinator, between frames. Owner: unchanged. Fails: NB_ERR_RANGE (not kept), NB_BUSY (inside a frame),
+// NB_ERR_UNSUPPORTED (without history), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_history_rewind.
+NB_API nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count);
+
+// The numbers of rollback.
+// Thread: the coordinator. Owner: the caller gets a value. Fails: zeros for NULL.
+NB_API nb_rollback_stats nb_engine_rollback_stats(const nb_engine *engine);
+
+NB_EXTERN_C_END

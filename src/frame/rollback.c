@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// Ticks that are simulated again: corrections are noted by handlers of NetworkReconciliation, and applied together when
+// the phase ends.
+
+#include "nebula/rollback.h"
+
+#include "engine.h"
+
+#include <string.h>
+
+// --- keeping ---
+
+nb_result nbi_history_begin(nb_engine *engine) {
+    if (!engine->desc.keeps_history) return NB_OK;
+    if (engine->history == NULL) {
+        nb_history_desc desc = engine->desc.history;
+        desc.states = engine->states;
+        desc.world = engine->world;
+        nb_result result = nb_history_create(&desc, &engine->history);
+        if (result != NB_OK) return result;
+    }
+    uint64_t now = nb_loop_tick_count(&engine->loop);
+    nb_history_stats stats = nb_history_stats_get(engine->history);
+    if (stats.has_begun && stats.tick_newest == now) return NB_OK;
+    // Where it begins, or somebody has moved the loop's tick.
+    nb_history_reset(engine->history);
+    return nb_history_save(engine->history, now);
+}
+
+void nbi_history_keep(nb_engine *engine, uint64_t tick) {
+    if (engine->history == NULL) return;
+    nb_history_input input = {engine->tick_input, engine->tick_commands};
+    if (!engine->is_resimulating) nb_history_input_set(engine->history, tick + 1, &input);
+    nb_history_save(engine->history, tick + 1);
+}
+
+nb_history *nb_engine_history(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    return engine != NULL ? engine->history : NULL;
+}
+
+// --- corrections ---
+
+static nb_result check_call(const nb_context *context) {
+    nb_result result = nbi_context_check_call(context);
+    const nbi_call *call = context->call;
+    if (result == NB_OK && (call != &context->engine->call || call->phase != NB_PHASE_NETWORK_RECONCILIATION))
+        result = NB_ERR_PERMISSION;
+    if (result != NB_OK) nbi_context_report(context, NBI_PLACE_CORRECTION, result);
+    return result;
+}
+
+// Whether the state after so many ticks is one to go back to.
+static nb_result check_tick(nb_engine *engine, uint64_t tick_count) {
+    uint64_t now = nb_loop_tick_count(&engine->loop);
+    bool is_past = engine->history != NULL && tick_count < now;
+    bool is_near = is_past && now - tick_count <= engine->desc.rollback_count_max;
+    if (is_near && tick_count >= nb_history_stats_get(engine->history).tick_oldest) return NB_OK;
+    ++engine->rollback.refuse_count;
+    return NB_ERR_RANGE;
+}
+
+static bool is_same_view(nb_input_view a, nb_input_view b) {
+    return a.count == b.count && (a.count == 0 || memcmp(a.events, b.events, a.count * sizeof *a.events) == 0);
+}
+
+static void correct_from(nb_engine *engine, uint64_t tick_count) {
+    ++engine->rollback.correction_count;
+    if (!engine->has_correction || tick_count < engine->correct_from) engine->correct_from = tick_count;
+    engine->has_correction = true;
+}
+
+nb_result nb_context_correct_input(const nb_context *context, uint64_t tick, const nb_history_input *input) {
+    if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
+    nb_engine *engine = context->engine;
+    if (input == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "input is NULL");
+    nb_result result = check_call(context);
+    if (result == NB_OK) result = check_tick(engine, tick);
+    if (result != NB_OK) return result;
+    nb_history_input kept = {{NULL, 0}, {NULL, 0}};
+    nb_history_input_get(engine->history, tick + 1, &kept);
+    if (is_same_view(kept.events, input->events) && is_same_view(kept.commands, input->commands)) {
+        ++engine->rollback.same_count;
+        return NB_OK;
+    }
+    result = nb_history_input_set(engine->history, tick + 1, input);
+    if (result == NB_OK) correct_from(engine, tick);
+    return result;
+}
+
+nb_result nb_context_correct_state(const nb_context *context, uint64_t tick_count, const void *bytes,
+                                   size_t size_bytes) {
+    if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
+    nb_engine *engine = context->engine;
+    if (bytes == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
+    nb_result result = check_call(context);
+    if (result == NB_OK) result = check_tick(engine, tick_count);
+    if (result != NB_OK) return result;
+    bool is_older = engine->correct_bytes != NULL && tick_count < engine->correct_state_tick;
+    if (is_older) return NB_OK; // what a later state says is already more than this one knows
+    engine->correct_bytes = bytes;
+    engine->correct_size_bytes = size_bytes;
+    engine->correct_state_tick = tick_count;
+    return NB_OK;
+}
+
+// --- again ---
+
+static void simulate_to(nb_engine *engine, uint64_t from, uint64_t now) {
+    engine->is_resimulating = true;
+    for (uint64_t index = from; index < now; ++index) {
+        nb_history_input input = {{NULL, 0}, {NULL, 0}};
+        nb_history_input_get(engine->history, index + 1, &input);
+        engine->tick_input = input.events;
+        engine->tick_commands = input.commands;
+        nb_tick tick = nb_loop_tick_at(&engine->loop, index);
+        engine->tick = &tick;
+        nbi_tick_simulate(engine);
+        engine->tick = NULL;
+        ++engine->rollback.tick_count;
+    }
+    engine->is_resimulating = false;
+    ++engine->rollback.rollback_count;
+    engine->rollback.depth_max = nbi_max_u64(engine->rollback.depth_max, now - from);
+}
+
+typedef enum sent_state { SENT_FAILED, SENT_SAME, SENT_OTHER } sent_state;
+
+// Where the state that was sent is other than ours, ours is what was sent.
+static sent_state load_state(nb_engine *engine, uint64_t now) {
+    uint64_t before = 0;
+    nb_result result = nb_history_rewind(engine->history, engine->correct_state_tick);
+    if (result == NB_OK) before = nb_states_hash(engine->states);
+    if (result == NB_OK) result = nb_states_load(engine->states, engine->correct_bytes, engine->correct_size_bytes);
+    bool is_other = result == NB_OK && nb_states_hash(engine->states) != before;
+    if (is_other) {
+        result = nb_history_save(engine->history, engine->correct_state_tick);
+    } else {
+        nb_history_rewind(engine->history, now);
+    }
+    if (result < 0) return SENT_FAILED;
+    return is_other ? SENT_OTHER : SENT_SAME;
+}
+
+// From where to simulate again, or `now`. Inputs of ticks before a state that was sent are in it.
+static uint64_t apply_state(nb_engine *engine, uint64_t now) {
+    uint64_t from = engine->has_correction ? engine->correct_from : now;
+    if (engine->correct_bytes == NULL) return from;
+    sent_state sent = load_state(engine, now);
+    if (sent == SENT_FAILED) ++engine->rollback.fail_count;
+    if (sent == SENT_SAME) ++engine->rollback.same_count;
+    if (sent == SENT_OTHER) ++engine->rollback.correction_count;
+    if (sent == SENT_OTHER) return engine->correct_state_tick;
+    return sent == SENT_SAME ? nbi_max_u64(from, engine->correct_state_tick) : from;
+}
+
+void nbi_rollback(nb_engine *engine) {
+    if (!engine->has_correction && engine->correct_bytes == NULL) return;
+    uint64_t now = nb_loop_tick_count(&engine->loop);
+    nbi_world_allow(engine, NB_PHASE_FIXED_SIM);
+    uint64_t from = apply_state(engine, now);
+    bool is_back = from == now || nb_history_rewind(engine->history, from) == NB_OK;
+    if (!is_back) ++engine->rollback.fail_count;
+    if (is_back && from != now) simulate_to(engine, from, now);
+    nbi_world_allow(engine, NB_PHASE_NETWORK_RECONCILIATION);
+    engine->has_correction = false;
+    engine->correct_bytes = NULL;
+}
+
+nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    if (!nbi_is_coordinator(engine)) {
+        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, "called on another thread");
+    }
+    if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
+    if (engine->history == NULL) return NB_ERR_UNSUPPORTED;
+    nb_result result = nb_history_rewind(engine->history, tick_count);
+    if (result == NB_OK) result = nb_loop_set_tick(&engine->loop, tick_count);
+    return result;
+}
+
+nb_rollback_stats nb_engine_rollback_stats(const nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    return engine != NULL ? engine->rollback : (nb_rollback_stats){0};
+}
