@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "bot.h"
 #include "nebula/engine.h"
 #include "options.h"
 #include "picture.h"
@@ -26,6 +27,7 @@ typedef struct demo {
     nb_frame_stats stats;
     nb_clock_manual manual;
     planet planet;
+    bots bots;
     streamer streamer;
     picture picture;
     uint64_t second;        // of simulated time, told last
@@ -45,6 +47,7 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
     nb_frame_summary frames = {0};
     nb_frame_stats_summarise(&d->stats, frame_count < UINT32_MAX ? (uint32_t)frame_count : 0, &frames);
     double time_s = seconds_of(d, stats.tick_count);
+    const planet_census *census = NB_SINGLETON(d->planet.world, d->planet.census, 0, planet_census);
     return (demo_report){.time_s = time_s,
                          .tick_count = stats.tick_count,
                          .frame_count = stats.frame_count,
@@ -57,8 +60,8 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
                          .chunk_cancelled_count = d->streamer.cancelled_count,
                          .chunks_per_s = frame_count > 0 ? (double)chunk_count * frames.fps / (double)frame_count : 0,
                          .creature_count = nb_world_row_count(d->planet.world, d->planet.creatures),
-                         .birth_count = d->planet.birth_count,
-                         .death_count = d->planet.death_count,
+                         .birth_count = census->birth_count,
+                         .death_count = census->death_count,
                          .frame_peak_bytes = stats.frame_peak_bytes,
                          .job_peak_bytes = stats.output_peak_bytes,
                          .quality_level = nb_budget_level(nb_engine_budget(d->engine)),
@@ -147,6 +150,7 @@ static nb_result modules_begin(demo *d) {
     if (result == NB_OK) result = streamer_attach(&d->streamer, d->engine, &d->planet);
     if (result == NB_OK) result = picture_attach(&d->picture, d->engine, &d->planet, &d->streamer);
     if (result == NB_OK) result = planet_populate(&d->planet);
+    if (result == NB_OK) result = bots_attach(&d->bots, d->engine, o->seed);
     nb_module_desc teller = {.name = "teller", .user = d, .priority = -1};
     teller.handlers[NB_PHASE_FRAME_END] = tell;
     if (o->has_tick_lines) teller.tick = tell_tick;

@@ -10,9 +10,13 @@
 // times over.
 #define STEP_GRAIN 256
 
-// The explorer's height over the land and speed, in TERRAIN_ONE (a tick): 12 voxels a second.
+// An explorer's height over the land and highest speed, in TERRAIN_ONE (a tick): 12 voxels a second.
 #define EYE_HEIGHT (40 * TERRAIN_ONE)
 #define EYE_SPEED (TERRAIN_ONE / 5)
+
+// Where nobody steers: a circle in less than a minute. And how far apart explorers begin.
+#define EXPLORER_TURN 20
+#define EXPLORER_GAP (8 * TERRAIN_ONE)
 
 // How far a teleport goes, and how far around the middle the first animals are, in voxels: where one lands, there are
 // some in sight.
@@ -45,6 +49,7 @@ static const nb_column_desc creature_columns_desc[CREATURE_COLUMN_COUNT] = {
 
 static const nb_column_desc explorer_columns[] = {
     {.name = "explorer", .size_bytes = sizeof(explorer), .flags = NB_COLUMN_INTERPOLATE}};
+static const nb_column_desc census_columns[] = {{.name = "census", .size_bytes = sizeof(planet_census)}};
 static const nb_column_desc eye_columns[] = {
     {.name = "eye", .size_bytes = sizeof(planet_eye), .flags = NB_COLUMN_SNAPSHOT}};
 
@@ -82,7 +87,7 @@ static void step_rows(nb_task_context *context, void *user, uint64_t begin, uint
 }
 
 // A young one beside its parent: both as rows of small arrays, then the young as a staged row.
-static void stage_young(planet *p, nb_stage *stage, const creature_columns *from, uint32_t parent, uint32_t id) {
+static bool stage_young(const planet *p, nb_stage *stage, const creature_columns *from, uint32_t parent, uint32_t id) {
     uint32_t ids[2] = {from->id[parent], 0};
     int32_t x[2] = {from->x[parent], 0}, y[2] = {from->y[parent], 0}, z[2] = {from->z[parent], 0};
     int32_t speed_x[2] = {from->speed_x[parent], 0}, speed_z[2] = {from->speed_z[parent], 0};
@@ -92,26 +97,27 @@ static void stage_young(planet *p, nb_stage *stage, const creature_columns *from
     creature_columns both = {ids, x, y, z, speed_x, speed_z, heading, energy, is_teleported, decision};
     creature_spawn_young(id, 0, 1, &both);
     nb_staged young;
-    if (nb_stage_spawn(stage, p->creatures, &young) != NB_OK) return;
+    if (nb_stage_spawn(stage, p->creatures, &young) != NB_OK) return false;
     *NB_STAGED_WRITE(stage, young, CREATURE_ID, uint32_t) = ids[1];
     *NB_STAGED_WRITE(stage, young, CREATURE_X, int32_t) = x[1];
     *NB_STAGED_WRITE(stage, young, CREATURE_Y, int32_t) = y[1];
     *NB_STAGED_WRITE(stage, young, CREATURE_Z, int32_t) = z[1];
     *NB_STAGED_WRITE(stage, young, CREATURE_HEADING, uint16_t) = heading[1];
     *NB_STAGED_WRITE(stage, young, CREATURE_ENERGY, int32_t) = energy[1];
-    ++p->birth_count;
+    return true;
 }
 
 // Who is born, who dies, who jumped: in the order of the rows.
-static void decide(planet *p, const nb_context *context, explorer *e, uint32_t count) {
+static void decide(const planet *p, const nb_context *context, uint32_t count) {
     nb_stage *stage = nb_context_stage(context, 0);
+    planet_census *census = NB_SINGLETON_WRITE(p->world, p->census, 0, planet_census);
     creature_columns columns = columns_write(p, 0, count);
     for (uint32_t row = 0; row < count; ++row) {
         nb_entity entity = nb_world_entity(p->world, p->creatures, row);
+        bool is_born = columns.decision[row] == CREATURE_BIRTH, is_dead = columns.decision[row] == CREATURE_DEATH;
         if (columns.is_teleported[row]) nb_world_teleport(p->world, entity);
-        if (columns.decision[row] == CREATURE_BIRTH) stage_young(p, stage, &columns, row, e->next_id++);
-        if (columns.decision[row] != CREATURE_DEATH) continue;
-        if (nb_stage_despawn(stage, entity) == NB_OK) ++p->death_count;
+        if (is_born && stage_young(p, stage, &columns, row, census->next_id++)) ++census->birth_count;
+        if (is_dead && nb_stage_despawn(stage, entity) == NB_OK) ++census->death_count;
     }
 }
 
@@ -120,19 +126,37 @@ static int32_t height_at(uint64_t seed, int32_t x, int32_t z) {
     return height > TERRAIN_SEA_Y ? height : TERRAIN_SEA_Y;
 }
 
-static void explore(const planet *p, uint64_t tick, explorer *e) {
-    bool is_journey = p->teleport_ticks != 0 && tick != 0 && tick % p->teleport_ticks == 0;
-    if (is_journey) {
-        nb_random_block block = nb_random_words(nb_random_make(p->seed, tick, JOURNEY_STREAM), 0);
-        e->x = ((int32_t)(block.words[0] % (2 * JOURNEY_RANGE)) - JOURNEY_RANGE) * TERRAIN_ONE;
-        e->z = ((int32_t)(block.words[1] % (2 * JOURNEY_RANGE)) - JOURNEY_RANGE) * TERRAIN_ONE;
-        e->heading = block.words[2] & 65535;
-        ++e->journey;
-        nb_world_teleport(p->world, nb_world_entity(p->world, p->explorer, 0));
+static int32_t within(int32_t value, int32_t low, int32_t high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+static void steer(const nb_context *context, explorer *explorers) {
+    for (uint32_t i = 0; i < context->commands.count; ++i) {
+        const nb_input_event *event = &context->commands.events[i];
+        const int32_t *words = event->payload.i32;
+        bool is_ours = event->kind == NB_INPUT_COMMAND && event->code == PLANET_STEER;
+        if (!is_ours || words[0] < 0 || words[0] >= (int32_t)PLANET_EXPLORERS) continue;
+        explorers[words[0]].turn = within(words[1], -PLANET_TURN_MAX, PLANET_TURN_MAX);
+        explorers[words[0]].pace = within(words[2], 0, PLANET_PACE_MAX);
     }
-    e->heading = (e->heading + 20) & 65535; // a circle in less than a minute
-    e->x += wave(e->heading + 16384) * EYE_SPEED / 32768;
-    e->z += wave(e->heading) * EYE_SPEED / 32768;
+}
+
+static void jump(const planet *p, uint64_t tick, uint32_t row, explorer *e) {
+    nb_random_block block = nb_random_words(nb_random_make(p->seed, tick, JOURNEY_STREAM), row);
+    e->x = ((int32_t)(block.words[0] % (2 * JOURNEY_RANGE)) - JOURNEY_RANGE) * TERRAIN_ONE;
+    e->z = ((int32_t)(block.words[1] % (2 * JOURNEY_RANGE)) - JOURNEY_RANGE) * TERRAIN_ONE;
+    e->heading = block.words[2] & 65535;
+    ++e->journey;
+    nb_world_teleport(p->world, nb_world_entity(p->world, p->explorers, row));
+}
+
+static void explore(const planet *p, uint64_t tick, uint32_t row, explorer *e) {
+    bool is_journey = p->teleport_ticks != 0 && tick != 0 && tick % p->teleport_ticks == 0;
+    if (is_journey) jump(p, tick, row, e);
+    int32_t speed = EYE_SPEED * e->pace / PLANET_PACE_MAX;
+    e->heading = (e->heading + (uint32_t)e->turn) & 65535;
+    e->x += wave(e->heading + 16384) * speed / 32768;
+    e->z += wave(e->heading) * speed / 32768;
     int32_t wanted = height_at(p->seed, e->x, e->z) * TERRAIN_ONE + EYE_HEIGHT;
     e->y = is_journey ? wanted : e->y + (wanted - e->y) / 32;
 }
@@ -145,9 +169,10 @@ static nb_result tick(const nb_context *context, void *user) {
     nb_parallel_desc rows = {.run = step_rows, .user = &s, .count = count, .grain = STEP_GRAIN};
     nb_result result = nb_parallel_for(context->scheduler, &rows, NULL);
     if (result != NB_OK) return NB_ERR_OS;
-    explorer *e = NB_SINGLETON_WRITE(p->world, p->explorer, 0, explorer);
-    decide(p, context, e, count);
-    explore(p, index, e);
+    decide(p, context, count);
+    explorer *explorers = NB_COLUMN_WRITE(p->world, p->explorers, 0, explorer);
+    steer(context, explorers);
+    NB_EACH_ROW(row, p->world, p->explorers) explore(p, index, row, &explorers[row]);
     if (p->tick_count_max == 0 || index + 1 < p->tick_count_max) return NB_OK;
     nb_loop_pause(nb_engine_loop(context->engine)); // no further tick in this frame
     return nb_engine_stop(context->engine);
@@ -195,8 +220,8 @@ static nb_result transform(const nb_context *context, void *user) {
     nb_parallel_desc rows = {
         .run = draw_rows, .user = &d, .count = nb_world_row_count(p->world, p->creatures), .grain = STEP_GRAIN};
     if (nb_parallel_for(context->scheduler, &rows, NULL) != NB_OK) return NB_ERR_OS;
-    const explorer *now = NB_SINGLETON(p->world, p->explorer, 0, explorer);
-    const explorer *before = NB_COLUMN_PREVIOUS(p->world, p->explorer, 0, explorer);
+    const explorer *now = NB_COLUMN(p->world, p->explorers, 0, explorer) + p->player;
+    const explorer *before = NB_COLUMN_PREVIOUS(p->world, p->explorers, 0, explorer) + p->player;
     planet_eye *eye = NB_SINGLETON_WRITE(p->world, p->eye, 0, planet_eye);
     vec3 at = {between(before->x, now->x, alpha), between(before->y, now->y, alpha), between(before->z, now->z, alpha)};
     vec3 ahead = {(float)wave(now->heading + 16384), -12000, (float)wave(now->heading)};
@@ -215,26 +240,56 @@ static nb_result declare(planet *p) {
                                .row_count_max = PLANET_CREATURES_MAX,
                                .columns = creature_columns_desc,
                                .column_count = CREATURE_COLUMN_COUNT};
-    nb_table_desc one = {.name = "explorer", .columns = explorer_columns, .column_count = 1, .is_singleton = true};
+    nb_table_desc explorers = {
+        .name = "explorers", .row_count_max = PLANET_EXPLORERS, .columns = explorer_columns, .column_count = 1};
+    nb_table_desc census = {.name = "census", .columns = census_columns, .column_count = 1, .is_singleton = true};
     nb_table_desc eye = {
         .name = "eye", .columns = eye_columns, .column_count = 1, .is_singleton = true, .is_local = true};
     nb_result result = nb_world_table_add(p->world, &creatures, &p->creatures);
-    if (result == NB_OK) result = nb_world_table_add(p->world, &one, &p->explorer);
+    if (result == NB_OK) result = nb_world_table_add(p->world, &explorers, &p->explorers);
+    if (result == NB_OK) result = nb_world_table_add(p->world, &census, &p->census);
     if (result == NB_OK) result = nb_world_table_add(p->world, &eye, &p->eye);
     return result;
 }
 
-nb_result planet_populate(planet *p) {
-    explorer *e = NB_SINGLETON_WRITE(p->world, p->explorer, 0, explorer);
+static nb_result populate_creatures(planet *p) {
+    planet_census *census = NB_SINGLETON_WRITE(p->world, p->census, 0, planet_census);
     for (uint32_t i = 0; i < PLANET_CREATURES_START; ++i) {
         nb_entity entity;
         nb_result result = nb_world_spawn(p->world, p->creatures, &entity);
         if (result != NB_OK) return result;
         creature_columns columns = columns_write(p, i, 1);
-        creature_spawn(p->seed, 0, e->next_id++, 0, 0, HERD_RANGE, i, &columns);
+        creature_spawn(p->seed, 0, census->next_id++, 0, 0, HERD_RANGE, i, &columns);
     }
-    e->y = height_at(p->seed, 0, 0) * TERRAIN_ONE + EYE_HEIGHT;
     return NB_OK;
+}
+
+// Side by side, looking the same way.
+static nb_result populate_explorers(planet *p) {
+    for (uint32_t row = 0; row < PLANET_EXPLORERS; ++row) {
+        nb_entity entity;
+        nb_result result = nb_world_spawn(p->world, p->explorers, &entity);
+        if (result != NB_OK) return result;
+        explorer *e = NB_ROW_WRITE(p->world, p->explorers, 0, explorer, row);
+        e->z = (int32_t)row * EXPLORER_GAP;
+        e->y = height_at(p->seed, e->x, e->z) * TERRAIN_ONE + EYE_HEIGHT;
+        e->turn = EXPLORER_TURN;
+        e->pace = PLANET_PACE_MAX;
+    }
+    return NB_OK;
+}
+
+nb_result planet_populate(planet *p) {
+    nb_result result = populate_creatures(p);
+    return result == NB_OK ? populate_explorers(p) : result;
+}
+
+nb_input_event planet_steer(uint32_t player, int32_t turn, int32_t pace) {
+    nb_input_event event = {.kind = NB_INPUT_COMMAND, .code = PLANET_STEER};
+    event.payload.i32[0] = (int32_t)player;
+    event.payload.i32[1] = turn;
+    event.payload.i32[2] = pace;
+    return event;
 }
 
 nb_result planet_attach(planet *p, nb_engine *engine) {

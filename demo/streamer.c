@@ -243,7 +243,7 @@ static nb_result begin_journey(streamer *s, const nb_context *context, uint32_t 
 
 static nb_result stream(const nb_context *context, void *user) {
     streamer *s = user;
-    const explorer *e = NB_SINGLETON(s->world, s->planet->explorer, 0, explorer);
+    const explorer *e = NB_COLUMN(s->world, s->planet->explorers, 0, explorer) + s->planet->player;
     if (s->journey == NULL || e->journey != s->journey_number) {
         nb_result result = begin_journey(s, context, e->journey);
         if (result != NB_OK) return result;

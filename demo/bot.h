@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Players who are no people: each holds a steering for a while, then takes another. What they do depends on seed,
+// player and tick alone, so that a run is the same as often as it is made.
+
+#include "nebula/engine.h"
+
+#include "planet.h"
+
+// How long a steering is held, in ticks: people at a pad change their minds two or three times a second.
+#define BOT_HOLD_TICKS 24u
+
+// Steers the explorers of an engine; its memory is the host's.
+typedef struct bots {
+    uint64_t seed;
+    nb_input_event events[PLANET_EXPLORERS];
+} bots;
+
+// What a player does in a tick.
+nb_input_event bot_steer(uint64_t seed, uint32_t player, uint64_t tick);
+
+// All players of an engine are bots from now on: each new steering is a command of its tick.
+nb_result bots_attach(bots *b, nb_engine *engine, uint64_t seed);
