@@ -6,11 +6,13 @@
 #include <stdio.h>
 
 #include "bot.h"
+#include "keys.h"
 #include "nebula/engine.h"
 #include "options.h"
 #include "picture.h"
 #include "planet.h"
 #include "report.h"
+#include "rewind.h"
 #include "streamer.h"
 
 // Memory of one job's outputs: the poses of a fourth of the most animals take half of it.
@@ -30,6 +32,8 @@ typedef struct demo {
     bots bots;
     streamer streamer;
     picture picture;
+    rewind_plan rewind;
+    keys keys;
     uint64_t second;        // of simulated time, told last
     uint64_t second_frames; // frames, chunks and ticks up to then
     uint64_t second_ready;
@@ -67,6 +71,8 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
                          .quality_level = nb_budget_level(nb_engine_budget(d->engine)),
                          .quality_level_max = NB_BUDGET_LEVEL_COUNT_DEFAULT - 1,
                          .state_hash = stats.tick_hash,
+                         .back_count = d->rewind.back_count,
+                         .is_back = d->rewind.is_back,
                          .is_virtual = d->options.is_virtual};
 }
 
@@ -128,6 +134,7 @@ static nb_result engine_begin(demo *d) {
                            .output_bytes = OUTPUT_BYTES,
                            .is_headless = true,
                            .hashes_ticks = true,
+                           .keeps_history = true,
                            .adapts_budget = !o->is_virtual,
                            .budget = {.target_ns = UINT64_C(1000000000) * o->render_rate.den / o->render_rate.num},
                            .seed = o->seed,
@@ -157,9 +164,24 @@ static nb_result modules_begin(demo *d) {
     return result == NB_OK ? nb_engine_module_attach(d->engine, &teller, NULL) : result;
 }
 
+static nb_result run_frame(demo *d) {
+    nb_loop *loop = nb_engine_loop(d->engine);
+    nb_result result = nb_loop_pace(loop);
+    keys_read(&d->keys, nb_clock_now_ns(NULL));
+    if (d->keys.wants_to_go) nb_engine_stop(d->engine);
+    if (result == NB_OK) result = rewind_step(&d->rewind, d->engine, d->keys.is_back);
+    return result == NB_OK ? nb_engine_frame(d->engine) : result;
+}
+
 // A frame that failed is a mistake of the demo.
 static nb_result run(demo *d) {
-    nb_result result = nb_engine_run(d->engine);
+    nb_result result = NB_OK;
+    d->rewind = (rewind_plan){.at_tick = d->options.rewind_tick,
+                              .for_ticks = d->options.tick_rate.num / d->options.tick_rate.den};
+    if (!d->options.is_virtual) keys_open(&d->keys);
+    if (d->keys.is_open) puts("hold r: time runs backwards; q: end");
+    while (result == NB_OK && !nb_engine_is_stopping(d->engine)) result = run_frame(d);
+    keys_close(&d->keys);
     nb_engine_stats stats = nb_engine_stats_get(d->engine);
     bool is_sound = stats.failure_count == 0 && stats.violation_count == 0 && nb_world_is_valid(d->planet.world);
     return result == NB_OK && !is_sound ? NB_ERR_MISUSE : result;

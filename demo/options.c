@@ -27,6 +27,13 @@
 // Most workers: what a scheduler has room for beside its coordinator, rounded down.
 #define WORKERS_MAX 60
 
+// Ticks a self-test goes back: what a frame's rollback goes.
+#define SYNCTEST_DEPTH_MAX 64
+
+// Networks that somebody would still play over; the rest of 64 ticks is for messages that were lost.
+#define LAG_MS_MAX 500
+#define LOSS_PERCENT_MAX 90
+
 // Rates the demo takes: what a person can see.
 #define RATE_MIN 1.0
 #define RATE_MAX 1000.0
@@ -45,6 +52,13 @@ static const char HELP[] =
     "  --teleport-every S  seconds between teleports, which cancel work, 0.001 to 3600 (default 2)\n"
     "  --trace FILE        write what each thread did, for chrome://tracing, Perfetto or speedscope\n"
     "  --virtual           run on a virtual clock: at once, and with the same output everywhere\n"
+    "  --record FILE       write a recording, for --replay and nebula-replay\n"
+    "  --replay FILE       play a recording again and compare; its planet and length are taken\n"
+    "  --rewind-at S       at this second time runs backwards for one second; in a terminal also while r is held\n"
+    "  --synctest D        every tick goes D ticks back, 1 to 64, and has to come to the same state again\n"
+    "  --lag MS            two players in one process, each ahead of the other's input: one way, 0 to 500 ms\n"
+    "  --jitter MS         up to so much more, 0 to 500 (default: half of --lag)\n"
+    "  --loss P            of their messages, 0 to 90 percent\n"
     "  --ticks             one line for each tick, with its state hash\n"
     "  --help              this text\n";
 
@@ -117,6 +131,49 @@ static bool set_trace(const char *text, demo_options *out) {
     return text[0] != '\0';
 }
 
+static bool set_record(const char *text, demo_options *out) {
+    out->record_path = text;
+    return text[0] != '\0';
+}
+
+static bool set_replay(const char *text, demo_options *out) {
+    out->replay_path = text;
+    return text[0] != '\0';
+}
+
+static bool set_rewind(const char *text, demo_options *out) { return read_seconds(text, SECONDS_MIN, &out->rewind_ns); }
+
+static bool set_synctest(const char *text, demo_options *out) {
+    uint64_t depth = 0;
+    if (!read_number(text, SYNCTEST_DEPTH_MAX, &depth) || depth == 0) return false;
+    out->synctest_depth = (uint32_t)depth;
+    return true;
+}
+
+static bool set_lag(const char *text, demo_options *out) {
+    uint64_t ms = 0;
+    out->has_players = true;
+    if (!read_number(text, LAG_MS_MAX, &ms)) return false;
+    out->lag_ns = ms * 1000000;
+    return true;
+}
+
+static bool set_jitter(const char *text, demo_options *out) {
+    uint64_t ms = 0;
+    out->has_players = out->has_jitter = true;
+    if (!read_number(text, LAG_MS_MAX, &ms)) return false;
+    out->jitter_ns = ms * 1000000;
+    return true;
+}
+
+static bool set_loss(const char *text, demo_options *out) {
+    uint64_t percent = 0;
+    out->has_players = true;
+    if (!read_number(text, LOSS_PERCENT_MAX, &percent)) return false;
+    out->loss = (double)percent / 100;
+    return true;
+}
+
 static const struct {
     const char *name;
     bool (*set)(const char *text, demo_options *out);
@@ -129,6 +186,13 @@ static const struct {
     {"--workers", set_workers},
     {"--teleport-every", set_teleport},
     {"--trace", set_trace},
+    {"--record", set_record},
+    {"--replay", set_replay},
+    {"--rewind-at", set_rewind},
+    {"--synctest", set_synctest},
+    {"--lag", set_lag},
+    {"--jitter", set_jitter},
+    {"--loss", set_loss},
 };
 #define VALUE_COUNT (sizeof VALUES / sizeof VALUES[0])
 
@@ -177,6 +241,8 @@ static void fill_in_defaults(demo_options *out) {
     if (out->teleport_ns == 0) out->teleport_ns = TELEPORT_SECONDS_DEFAULT * UINT64_C(1000000000);
     out->teleport_ticks = ticks_of(out->teleport_ns, out->tick_rate);
     if (out->render_rate.num == 0) out->render_rate = out->tick_rate;
+    out->rewind_tick = ticks_of(out->rewind_ns, out->tick_rate);
+    if (!out->has_jitter) out->jitter_ns = out->lag_ns / 2;
 }
 
 // Better found out before the run than after it.

@@ -16,6 +16,16 @@ typedef struct demo_options {
     uint64_t teleport_ns;    // as given, between teleports; 0 = never
     uint64_t teleport_ticks; // the same in ticks
     const char *trace_path;  // where a trace goes; NULL = none
+    const char *record_path; // where a recording goes; NULL = none
+    const char *replay_path; // of a recording to be played again; NULL = none
+    uint64_t rewind_ns;      // as given, when time turns; 0 = never
+    uint64_t rewind_tick;    // the same in ticks
+    uint32_t synctest_depth; // ticks that each tick simulates again; 0 = none
+    bool has_players;        // two of them over a virtual link, with:
+    uint64_t lag_ns;         // one way
+    uint64_t jitter_ns;      // up to, on top of it
+    bool has_jitter;         // it was given
+    double loss;             // of messages, 0 to 1
     bool is_virtual;         // a clock that jumps: the same output on every machine
     bool has_tick_lines;     // one line a tick, with its hash
     bool is_help;            // the help was printed; nothing is to be done

@@ -34,7 +34,7 @@ void report_header(bool is_virtual, char text[REPORT_LINE_SIZE]) {
 
 void report_line(const demo_report *r, char text[REPORT_LINE_SIZE]) {
     text_out out = {text, REPORT_LINE_SIZE, 0};
-    put(&out, "%4.0f s  %6.1f  %7u", r->time_s, r->fps, r->creature_count);
+    put(&out, "%4.0f s%c %6.1f  %7u", r->time_s, r->is_back ? '<' : ' ', r->fps, r->creature_count);
     if (!r->is_virtual) {
         put(&out, "  %6u  %6.1f  %6.1f  %6.1f", r->chunk_count, ms(r->p50_ns), ms(r->p99_ns), ms(r->max_ns));
         put(&out, "  %6.0f  %9llu", r->chunks_per_s, (unsigned long long)r->chunk_cancelled_count);
@@ -58,6 +58,7 @@ void report_end(const demo_report *r, char text[REPORT_END_SIZE]) {
             mib(r->job_peak_bytes));
         put(&out, "quality     level %u of %u\n", r->quality_level, r->quality_level_max);
     }
+    if (r->back_count > 0) put(&out, "rewound     %llu ticks\n", (unsigned long long)r->back_count);
     put(&out, "animals     %u, %llu born, %llu died\n", r->creature_count, (unsigned long long)r->birth_count,
         (unsigned long long)r->death_count);
     put(&out, "state hash  %016llx\n", (unsigned long long)r->state_hash);

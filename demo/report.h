@@ -23,7 +23,9 @@ typedef struct demo_report {
     uint64_t frame_peak_bytes, job_peak_bytes; // most memory used in a frame's arena, and in one job's
     uint32_t quality_level, quality_level_max;
     uint64_t state_hash;
-    bool is_virtual; // leave out what depends on the machine
+    uint64_t back_count; // ticks that time ran backwards
+    bool is_back;        // it does so now
+    bool is_virtual;     // leave out what depends on the machine
 } demo_report;
 
 // Longest line and summary, with the end of the text.

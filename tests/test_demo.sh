@@ -56,6 +56,21 @@ done
 real --frames 45 --seed 2
 [ "$(state)" != "$expected" ] || fail "another seed gave the same state"
 
+# Time that runs backwards comes back to where it was.
+real --virtual --frames 45 --rewind-at 0.5
+[ "$(state)" = "$expected" ] || fail "the state differs after time ran backwards"
+grep -Eq '^rewound +30 ticks' "$work/out" || fail "time did not run backwards to its beginning"
+real --frames 45 --rewind-at 0.5 --workers 2
+[ "$(state)" = "$expected" ] || fail "the state differs after time ran backwards on the real clock"
+# In a terminal a key does it; `script` makes one.
+if command -v script >/dev/null 2>&1; then
+    printf 'rrr' | script -qec "$demo --frames 45" /dev/null >"$work/out" 2>&1 || fail "a run in a terminal ended with $?"
+    grep -Eq '^rewound +[1-9][0-9]* ticks' "$work/out" || fail "a key did not turn time"
+    tr -d '\r' <"$work/out" | grep -q "^state hash  $expected" || fail "the state differs after a key turned time"
+else
+    echo "skipped: no 'script' here, so no terminal whose key turns time"
+fi
+
 # Chunks come, and teleports cancel what is under way: sooner on a fast machine, later on a slow one. Frames are short, so
 # that a fast one has not done everything within one.
 for seconds in 1 5 25; do
@@ -65,7 +80,7 @@ done
 grep -Eq '^chunks +[1-9][0-9]* made, .* [1-9][0-9]* cancelled' "$work/out" || fail "no chunk was made, or none cancelled"
 
 "$demo" --help >"$work/out" 2>"$work/err" || fail "--help ended with $?"
-for option in --frames --seed --render-hz --workers --teleport-every --trace; do
+for option in --frames --seed --render-hz --workers --teleport-every --trace --record --replay --rewind-at --synctest --lag --loss; do
     grep -q -e "$option" "$work/out" || fail "--help does not name $option"
 done
 
@@ -105,6 +120,15 @@ refuse --teleport-every nan
 refuse --teleport-every 1s
 refuse --trace /no/such/folder/file
 refuse --frames 0
+refuse --rewind-at 0
+refuse --rewind-at x
+refuse --synctest 0
+refuse --synctest 65
+refuse --lag -1
+refuse --lag 501
+refuse --loss 91
+refuse --record ''
+refuse --replay
 refuse --frames 1.5
 refuse --seed -1
 refuse --seed 0x

@@ -49,6 +49,24 @@ static void every_option_is_read(void **state) {
     assert_int_equal(options.teleport_ticks, 13); // rounded up
     assert_string_equal(options.trace_path, "out.json");
     assert_true(options.has_tick_lines);
+    assert_false(options.has_players);
+}
+
+static void options_of_time_travel_are_read(void **state) {
+    (void)state;
+    demo_options options;
+    assert_true(read_words("--record a.nbr --rewind-at 1.5 --synctest 8 --hz 50", &options));
+    assert_string_equal(options.record_path, "a.nbr");
+    assert_int_equal(options.rewind_tick, 75);
+    assert_int_equal(options.synctest_depth, 8);
+    assert_true(read_words("--replay b.nbr", &options));
+    assert_string_equal(options.replay_path, "b.nbr");
+    assert_true(read_words("--lag 80 --loss 5", &options));
+    assert_true(options.has_players && options.loss == 0.05);
+    assert_int_equal(options.lag_ns, 80000000);
+    assert_int_equal(options.jitter_ns, 40000000);
+    assert_true(read_words("--jitter 0 --lag 80", &options));
+    assert_int_equal(options.jitter_ns, 0);
 }
 
 static void the_shorter_of_frames_and_time_counts_in_ticks(void **state) {
@@ -89,6 +107,7 @@ static void numbers_are_digits_within_their_range(void **state) {
         "--frames",      "--seed 1x",    "--seed -1",        "--seed +1",
         "--seed 0x",     "--seed 0x-1",  "--seed 0xg",       "--seed 18446744073709551616",
         "--workers 61",  "--workers +2", "--workers 2.0",    "--hz 0",
+        "--lag 501",     "--loss 91",    "--synctest 65",    "--rewind-at 0",
         "--seconds nan", "--trace",      "--frobnicate",     "--trace /no/such/folder/file"};
     demo_options options;
     for (size_t i = 0; i < sizeof REFUSED / sizeof REFUSED[0]; ++i) {
@@ -151,8 +170,10 @@ static void the_line_says_everything_in_one_width(void **state) {
                         "0000000000001a2b");
     large.time_s = 3599, large.fps = 1000, large.chunk_count = 9999, large.chunks_per_s = 0;
     large.chunk_cancelled_count = 9999, large.creature_count = 99999, large.max_ns = 250000000;
+    large.is_back = true;
     report_line(&large, other);
     assert_int_equal(strlen(other), strlen(text));
+    assert_non_null(strstr(other, "3599 s<"));
     assert_null(strchr(text, '\n'));
 }
 
@@ -165,6 +186,10 @@ static void the_end_sums_up(void **state) {
     assert_non_null(strstr(text, "720 ticks, 718 frames"));
     assert_non_null(strstr(text, "1612 made, 43.0 a second, 87 cancelled, 812 ready"));
     assert_non_null(strstr(text, "state hash  0000000000001a2b\n"));
+    assert_null(strstr(text, "rewound"));
+    report.back_count = 60;
+    report_end(&report, text);
+    assert_non_null(strstr(text, "rewound     60 ticks\n"));
     assert_int_equal(text[strlen(text) - 1], '\n');
 }
 
@@ -212,6 +237,7 @@ static void huge_numbers_stay_inside_the_buffer(void **state) {
 }
 
 TEST_MAIN(cmocka_unit_test(without_words_there_are_defaults), cmocka_unit_test(every_option_is_read),
+          cmocka_unit_test(options_of_time_travel_are_read),
           cmocka_unit_test(the_shorter_of_frames_and_time_counts_in_ticks),
           cmocka_unit_test(no_workers_differs_from_the_machines_number),
           cmocka_unit_test(numbers_are_digits_within_their_range), cmocka_unit_test(an_empty_word_is_no_value),

@@ -298,6 +298,7 @@ static void rewound_engine_goes_on_from_there(void **state) {
     assert_int_equal(nb_engine_rewind(m.r.engine, 20), NB_OK);
     assert_int_equal(nb_loop_tick_count(nb_engine_loop(m.r.engine)), 20);
     assert_true(nb_states_hash(nb_engine_states(m.r.engine)) == hash_in_time(20));
+    assert_true(hash_of(&m) == hash_in_time(20));
     assert_int_equal(nb_engine_rewind(m.r.engine, 45), NB_OK); // forward again
     assert_true(nb_states_hash(nb_engine_states(m.r.engine)) == hash_in_time(45));
     assert_int_equal(nb_engine_rewind(m.r.engine, 30), NB_OK);

@@ -176,6 +176,7 @@ nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count) {
     if (engine->history == NULL) return NB_ERR_UNSUPPORTED;
     nb_result result = nb_history_rewind(engine->history, tick_count);
     if (result == NB_OK) result = nb_loop_set_tick(&engine->loop, tick_count);
+    if (result == NB_OK && engine->desc.hashes_ticks) engine->stats.tick_hash = nb_states_hash(engine->states);
     return result;
 }
 
