@@ -37,6 +37,7 @@ nb_scheduler_desc_default: has no argument
 nb_states_desc_default: has no argument
 nb_service_desc_default: has no argument
 nb_services_desc_default: has no argument
+nb_smooth_desc_default: has no argument
 nb_snapshots_desc_default: has no argument
 nb_stage_desc_default: has no argument
 nb_table_desc_default: has no argument

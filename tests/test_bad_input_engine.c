@@ -3,6 +3,7 @@
 
 #include "bad_input.h"
 
+#include "nebula/effect.h"
 #include "nebula/engine.h"
 #include "nebula/rollback.h"
 
@@ -86,6 +87,11 @@ static void null_is_refused_everywhere(void **state) {
     nb_rollback_stats rollback;
     reported_default(NB_ITEM_BASE_NULL, rollback = nb_engine_rollback_stats(NULL));
     assert_zero(rollback);
+    nb_async_job_desc job = nb_async_job_desc_default();
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_submit(NULL, &job, NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_submit(&context, &job, NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_log(NULL, NB_LOG_INFO, "text"));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_log(&context, NB_LOG_INFO, "text"));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_context_stage(NULL, 0));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_context_stage(&context, 0));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_command(NULL, &command));

@@ -4,7 +4,7 @@
 // Rollback: what came too late for its tick still counts. In NetworkReconciliation a handler says what a past tick got,
 // or what the state was after it; the engine goes back, puts it right and simulates again up to now, within the same
 // frame. The one rule: what a tick handler does beside simulated state (sounds, jobs, messages) it does only where
-// context->is_resimulated is false, or it happens twice. Rows staged for local tables come once without that.
+// context->is_resimulated is false, or it happens twice; effect.h helps.
 //
 //     static nb_result reconcile(const nb_context *context, void *user) {
 //         const nb_input_event *late = (const nb_input_event *)user; // of a player, for tick 100
@@ -29,6 +29,7 @@ typedef struct nb_rollback_stats {
     uint64_t rollback_count;   // frames that went back
     uint64_t tick_count;       // ticks simulated again
     uint64_t depth_max;        // most ticks at once
+    uint64_t effect_count;     // jobs and log lines that they left out, see effect.h
 } nb_rollback_stats;
 
 NB_EXTERN_C_BEGIN

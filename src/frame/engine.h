@@ -271,6 +271,7 @@ nb_result nbi_frame_async_restart(nb_engine *engine);
 #define NBI_PLACE_CORRECTION (1u << 12)
 #define NBI_PLACE_UNKNOWN (1u << 10) // a layer or capability that does not exist
 #define NBI_PLACE_OUTPUT (1u << 11)
+#define NBI_PLACE_EFFECT (1u << 13)
 
 // NB_OK: the context belongs to a call that this thread is in.
 nb_result nbi_context_check_call(const nb_context *context);
