@@ -85,11 +85,12 @@ static nb_result reconcile(const nb_context *context, void *user) {
     return nb_context_command(context, &event);
 }
 
-static void match_open(match *m, uint32_t workers, bool is_told) {
+static void match_open_limit(match *m, uint32_t workers, bool is_told, uint32_t failure_count_max) {
     memset(m, 0, sizeof *m);
     m->is_told = is_told;
     nb_engine_desc desc = rig_desc(workers);
     desc.hashes_ticks = desc.keeps_history = true;
+    desc.failure_count_max = failure_count_max;
     desc.history = (nb_history_desc){
         .bytes_max = (size_t)1 << 20, .tick_count_max = 256, .event_count_max = 4, .command_count_max = 4};
     rig_open_desc(&m->r, desc);
@@ -104,6 +105,8 @@ static void match_open(match *m, uint32_t workers, bool is_told) {
     module.handlers[NB_PHASE_NETWORK_RECONCILIATION] = reconcile;
     attach(&m->r, module);
 }
+
+static void match_open(match *m, uint32_t workers, bool is_told) { match_open_limit(m, workers, is_told, 0); }
 
 static void match_close(match *m) {
     assert_true(nb_world_is_valid(m->world));
@@ -286,6 +289,61 @@ static void state_that_is_none_changes_nothing(void **state) {
     }
 }
 
+// --- modules that fail ---
+
+typedef struct weak {
+    match *match;
+    uint64_t first, end; // ticks in which it fails
+    uint64_t call_count;
+} weak;
+
+static nb_result fail_at_times(const nb_context *context, void *user) {
+    weak *w = user;
+    ++w->call_count;
+    w->match->plain.score += 16;
+    return context->tick->index >= w->first && context->tick->index < w->end ? NB_ERR_RANGE : NB_OK;
+}
+
+// Ticks one by one: a frame with a failure says so.
+static void run_weak(match *m, uint64_t tick_count) {
+    for (uint64_t i = 0; i < tick_count; ++i) nb_engine_run_ticks(m->r.engine, 1);
+}
+
+static void failures_are_not_counted_again(void **state) {
+    (void)state;
+    uint64_t hashes[2];
+    for (uint32_t is_late = 0; is_late < 2; ++is_late) {
+        static match m;
+        weak w = {&m, 10, 13, 0};
+        match_open_limit(&m, 0, true, 5);
+        attach(&m.r, (nb_module_desc){.name = "weak", .tick = fail_at_times, .user = &w});
+        for (uint64_t i = 10; i < 20 && is_late; ++i) post(&m, i + 3, i)->event.code = 6; // other than it was,
+        for (uint64_t i = 10; i < 20 && is_late; ++i) post(&m, i + 5, i);                 // and right again
+        run_weak(&m, 40);
+        assert_int_equal(rolled(&m).rollback_count > 0, is_late);
+        assert_int_equal(rig_stats(&m.r).disabled_count, 0);
+        hashes[is_late] = hash_of(&m);
+        match_close(&m);
+    }
+    assert_true(hashes[0] == hashes[1]);
+}
+
+static void rewound_modules_are_not_yet_disabled(void **state) {
+    (void)state;
+    static match m;
+    weak w = {&m, 10, 18, 0};
+    match_open_limit(&m, 0, true, 5);
+    attach(&m.r, (nb_module_desc){.name = "weak", .tick = fail_at_times, .user = &w});
+    run_weak(&m, 30);
+    uint64_t hash = hash_of(&m);
+    assert_int_equal(w.call_count, 15); // the fifth failure is the last
+    assert_int_equal(nb_engine_rewind(m.r.engine, 12), NB_OK);
+    run_weak(&m, 18);
+    assert_int_equal(w.call_count, 15 + 3);
+    assert_true(hash_of(&m) == hash);
+    match_close(&m);
+}
+
 // --- going back ---
 
 static void rewound_engine_goes_on_from_there(void **state) {
@@ -371,5 +429,6 @@ TEST_MAIN(cmocka_unit_test(late_inputs_end_in_the_same_state), cmocka_unit_test(
           cmocka_unit_test(authoritative_state_like_ours_changes_nothing),
           cmocka_unit_test(authoritative_state_outweighs_older_inputs),
           cmocka_unit_test(state_that_is_none_changes_nothing), cmocka_unit_test(rewound_engine_goes_on_from_there),
+          cmocka_unit_test(failures_are_not_counted_again), cmocka_unit_test(rewound_modules_are_not_yet_disabled),
           cmocka_unit_test(corrections_have_their_phase), cmocka_unit_test(without_history_there_is_no_way_back),
           cmocka_unit_test(frames_with_history_use_no_heap))

@@ -121,7 +121,8 @@ typedef struct nb_engine_desc {
     size_t frame_bytes;         // of the coordinator's arena
     uint64_t shutdown_ns;       // default NB_SHUTDOWN_NS_DEFAULT
     uint32_t failure_count_max; // ticks or frames in a row with a failure after which a module's tick handler, or its
-                                // other handlers, are disabled; 0 = never
+                                // other handlers, are disabled; 0 = never. Which tick handlers are is then
+                                // simulated state, as the provider "modules"
     uint32_t command_count_max; // between two ticks
     size_t stage_bytes;         // of each stage
     uint32_t stage_count_max;   // of a tick

@@ -162,6 +162,7 @@ static nb_result create_all(nb_engine *engine) {
     if (result == NB_OK) engine->has_arena = true;
     if (result == NB_OK) result = nb_token_create(&token_desc, &engine->token);
     if (result == NB_OK) result = nb_states_create(&states_desc, &engine->states);
+    if (result == NB_OK) result = nbi_health_create(engine);
     if (result == NB_OK) result = fence_create(engine);
     if (result == NB_OK) result = scheduler_create(engine);
     if (result == NB_OK) name_phases(engine);

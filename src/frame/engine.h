@@ -186,6 +186,11 @@ struct nb_engine {
 // At the end of a tick or frame: counts failures in a row, and disables where there are too many.
 void nbi_modules_note(nb_engine *engine, nbi_health_kind kind);
 
+// Which tick handlers are disabled, as a state; where the desc disables any.
+#define NBI_HEALTH_NAME "modules"
+nb_result nbi_health_create(nb_engine *engine);
+bool nbi_module_is_disabled(const nbi_module *module);
+
 // Between frames: ends modules that were detached and have nothing running; puts the others in order.
 void nbi_modules_settle(nb_engine *engine);
 

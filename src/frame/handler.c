@@ -50,8 +50,8 @@ void nbi_module_failed(nb_engine *engine, nbi_module *module, nb_phase phase, nb
                 (unsigned long long)engine->time.index, nb_result_name(result));
     }
     health->has_failed = true;
-    // The rest of the frame would see what a failed tick has left.
-    module->health[NBI_HEALTH_FRAMES].has_failed = true;
+    // The rest of the frame would see what a failed tick has left; one that is simulated again was told of before.
+    if (!engine->is_resimulating) module->health[NBI_HEALTH_FRAMES].has_failed = true;
 }
 
 // What the module does in the phase on the coordinator.

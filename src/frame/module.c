@@ -149,10 +149,6 @@ static void list_by_phase(nb_engine *engine) {
 
 // --- coming and going ---
 
-static bool is_disabled(const nbi_module *module) {
-    return module->health[NBI_HEALTH_TICKS].is_disabled || module->health[NBI_HEALTH_FRAMES].is_disabled;
-}
-
 static nb_result refuse(const nb_engine *engine, nb_result result, const char *what) {
     return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, result, "nb_engine_module_attach", "%s", what);
 }
@@ -323,7 +319,7 @@ nb_result nb_engine_module_replace(nb_engine *engine, nb_module handle, const nb
     nbi_module old = *module;
     module->is_leaving = true; // for its on_detach it is gone already
     --engine->module_count;
-    if (is_disabled(&old)) --engine->stats.disabled_count;
+    if (nbi_module_is_disabled(&old)) --engine->stats.disabled_count;
     call_detach(engine, &old.desc);
     result = attach(engine, module, desc, old.number);
     if (result != NB_OK) clear(engine, module); // and the old one is gone too: its library may be
@@ -334,34 +330,14 @@ nb_result nb_engine_module_replace(nb_engine *engine, nb_module handle, const nb
 
 // --- between frames ---
 
-static void note(nb_engine *engine, nbi_module *module, nbi_health_kind kind) {
-    nbi_health *health = &module->health[kind];
-    health->fail_streak = health->has_failed ? health->fail_streak + 1 : 0;
-    health->has_failed = false;
-    uint32_t limit = engine->desc.failure_count_max;
-    if (limit == 0 || health->is_disabled || health->fail_streak < limit) return;
-    engine->stats.disabled_count += is_disabled(module) ? 0 : 1;
-    health->is_disabled = true;
-    nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_DISABLED, "nb_engine_frame",
-            "module %s failed in %u %s in a row; its %s disabled", module->name, (unsigned)limit,
-            kind == NBI_HEALTH_TICKS ? "ticks" : "frames",
-            kind == NBI_HEALTH_TICKS ? "tick handler is" : "handlers but the tick's are");
-}
-
 // False: something of it still runs.
 static bool leave(nb_engine *engine, nbi_module *module) {
     if (!nbi_jobs_are_idle(module)) return false;
-    if (is_disabled(module)) --engine->stats.disabled_count;
+    if (nbi_module_is_disabled(module)) --engine->stats.disabled_count;
     call_detach(engine, &module->desc);
     clear(engine, module);
     --engine->module_count;
     return true;
-}
-
-void nbi_modules_note(nb_engine *engine, nbi_health_kind kind) {
-    for (uint32_t i = 0; i < engine->module_limit; ++i) {
-        if (engine->modules[i].number != 0) note(engine, &engine->modules[i], kind);
-    }
 }
 
 // False: none of those that are to leave could.

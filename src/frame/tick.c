@@ -270,10 +270,10 @@ void nbi_tick_simulate(nb_engine *engine) {
         nbi_stages_apply(engine);
         nbi_world_tick_end(nbi_world_of(engine->world));
     }
+    nbi_modules_note(engine, NBI_HEALTH_TICKS);
     if (engine->desc.hashes_ticks) hash_tick(engine);
     nbi_history_keep(engine, engine->tick->index);
     nb_arena_rewind(&engine->arena, mark); // each tick begins with the same memory, however many share the frame
-    nbi_modules_note(engine, NBI_HEALTH_TICKS);
 }
 
 void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
