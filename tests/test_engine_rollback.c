@@ -194,6 +194,59 @@ static void input_of_no_tick_is_refused(void **state) {
     match_close(&m);
 }
 
+// --- watches ---
+
+#define CHRONICLE_MAX 64u
+
+typedef struct chronicle {
+    uint64_t hashes[CHRONICLE_MAX];
+    uint32_t codes[CHRONICLE_MAX]; // of the tick's command; 0 = none
+    uint64_t first_count, again_count;
+} chronicle;
+
+static void write_down(chronicle *c, const nb_tick_view *view) {
+    c->hashes[view->tick->index] = view->hash;
+    c->codes[view->tick->index] = view->commands.count != 0 ? view->commands.events[0].code : 0;
+}
+
+static void write_first(void *user, const nb_tick_view *view) {
+    ++((chronicle *)user)->first_count;
+    write_down(user, view);
+}
+
+static void write_again(void *user, const nb_tick_view *view) {
+    ++((chronicle *)user)->again_count;
+    write_down(user, view);
+}
+
+static void chronicle_of(chronicle *c, bool is_told) {
+    static match m;
+    memset(c, 0, sizeof *c);
+    match_open(&m, 0, is_told);
+    for (uint64_t i = 0; i < 50 && !is_told; ++i) post(&m, i + 5, i);
+    nb_tick_watch watch = {.end = write_first, .again = write_again, .user = c};
+    assert_int_equal(nb_engine_watch_add(m.r.engine, &watch), NB_OK);
+    run_ticks(&m.r, 56);
+    assert_int_equal(c->again_count, rolled(&m).tick_count);
+    match_close(&m);
+}
+
+// Of a tick that was put right, the last that is told is right.
+static void watches_hear_of_ticks_that_are_put_right(void **state) {
+    (void)state;
+    static chronicle in_time, late;
+    chronicle_of(&in_time, true);
+    chronicle_of(&late, false);
+    assert_int_equal(in_time.first_count, 56);
+    assert_int_equal(in_time.again_count, 0);
+    assert_int_equal(late.first_count, 56);
+    assert_int_equal(late.again_count, 50 * 5);
+    for (uint32_t i = 0; i < 50; ++i) {
+        assert_true(in_time.hashes[i] == late.hashes[i]);
+        assert_int_equal(in_time.codes[i], late.codes[i]);
+    }
+}
+
 // --- states ---
 
 typedef struct saved {
@@ -428,6 +481,7 @@ TEST_MAIN(cmocka_unit_test(late_inputs_end_in_the_same_state), cmocka_unit_test(
           cmocka_unit_test(input_of_no_tick_is_refused), cmocka_unit_test(authoritative_state_replaces_ours),
           cmocka_unit_test(authoritative_state_like_ours_changes_nothing),
           cmocka_unit_test(authoritative_state_outweighs_older_inputs),
+          cmocka_unit_test(watches_hear_of_ticks_that_are_put_right),
           cmocka_unit_test(state_that_is_none_changes_nothing), cmocka_unit_test(rewound_engine_goes_on_from_there),
           cmocka_unit_test(failures_are_not_counted_again), cmocka_unit_test(rewound_modules_are_not_yet_disabled),
           cmocka_unit_test(corrections_have_their_phase), cmocka_unit_test(without_history_there_is_no_way_back),

@@ -160,12 +160,16 @@ typedef struct nb_tick_view {
     uint64_t hash;          // of all states after it, where desc.hashes_ticks; else, and in begin, 0
 } nb_tick_view;
 
-// Called on the coordinator around each tick, in the order of adding.
+// Called on the coordinator around each tick, in the order of adding. After nb_engine_rewind the ticks that follow have
+// indices that were there before.
 typedef struct nb_tick_watch {
     // Before the handlers run. What it puts in the place of the views must stay valid until end; may be NULL.
     void (*begin)(void *user, nb_tick_view *view);
     // After all of the tick has been applied and hashed; the states may be read and saved. May be NULL.
     void (*end)(void *user, const nb_tick_view *view);
+    // The same after a tick that ran before was simulated again, because a correction came (see rollback.h): what it
+    // got, and its hash, are these now. begin is not called then. May be NULL.
+    void (*again)(void *user, const nb_tick_view *view);
     void *user; // tells watches apart: each has its own
 } nb_tick_watch;
 

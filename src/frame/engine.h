@@ -229,6 +229,9 @@ void nbi_tick_run(nb_engine *engine, const nb_tick *tick);
 // The part of a tick that is the same whenever it is simulated: tick, tick_input and tick_commands are set.
 void nbi_tick_simulate(nb_engine *engine);
 
+// Tells the watches what came out of the tick.
+void nbi_watches_end(const nb_engine *engine);
+
 // Between frames: makes a new world part of snapshots and ticks. Fails as nb_world_views_add.
 nb_result nbi_world_join(nb_engine *engine);
 

@@ -116,6 +116,7 @@ static void simulate_to(nb_engine *engine, uint64_t from, uint64_t now) {
         nb_tick tick = nb_loop_tick_at(&engine->loop, index);
         engine->tick = &tick;
         nbi_tick_simulate(engine);
+        nbi_watches_end(engine);
         engine->tick = NULL;
         ++engine->rollback.tick_count;
     }

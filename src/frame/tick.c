@@ -252,13 +252,15 @@ static void watches_begin(nb_engine *engine) {
     engine->tick_commands = view.commands;
 }
 
-static void watches_end(const nb_engine *engine) {
+void nbi_watches_end(const nb_engine *engine) {
     nb_tick_view view = {.tick = engine->tick,
                          .input = engine->tick_input,
                          .commands = engine->tick_commands,
                          .hash = engine->stats.tick_hash};
     for (uint32_t i = 0; i < engine->watch_count; ++i) {
-        if (engine->watches[i].end != NULL) engine->watches[i].end(engine->watches[i].user, &view);
+        const nb_tick_watch *watch = &engine->watches[i];
+        void (*tell)(void *user, const nb_tick_view *view) = engine->is_resimulating ? watch->again : watch->end;
+        if (tell != NULL) tell(watch->user, &view);
     }
 }
 
@@ -284,7 +286,7 @@ void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
     engine->tick = tick;
     watches_begin(engine);
     nbi_tick_simulate(engine);
-    watches_end(engine);
+    nbi_watches_end(engine);
     engine->tick = NULL;
     engine->stats.command_count += engine->command_count;
     engine->command_count = 0;
