@@ -4,6 +4,7 @@
 #include "planet.h"
 
 #include "nebula/random.h"
+#include "nebula/rollback.h"
 #include "wave.h"
 
 // Rows of a task: an animal takes some fifty nanoseconds, so a task takes as long as it takes to hand one out a few
@@ -17,6 +18,9 @@
 // Where nobody steers: a circle in less than a minute. And how far apart explorers begin.
 #define EXPLORER_TURN 20
 #define EXPLORER_GAP (8 * TERRAIN_ONE)
+
+// What a correction may move the camera by before it jumps, in voxels: a third of a second at full speed.
+#define SNAP_DISTANCE 4.0f
 
 // How far a teleport goes, and how far around the middle the first animals are, in voxels: where one lands, there are
 // some in sight.
@@ -213,8 +217,42 @@ static void draw_rows(nb_task_context *context, void *user, uint64_t begin, uint
     }
 }
 
+// --- corrections ---
+
+static void place_of(const explorer *e, float out[3]) {
+    out[0] = (float)e->x / TERRAIN_ONE;
+    out[1] = (float)e->y / TERRAIN_ONE;
+    out[2] = (float)e->z / TERRAIN_ONE;
+}
+
+// Before the ticks that got other input are simulated again,
+static nb_result predict(const nb_context *context, void *user) {
+    planet *p = user;
+    (void)context;
+    const explorer *explorers = NB_COLUMN(p->world, p->explorers, 0, explorer);
+    NB_EACH_ROW(row, p->world, p->explorers) place_of(&explorers[row], p->predicted[row]);
+    return NB_OK;
+}
+
+// and after it.
+static nb_result correct(const nb_context *context, void *user) {
+    planet *p = user;
+    uint64_t rollback_count = nb_engine_rollback_stats(context->engine).rollback_count;
+    if (rollback_count == p->rollback_count) return NB_OK;
+    p->rollback_count = rollback_count;
+    const explorer *explorers = NB_COLUMN(p->world, p->explorers, 0, explorer);
+    NB_EACH_ROW(row, p->world, p->explorers) {
+        float after[3];
+        place_of(&explorers[row], after);
+        nb_smooth_correct(&p->smooth, row, p->predicted[row], after);
+    }
+    return NB_OK;
+}
+
+// --- what is drawn ---
+
 static nb_result transform(const nb_context *context, void *user) {
-    const planet *p = user;
+    planet *p = user;
     float alpha = (float)context->time->alpha;
     drawing d = {.planet = p, .alpha = alpha};
     nb_parallel_desc rows = {
@@ -223,10 +261,13 @@ static nb_result transform(const nb_context *context, void *user) {
     const explorer *now = NB_COLUMN(p->world, p->explorers, 0, explorer) + p->player;
     const explorer *before = NB_COLUMN_PREVIOUS(p->world, p->explorers, 0, explorer) + p->player;
     planet_eye *eye = NB_SINGLETON_WRITE(p->world, p->eye, 0, planet_eye);
-    vec3 at = {between(before->x, now->x, alpha), between(before->y, now->y, alpha), between(before->z, now->z, alpha)};
+    float at[3] = {between(before->x, now->x, alpha), between(before->y, now->y, alpha),
+                   between(before->z, now->z, alpha)};
+    nb_smooth_advance(&p->smooth, context->time->delta_ns);
+    nb_smooth_apply(&p->smooth, p->player, at);
     vec3 ahead = {(float)wave(now->heading + 16384), -12000, (float)wave(now->heading)};
     *eye = (planet_eye){
-        .camera = {at, vec3_normal(ahead, (vec3){1, 0, 0}), EYE_TAN_X, EYE_TAN_Y, EYE_NEAR, EYE_FAR},
+        .camera = {{at[0], at[1], at[2]}, vec3_normal(ahead, (vec3){1, 0, 0}), EYE_TAN_X, EYE_TAN_Y, EYE_NEAR, EYE_FAR},
         .chunk = stream_chunk_of(terrain_voxel_of(now->x), terrain_voxel_of(now->y), terrain_voxel_of(now->z)),
         .place = {now->x, now->y, now->z},
         .journey = now->journey};
@@ -295,7 +336,15 @@ nb_input_event planet_steer(uint32_t player, int32_t turn, int32_t pace) {
 nb_result planet_attach(planet *p, nb_engine *engine) {
     p->world = nb_engine_world(engine);
     nb_result result = p->world != NULL ? declare(p) : NB_ERR_MEMORY;
+    nb_smooth_desc smooth = {.row_count = PLANET_EXPLORERS,
+                             .float_count = 3,
+                             .memory = p->smooth_memory,
+                             .left_ns = p->smooth_left_ns,
+                             .snap_distance = SNAP_DISTANCE};
+    if (result == NB_OK) result = nb_smooth_init(&p->smooth, &smooth);
     nb_module_desc module = {.name = "planet", .tick = tick, .user = p};
+    module.handlers[NB_PHASE_NETWORK_RECONCILIATION] = predict;
+    module.handlers[NB_PHASE_RANDOM_SEED] = correct;
     module.handlers[NB_PHASE_TRANSFORMS] = transform;
     return result == NB_OK ? nb_engine_module_attach(engine, &module, NULL) : result;
 }

@@ -7,6 +7,7 @@
 // rate.
 
 #include "nebula/engine.h"
+#include "nebula/smooth.h"
 
 #include "creatures.h"
 #include "stream.h"
@@ -74,6 +75,12 @@ typedef struct planet {
     nb_world *world;
     nb_table creatures, explorers, census, eye;
     uint32_t player; // whose explorer the camera follows: nothing simulated looks at it
+    // Corrections of explorers, where ticks were simulated again.
+    nb_smooth smooth;
+    float smooth_memory[PLANET_EXPLORERS * 3];
+    uint64_t smooth_left_ns[PLANET_EXPLORERS];
+    float predicted[PLANET_EXPLORERS][3]; // before them
+    uint64_t rollback_count;              // seen
 } planet;
 
 // The command that steers a player's explorer.

@@ -190,7 +190,8 @@ typedef struct nb_engine_stats {
     uint32_t module_count;             // attached
     uint32_t disabled_count;           // of them, with handlers disabled after too many failures
     uint64_t tick_hash;                // of all states after the newest tick, where desc.hashes_ticks; else 0
-    uint64_t run_hash;                 // of all tick hashes so far: two runs that agree here agreed in every tick
+    uint64_t run_hash;                 // of all tick hashes so far, those simulated again as well: two runs that agree
+                                       // here agreed in every tick
     uint64_t frame_ns;                 // of the newest frame: time inside it
     uint64_t phase_ns[NB_PHASE_COUNT]; // of it, in each phase
 } nb_engine_stats;
