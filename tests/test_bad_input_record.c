@@ -125,7 +125,7 @@ static void bad_ticks_are_refused_and_the_recording_goes_on(void **state) {
         {.index = UINT64_MAX},
         {.input = {&event, NB_INPUT_COUNT_LIMIT + 1}},
         {.commands = {&event, NB_COMMAND_COUNT_MAX + 1}},
-        {.hashes = &hash, .hash_count = NB_STATE_COUNT_MAX + 1},
+        {.hashes = &hash, .hash_count = NB_RECORD_HASH_COUNT_MAX + 1},
         {.input = {NULL, 1}},
         {.commands = {NULL, 1}},
         {.hash_count = 1},

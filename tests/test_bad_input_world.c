@@ -3,6 +3,7 @@
 
 #include "bad_input.h"
 
+#include "nebula/compare.h"
 #include "nebula/world.h"
 #include "nebula/world_view.h"
 
@@ -190,6 +191,12 @@ static void functions_refuse_a_null_world(void **state) {
     refused_default(0, NB_ITEM_BASE_NULL, nb_world_hash(NULL));
     refused_default(0, NB_ITEM_BASE_NULL, nb_world_table_hash(NULL, table));
     refused_default(0, NB_ITEM_BASE_NULL, nb_world_column_hash(NULL, table, 0));
+    nb_world_hash_part part = {.column = 77};
+    nb_difference difference = {.row = 77};
+    refused_default(0, NB_ITEM_BASE_NULL, nb_world_hash_count(NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_world_hash_at(NULL, 0, &part));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_world_compare(NULL, &row, 4, &row, 4, &difference));
+    assert_true(part.column == 77 && difference.row == 77);
     refused_default(0, NB_ITEM_BASE_NULL, nb_world_save_size(NULL, NB_SAVE_FILE));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_world_save(NULL, NB_SAVE_FILE, &row, 4, &size));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_world_load(NULL, &row, 4));
@@ -234,6 +241,10 @@ static void questions_refuse_bad_tables_and_columns(void **state) {
     refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_world_entity_view(s.world, s.rows, NULL));
     refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_world_teleport_view(s.world, s.plain, &view));
     refused(0, NB_ITEM_WORLD_ARGUMENT, nb_world_column_hash(s.world, s.rows, 2));
+    nb_world_hash_part part = {.column = 77};
+    refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_world_hash_at(s.world, 0, NULL));
+    accepted(NB_EMPTY, nb_world_hash_at(s.world, UINT32_MAX, &part));
+    assert_int_equal(part.column, 77);
     refused_default(0, NB_ITEM_BASE_NULL, nb_world_table_find(s.world, NULL).value);
     subject_close(&s);
 }
@@ -394,6 +405,14 @@ static void save_and_load_refuse_bad_arguments(void **state) {
     refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_world_load(s.world, NULL, 4));
     refused(NB_ERR_RANGE, NB_ITEM_WORLD_CORRUPT, nb_world_load(s.world, bytes, 0));
     refused(NB_ERR_RANGE, NB_ITEM_WORLD_CORRUPT, nb_world_load(s.world, bytes, sizeof bytes));
+    nb_difference difference = {.row = 77};
+    refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_world_compare(s.world, NULL, 4, bytes, 4, &difference));
+    refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_world_compare(s.world, bytes, 4, NULL, 4, &difference));
+    refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_world_compare(s.world, bytes, 4, bytes, 4, NULL));
+    refused(NB_ERR_RANGE, NB_ITEM_WORLD_CORRUPT, nb_world_compare(s.world, bytes, 0, bytes, 0, &difference));
+    refused(NB_ERR_RANGE, NB_ITEM_WORLD_CORRUPT,
+            nb_world_compare(s.world, bytes, sizeof bytes, bytes, sizeof bytes, &difference));
+    assert_int_equal(difference.row, 77);
     refused(NB_ERR_MISUSE, NB_ITEM_WORLD_TICK, nb_world_tick_end(s.world));
     assert_int_equal(size, 0x5A);
     subject_close(&s);

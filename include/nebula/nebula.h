@@ -11,6 +11,7 @@
 #include "nebula/budget.h"
 #include "nebula/channel.h"
 #include "nebula/clock.h"
+#include "nebula/compare.h"
 #include "nebula/context.h"
 #include "nebula/effect.h"
 #include "nebula/engine.h"

@@ -36,6 +36,8 @@ typedef struct nb_state {
 
 typedef struct nb_states nb_states;
 
+struct nb_difference; // of compare.h
+
 typedef struct nb_state_desc {
     const char *name; // unique; copied, up to NB_STATE_NAME_SIZE_MAX bytes. Providers go in the order of their names
     uint32_t flags;   // NB_STATE_*
@@ -51,6 +53,10 @@ typedef struct nb_state_desc {
     size_t (*save)(void *user, void *bytes, size_t capacity_bytes);
     nb_result (*load)(void *user, const void *bytes, size_t size_bytes);
     uint64_t (*hash)(void *user); // of the state now, where that is cheaper than saving; NULL = of what save writes
+    // Names the place where two saves of this provider differ: *out has the offset and the bytes already; it may say a
+    // kind, a table, a column and a row in their place. NULL = the offset will do. See nb_states_compare.
+    nb_result (*locate)(void *user, const void *here, size_t here_bytes, const void *there, size_t there_bytes,
+                        struct nb_difference *out);
     void *user;
 } nb_state_desc;
 

@@ -185,6 +185,17 @@ typedef struct nb_world_stats {
     size_t memory_bytes;         // allocated, handle pools not counted
 } nb_world_stats;
 
+// In place of a column: none.
+#define NB_WORLD_COLUMN_NONE UINT32_MAX
+
+// A part of what nb_world_hash is of.
+typedef struct nb_world_hash_part {
+    nb_table table;
+    uint32_t column; // NB_WORLD_COLUMN_NONE: which rows there are, in which order, and their teleport marks
+    const char *table_name, *column_name; // the world's copies; "" for no column
+    uint64_t hash;
+} nb_world_hash_part;
+
 typedef struct nb_stage_desc {
     uint32_t handler;  // first part of the order: which handler stages
     uint32_t job;      // second part: which of its jobs; never which thread or worker
@@ -525,6 +536,15 @@ NB_API uint64_t nb_world_table_hash(const nb_world *world, nb_table table);
 // A simulated column's part in the last nb_world_hash; 0 for a local column.
 // Thread: any, while none hashes. Owner: nothing. Fails: 0, reported, for NULL and what is no column.
 NB_API uint64_t nb_world_column_hash(const nb_world *world, nb_table table, uint32_t column);
+
+// How many parts the last nb_world_hash was of: of each simulated table its rows and each simulated column.
+// Thread: any, while no table is declared. Owner: nothing. Fails: 0, reported, for NULL.
+NB_API uint32_t nb_world_hash_count(const nb_world *world);
+
+// One of those parts, in the order of tables: first a table's rows, then its columns. Two worlds of one layout have the
+// same parts at the same places; in a table with more rows all columns differ, too.
+// Thread: any, while none hashes. Owner: names are the world's. Fails: NB_EMPTY (behind the last), NB_ERR_MISUSE.
+NB_API nb_result nb_world_hash_at(const nb_world *world, uint32_t index, nb_world_hash_part *out);
 
 // --- protection, for debugging ---
 

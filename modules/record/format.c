@@ -168,7 +168,7 @@ bool nbi_tick_read(const unsigned char *bytes, size_t size_bytes, nbi_tick_parts
     uint32_t hash_count = nbi_get_u32(bytes + 16);
     // Limits first: the sums below cannot wrap then.
     if (input_count > NB_INPUT_COUNT_LIMIT || command_count > NB_COMMAND_COUNT_MAX) return false;
-    if (hash_count > NB_STATE_COUNT_MAX || nbi_get_u32(bytes + 20) != 0) return false;
+    if (hash_count > NB_RECORD_HASH_COUNT_MAX || nbi_get_u32(bytes + 20) != 0) return false;
     size_t events = (size_t)input_count * NBI_EVENT_BYTES, commands = (size_t)command_count * NBI_EVENT_BYTES;
     size_t whole = NBI_TICK_BYTES + events + commands + (size_t)hash_count * NBI_HASH_BYTES;
     if (whole > size_bytes) return false;

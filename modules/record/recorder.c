@@ -79,7 +79,8 @@ static nb_result make_memory(nb_recorder *recorder) {
     for (uint32_t i = 0; i < desc->queue_count; ++i)
         recorder->batches[i].bytes = recorder->memory + i * desc->block_bytes;
     if (!desc->hashes_states) return NB_OK;
-    recorder->hashes = nbi_record_alloc(&recorder->hooks, NB_STATE_COUNT_MAX * sizeof *recorder->hashes, function);
+    recorder->hashes =
+        nbi_record_alloc(&recorder->hooks, NB_RECORD_HASH_COUNT_MAX * sizeof *recorder->hashes, function);
     return recorder->hashes != NULL ? NB_OK : NB_ERR_MEMORY;
 }
 
@@ -118,7 +119,7 @@ static void free_all(nb_recorder *recorder) {
     nbi_record_free(&hooks, writer->packed, writer->packed_bytes);
     nbi_record_free(&hooks, recorder->batches, recorder->desc.queue_count * sizeof *recorder->batches);
     nbi_record_free(&hooks, recorder->memory, recorder->memory_bytes);
-    nbi_record_free(&hooks, recorder->hashes, NB_STATE_COUNT_MAX * sizeof *recorder->hashes);
+    nbi_record_free(&hooks, recorder->hashes, NB_RECORD_HASH_COUNT_MAX * sizeof *recorder->hashes);
     for (uint32_t i = 0; i < NBI_KEY_SLOT_COUNT; ++i) {
         nbi_key_slot *slot = &recorder->keys[i];
         nbi_record_free(&hooks, slot->bytes, slot->capacity_bytes);
@@ -220,7 +221,7 @@ static nb_result check_tick(const nb_recorder *recorder, const nb_record_tick *t
     else if (tick->index == UINT64_MAX)
         problem = "no tick can follow this one";
     else if (tick->input.count > NB_INPUT_COUNT_LIMIT || tick->commands.count > NB_COMMAND_COUNT_MAX ||
-             tick->hash_count > NB_STATE_COUNT_MAX)
+             tick->hash_count > NB_RECORD_HASH_COUNT_MAX)
         problem = "more events, commands or hashes than a tick can have";
     else if ((tick->input.count != 0 && tick->input.events == NULL) ||
              (tick->commands.count != 0 && tick->commands.events == NULL) ||

@@ -81,7 +81,8 @@ struct nb_recorder {
 
     // Attached.
     nb_engine *engine;
-    nb_record_hash *hashes; // NB_STATE_COUNT_MAX, where desc.hashes_states
+    nb_world *world;        // of the engine, where desc.hashes_states; NULL = it has none
+    nb_record_hash *hashes; // NB_RECORD_HASH_COUNT_MAX, where desc.hashes_states
     uint64_t next_key_tick;
 
     // Written by the writer, read by the frame's side.

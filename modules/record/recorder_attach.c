@@ -3,10 +3,8 @@
 
 #include "recorder.h"
 
-#include "nebula/hash.h"
+#include "hashes.h"
 #include "nebula/state.h"
-
-#include <string.h>
 
 // NB_BUSY: the writer has two already.
 static nb_result save_key(nb_recorder *recorder, uint64_t tick) {
@@ -34,18 +32,6 @@ static void key_if_due(nb_recorder *recorder, uint64_t tick) {
     recorder->next_key_tick = tick > UINT64_MAX - step ? UINT64_MAX : tick + step;
 }
 
-static uint32_t hash_states(nb_recorder *recorder) {
-    nb_states *states = nb_engine_states(recorder->engine);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < nb_states_count(states); ++i) {
-        const char *name;
-        nb_state state = nb_states_at(states, i, &name);
-        if ((nb_state_flags(states, state) & NB_STATE_LOCAL) != 0) continue;
-        recorder->hashes[count++] = (nb_record_hash){nb_hash64(name, strlen(name), 0), nb_state_hash(states, state)};
-    }
-    return count;
-}
-
 // The first tick has the state it begins with before it.
 static void begin(void *user, nb_tick_view *view) {
     nb_recorder *recorder = user;
@@ -63,7 +49,7 @@ static void end(void *user, const nb_tick_view *view) {
         .index = view->tick->index, .input = view->input, .commands = view->commands, .hash = view->hash};
     if (recorder->hashes != NULL) {
         tick.hashes = recorder->hashes;
-        tick.hash_count = hash_states(recorder);
+        tick.hash_count = nbi_hashes_take(nb_engine_states(recorder->engine), recorder->world, recorder->hashes);
     }
     nb_result result = nb_recorder_push(recorder, &tick);
     if (result == NB_OK && recorder->desc.key_ticks != NB_RECORD_KEY_TICKS_NEVER)
@@ -71,10 +57,10 @@ static void end(void *user, const nb_tick_view *view) {
 }
 
 // A tick with all the events that the engine can have is to fit.
-static size_t tick_bytes_max(const nb_engine_desc *engine, bool hashes_states) {
+static size_t tick_bytes_max(const nb_engine_desc *engine, uint32_t hash_count) {
     uint32_t input_count = engine->input.event_count_max != 0 ? engine->input.event_count_max : 1024;
     size_t events = (size_t)input_count + engine->command_count_max;
-    return NBI_TICK_BYTES + events * NBI_EVENT_BYTES + (hashes_states ? NB_STATE_COUNT_MAX * NBI_HASH_BYTES : 0);
+    return NBI_TICK_BYTES + events * NBI_EVENT_BYTES + (size_t)hash_count * NBI_HASH_BYTES;
 }
 
 nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *given, nb_recorder **out) {
@@ -87,7 +73,9 @@ nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *given, n
     desc.head.seed = engine_desc->seed;
     desc.head.layout_hash = nb_states_layout_hash(nb_engine_states(engine));
     if (desc.block_bytes == 0) desc.block_bytes = NB_RECORD_BLOCK_BYTES_DEFAULT;
-    size_t tick_bytes = tick_bytes_max(engine_desc, desc.hashes_states);
+    nb_world *world = desc.hashes_states ? nbi_hashes_world(engine) : NULL;
+    uint32_t hash_count = desc.hashes_states ? nbi_hashes_count_max(world) : 0;
+    size_t tick_bytes = tick_bytes_max(engine_desc, hash_count);
     if (desc.block_bytes < tick_bytes) desc.block_bytes = tick_bytes;
     nbi_file_ops ops = nbi_file_ops_default();
     nb_recorder *recorder = NULL;
@@ -100,6 +88,7 @@ nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *given, n
         return result;
     }
     recorder->engine = engine;
+    recorder->world = world;
     *out = recorder;
     return NB_OK;
 }

@@ -419,26 +419,48 @@ nb_result nb_replay_key_read(nb_replay *replay, uint64_t key_tick, void *bytes, 
     return unpack_key(replay, entry, bytes, __func__);
 }
 
+// Unpacks a key state into memory of its own, which is of the replay's hooks.
+static nb_result take_key(nb_replay *replay, const nbi_entry *entry, const char *function, unsigned char **bytes) {
+    if (entry->raw_bytes > replay->desc.state_bytes_max) {
+        return nbi_record_log(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
+                              "the key state is larger than state_bytes_max");
+    }
+    size_t size_bytes = (size_t)entry->raw_bytes;
+    if (!nbi_squeeze_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))
+        return forged(replay, function, entry->first_tick);
+    unsigned char *memory = nbi_record_alloc(&replay->hooks, size_bytes, function);
+    if (memory == NULL) return NB_ERR_MEMORY;
+    nb_result result = unpack_key(replay, entry, memory, function);
+    if (result == NB_OK)
+        *bytes = memory;
+    else
+        nbi_record_free(&replay->hooks, memory, size_bytes);
+    return result;
+}
+
 nb_result nb_replay_load(nb_replay *replay, uint64_t tick, nb_states *states, uint64_t *key_tick) {
     if (replay == NULL) return NBI_RECORD_NULL("replay");
     if (states == NULL)
         return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__, "states is NULL");
     const nbi_entry *entry = find_key(replay, tick);
     if (entry == NULL) return NB_EMPTY;
-    if (entry->raw_bytes > replay->desc.state_bytes_max) {
-        return nbi_record_log(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
-                              "the key state is larger than state_bytes_max");
-    }
-    size_t size_bytes = (size_t)entry->raw_bytes;
-    if (!nbi_squeeze_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))
-        return forged(replay, __func__, entry->first_tick);
-    void *bytes = nbi_record_alloc(&replay->hooks, size_bytes, __func__);
-    if (bytes == NULL) return NB_ERR_MEMORY;
-    nb_result result = unpack_key(replay, entry, bytes, __func__);
-    if (result == NB_OK) result = nb_states_load(states, bytes, size_bytes);
-    nbi_record_free(&replay->hooks, bytes, size_bytes);
+    unsigned char *bytes = NULL;
+    nb_result result = take_key(replay, entry, __func__, &bytes);
+    if (result != NB_OK) return result;
+    result = nb_states_load(states, bytes, (size_t)entry->raw_bytes);
+    nbi_record_free(&replay->hooks, bytes, (size_t)entry->raw_bytes);
     if (result != NB_OK) return result;
     replay->next_tick = entry->first_tick;
     if (key_tick != NULL) *key_tick = entry->first_tick;
     return NB_OK;
+}
+
+nb_result nbi_replay_key_next(nb_replay *replay, uint64_t tick, nbi_key *key) {
+    for (uint32_t i = 0; i < replay->entry_count; ++i) {
+        const nbi_entry *entry = &replay->entries[i];
+        if (entry->tick_count != 0 || entry->first_tick < tick) continue;
+        *key = (nbi_key){.tick = entry->first_tick, .size_bytes = (size_t)entry->raw_bytes};
+        return take_key(replay, entry, "nb_replay", &key->bytes);
+    }
+    return NB_EMPTY;
 }

@@ -41,7 +41,7 @@ struct nb_replay {
     uint32_t block_left; // ticks from there on
     nb_input_event *events;
     size_t event_capacity;
-    nb_record_hash hashes[NB_STATE_COUNT_MAX];
+    nb_record_hash hashes[NB_RECORD_HASH_COUNT_MAX];
     uint64_t next_tick;
 
     // Attached.
@@ -51,6 +51,20 @@ struct nb_replay {
     nb_replay_check check;
     char state_name[NB_STATE_NAME_SIZE_MAX + 1];
 };
+
+// A key state that was unpacked.
+typedef struct nbi_key {
+    uint64_t tick;
+    unsigned char *bytes; // of the replay's hooks
+    size_t size_bytes;
+} nbi_key;
+
+// The first key state at or behind a tick. NB_EMPTY: there is none; else fails as nb_replay_load.
+nb_result nbi_replay_key_next(nb_replay *replay, uint64_t tick, nbi_key *key);
+
+// Makes the recorded tick of the view's index its input; replay->fed is that tick. NB_EMPTY: it was not recorded. Fails
+// as nb_replay_next.
+nb_result nbi_replay_feed(nb_replay *replay, nb_tick_view *view);
 
 // NB_BUSY: inside a frame.
 nb_result nbi_replay_detach(nb_replay *replay);

@@ -3,40 +3,31 @@
 
 #include "replay.h"
 
-#include "nebula/hash.h"
+#include "hashes.h"
 
 #include <string.h>
 
-static void begin(void *user, nb_tick_view *view) {
-    nb_replay *replay = user;
+nb_result nbi_replay_feed(nb_replay *replay, nb_tick_view *view) {
     uint64_t tick = view->tick->index, first = replay->info.first_tick;
     replay->is_fed = false;
-    if (tick < first || tick - first >= replay->info.tick_count) return;
-    if (replay->next_tick != tick && nb_replay_seek(replay, tick) != NB_OK) return;
-    if (nb_replay_next(replay, &replay->fed) != NB_OK) return;
+    if (tick < first || tick - first >= replay->info.tick_count) return NB_EMPTY;
+    nb_result result = replay->next_tick != tick ? nb_replay_seek(replay, tick) : NB_OK;
+    if (result == NB_OK) result = nb_replay_next(replay, &replay->fed);
+    if (result != NB_OK) return result;
     replay->is_fed = true;
-    ++replay->check.fed_count;
     view->input = replay->fed.input;
     view->commands = replay->fed.commands;
+    return NB_OK;
 }
 
-static const nb_record_hash *find_hash(const nb_record_tick *tick, uint64_t name_hash) {
-    for (uint32_t i = 0; i < tick->hash_count; ++i) {
-        if (tick->hashes[i].name_hash == name_hash) return &tick->hashes[i];
-    }
-    return NULL;
+static void begin(void *user, nb_tick_view *view) {
+    nb_replay *replay = user;
+    if (nbi_replay_feed(replay, view) == NB_OK) ++replay->check.fed_count;
 }
 
 static void name_state(nb_replay *replay) {
-    nb_states *states = nb_engine_states(replay->engine);
-    for (uint32_t i = 0; i < nb_states_count(states); ++i) {
-        const char *name;
-        nb_state state = nb_states_at(states, i, &name);
-        const nb_record_hash *recorded = find_hash(&replay->fed, nb_hash64(name, strlen(name), 0));
-        if (recorded == NULL || recorded->hash == nb_state_hash(states, state)) continue;
-        memcpy(replay->state_name, name, strlen(name) + 1);
-        return;
-    }
+    nbi_hash_place place = nbi_hashes_compare(nb_engine_states(replay->engine), NULL, &replay->fed);
+    memcpy(replay->state_name, place.provider, sizeof replay->state_name);
 }
 
 static void end(void *user, const nb_tick_view *view) {
@@ -70,6 +61,25 @@ nb_result nb_replay_attach(nb_replay *replay, nb_engine *engine) {
     replay->check = (nb_replay_check){0};
     replay->state_name[0] = '\0';
     return NB_OK;
+}
+
+nb_result nb_replay_jump(nb_replay *replay, nb_engine *engine, uint64_t tick) {
+    if (replay == NULL) return NBI_RECORD_NULL("replay");
+    if (engine == NULL || replay->engine != engine) {
+        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__,
+                               "the replay is not attached to this engine");
+    }
+    if (nb_engine_phase(engine) != NB_PHASE_NONE) return NB_BUSY;
+    uint64_t first = replay->info.first_tick, key_tick = 0;
+    if (tick < first || tick - first > replay->info.tick_count) {
+        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, __func__,
+                               "tick %llu is not in the recording", (unsigned long long)tick);
+    }
+    nb_result result = nb_replay_load(replay, tick, nb_engine_states(engine), &key_tick);
+    if (result == NB_OK) result = nb_loop_set_tick(nb_engine_loop(engine), key_tick);
+    if (result == NB_OK) result = nb_engine_run_ticks(engine, tick - key_tick);
+    if (result != NB_OK) return result;
+    return nb_loop_tick_count(nb_engine_loop(engine)) == tick ? NB_OK : NB_CANCELLED;
 }
 
 nb_replay_check nb_replay_check_get(const nb_replay *replay) {

@@ -226,6 +226,8 @@ const nb_state_desc *nbi_states_desc_at(const nb_states *states, uint32_t index,
     return &states->providers[index].desc;
 }
 
+const nb_hooks *nbi_states_hooks(const nb_states *states) { return &states->hooks; }
+
 uint64_t nbi_states_added_count(const nb_states *states) { return states->number; }
 
 uint32_t nb_state_flags(const nb_states *states, nb_state state) {
@@ -313,8 +315,8 @@ nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, 
 
 // --- loading ---
 
-// Whether the bytes are a whole save of exactly these providers.
-static nb_result check_save(const nb_states *states, const unsigned char *start, size_t size_bytes) {
+nb_result nbi_states_check(const nb_states *states, const void *bytes, size_t size_bytes) {
+    const unsigned char *start = bytes;
     if (size_bytes < HEAD_BYTES) return NB_ERR_RANGE;
     if (get_u64(start) != SAVE_MAGIC || get_u64(start + 8) != SAVE_VERSION) return NB_ERR_UNSUPPORTED;
     uint64_t count = get_u64(start + 16);
@@ -334,15 +336,23 @@ static nb_result check_save(const nb_states *states, const unsigned char *start,
     return count == 0 && at == size_bytes ? NB_OK : NB_ERR_UNSUPPORTED;
 }
 
+bool nbi_saved_part_next(const nb_states *states, const void *bytes, nbi_saved_part *part) {
+    uint32_t place = part->provider_end;
+    while (place < states->count && is_local(&states->providers[place])) ++place;
+    if (place == states->count) return false;
+    const unsigned char *row = (const unsigned char *)bytes + (part->end != 0 ? part->end : HEAD_BYTES);
+    part->provider_end = place + 1;
+    part->bytes = row + ROW_BYTES;
+    part->size_bytes = (size_t)get_u64(row + 16);
+    part->end = (size_t)(part->bytes - (const unsigned char *)bytes) + round_up(part->size_bytes);
+    return true;
+}
+
 static nb_result load_all(const nb_states *states, const unsigned char *start) {
-    size_t at = HEAD_BYTES;
-    for (uint32_t i = 0; i < states->count; ++i) {
-        const provider *p = &states->providers[i];
-        if (is_local(p)) continue;
-        size_t size = (size_t)get_u64(start + at + 16);
-        nb_result result = provider_load(p, start + at + ROW_BYTES, size);
+    nbi_saved_part part = {0};
+    while (nbi_saved_part_next(states, start, &part)) {
+        nb_result result = provider_load(&states->providers[part.provider_end - 1], part.bytes, part.size_bytes);
         if (result < 0) return result;
-        at += ROW_BYTES + round_up(size);
     }
     return NB_OK;
 }
@@ -350,7 +360,7 @@ static nb_result load_all(const nb_states *states, const unsigned char *start) {
 nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes) {
     if (states == NULL) return NBI_FAIL_NULL("states");
     if (bytes == NULL) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
-    nb_result result = check_save(states, bytes, size_bytes);
+    nb_result result = nbi_states_check(states, bytes, size_bytes);
     if (result != NB_OK) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_SAVE, result, "not a save of these providers");
     size_t kept_bytes = 0;
     nb_states_save(states, NULL, 0, &kept_bytes);

@@ -4,6 +4,7 @@
 
 #include "engine.h"
 
+#include "nebula/compare.h"
 #include "nebula/hash.h"
 #include "who.h"
 #include "world.h"
@@ -114,6 +115,11 @@ static nb_result world_load(void *user, const void *bytes, size_t size_bytes) {
 static uint64_t world_hash(void *user) { return nb_world_hash(user); }
 static uint64_t world_layout(void *user) { return nb_world_layout_hash(user); }
 
+static nb_result world_locate(void *user, const void *here, size_t here_bytes, const void *there, size_t there_bytes,
+                              nb_difference *out) {
+    return nb_world_compare(user, here, here_bytes, there, there_bytes, out);
+}
+
 static nb_result world_create(nb_engine *engine) {
     uint32_t count = engine->desc.stage_count_max;
     size_t stage_bytes = (engine->desc.stage_bytes + sizeof(nb_stage) + 64) * count;
@@ -131,6 +137,7 @@ static nb_result world_create(nb_engine *engine) {
                            .load = world_load,
                            .hash = world_hash,
                            .layout = world_layout,
+                           .locate = world_locate,
                            .user = engine->world};
     return nb_states_add(engine->states, &state, NULL);
 }

@@ -39,6 +39,7 @@ typedef struct nbi_table {
     nb_world_column links;       // the same
     uint64_t *entity_hashes, *mark_hashes, *generation_hashes, *link_hashes;
     uint64_t hash;
+    uint64_t rows_hash; // of all but the columns' values
     uint32_t row_count_max, block_count;
     uint32_t cleared_count;    // rows below it are in use or zero; memory above was never touched
     uint32_t spare_used_count; // slots of the spare pool that may not be zero

@@ -56,6 +56,7 @@ static uint64_t hash_table(nbi_world *self, nbi_table *table) {
     uint32_t row_count = table->head->row_count;
     uint64_t hash = mix(hash_pool(self, table), hash_column(self, &table->entities, table->entity_hashes, row_count));
     if (table->marks.rows != NULL) hash = mix(hash, hash_column(self, &table->marks, table->mark_hashes, row_count));
+    table->rows_hash = hash;
     for (uint32_t i = 0; i < table->head->column_count; ++i) {
         nbi_column *column = &table->columns[i];
         if (!nbi_column_is_simulated(&table->heads[i])) continue;
@@ -109,4 +110,49 @@ uint64_t nb_world_column_hash(const nb_world *world, nb_table table, uint32_t co
     NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "there is no column %u in table %u", column,
              table.value);
     return 0;
+}
+
+static uint32_t part_count(const nbi_table *table) {
+    if (table->is_local) return 0;
+    uint32_t count = 1;
+    for (uint32_t i = 0; i < table->head->column_count; ++i) count += nbi_column_is_simulated(&table->heads[i]) ? 1 : 0;
+    return count;
+}
+
+uint32_t nb_world_hash_count(const nb_world *world) {
+    if (world == NULL) return NBI_FAIL_NULL("world") == NB_OK;
+    const nbi_world *self = nbi_world_const_of(world);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < world->table_count; ++i) count += part_count(&self->tables[i]);
+    return count;
+}
+
+// The part of a table at a place that it has: its rows, then its simulated columns.
+static nb_world_hash_part part_at(const nbi_table *table, uint32_t index) {
+    nb_world_hash_part part = {.column = NB_WORLD_COLUMN_NONE, .table_name = table->name, .column_name = ""};
+    part.hash = table->rows_hash;
+    for (uint32_t i = 0; index > 0; ++i) {
+        if (!nbi_column_is_simulated(&table->heads[i])) continue;
+        part.column = i;
+        part.column_name = table->columns[i].name;
+        part.hash = table->columns[i].hash;
+        --index;
+    }
+    return part;
+}
+
+nb_result nb_world_hash_at(const nb_world *world, uint32_t index, nb_world_hash_part *out) {
+    if (world == NULL) return NBI_FAIL_NULL("world");
+    const nbi_world *self = nbi_world_const_of(world);
+    if (out == NULL) return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
+    for (uint32_t i = 0; i < world->table_count; ++i) {
+        uint32_t count = part_count(&self->tables[i]);
+        if (index < count) {
+            *out = part_at(&self->tables[i], index);
+            out->table.value = i + 1;
+            return NB_OK;
+        }
+        index -= count;
+    }
+    return NB_EMPTY;
 }

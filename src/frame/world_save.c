@@ -3,7 +3,7 @@
 // incarnations where it is history, teleport marks, columns}. Loading parses all of it twice: to check, then to take it
 // over, so that bad bytes change nothing.
 
-#include "world.h"
+#include "world_save.h"
 
 #include "nebula/hash.h"
 
@@ -106,13 +106,7 @@ nb_result nb_world_save(const nb_world *world, nb_save_kind kind, void *buffer, 
 
 // --- parsing ---
 
-typedef struct reader {
-    const unsigned char *next;
-    size_t left_bytes;
-    bool is_short; // more was asked for than there is
-} reader;
-
-static const unsigned char *take(reader *self, size_t size_bytes) {
+static const unsigned char *take(nbi_reader *self, size_t size_bytes) {
     if (self->is_short || self->left_bytes < size_bytes) {
         self->is_short = true;
         return NULL;
@@ -123,25 +117,16 @@ static const unsigned char *take(reader *self, size_t size_bytes) {
     return place;
 }
 
-static uint32_t take_u32(reader *self) {
+static uint32_t take_u32(nbi_reader *self) {
     uint32_t value = 0;
     const unsigned char *place = take(self, sizeof value);
     if (place != NULL) memcpy(&value, place, sizeof value);
     return value;
 }
 
-// Where the parts of one saved table lie.
-typedef struct saved_table {
-    uint32_t row_count, used_count;
-    const unsigned char *header, *generations, *links, *entities;
-    const unsigned char *incarnations; // NULL in a file
-    const unsigned char *marks;        // NULL without interpolated columns
-    const unsigned char *columns;      // the simulated ones, one after the other
-} saved_table;
-
 // Counts are checked before they are multiplied: the table itself has memory for as many rows.
-static bool parse_table(reader *from, const nbi_table *table, nb_save_kind kind, saved_table *out) {
-    *out = (saved_table){.row_count = take_u32(from)};
+bool nbi_saved_table_take(nbi_reader *from, const nbi_table *table, nb_save_kind kind, nbi_saved_table *out) {
+    *out = (nbi_saved_table){.row_count = take_u32(from)};
     out->used_count = take_u32(from);
     if (from->is_short || out->row_count > table->row_count_max || out->used_count > table->row_count_max) return false;
     if (table->is_singleton && out->row_count != 1) return false;
@@ -161,7 +146,7 @@ static bool parse_table(reader *from, const nbi_table *table, nb_save_kind kind,
 
 // --- checking ---
 
-static void fill_spare(nbi_table *table, const saved_table *saved) {
+static void fill_spare(nbi_table *table, const nbi_saved_table *saved) {
     nbi_pool_parts parts = nbi_pool_parts_of(table->spare_pool);
     memcpy(parts.header, saved->header, parts.header_bytes);
     if (table->spare_used_count > saved->used_count) {
@@ -176,7 +161,7 @@ static void fill_spare(nbi_table *table, const saved_table *saved) {
     table->spare_used_count = saved->used_count;
 }
 
-static nb_entity saved_entity(const saved_table *saved, uint32_t row) {
+static nb_entity saved_entity(const nbi_saved_table *saved, uint32_t row) {
     nb_entity entity;
     memcpy(&entity, saved->entities + row * sizeof entity, sizeof entity);
     return entity;
@@ -185,7 +170,7 @@ static nb_entity saved_entity(const saved_table *saved, uint32_t row) {
 static uint32_t slot_of(nb_entity entity) { return nb_handle_index(nbi_entity_handle(entity)); }
 
 // Each row has a live entity of its own: a slot named twice ends up with the later row.
-static bool has_valid_entities(nbi_table *table, uint32_t table_value, const saved_table *saved) {
+static bool has_valid_entities(nbi_table *table, uint32_t table_value, const nbi_saved_table *saved) {
     for (uint32_t row = 0; row < saved->row_count; ++row) {
         nb_entity entity = saved_entity(saved, row);
         if (nb_entity_table(entity).value != table_value) return false;
@@ -199,7 +184,7 @@ static bool has_valid_entities(nbi_table *table, uint32_t table_value, const sav
 }
 
 // Incarnations never rewind, so history has none that this world has not given out.
-static bool has_valid_rows(const nbi_world *self, const saved_table *saved) {
+static bool has_valid_rows(const nbi_world *self, const nbi_saved_table *saved) {
     for (uint32_t row = 0; row < saved->row_count; ++row) {
         uint64_t incarnation = 0;
         if (saved->marks != NULL && saved->marks[row] > 1) return false;
@@ -211,7 +196,7 @@ static bool has_valid_rows(const nbi_world *self, const saved_table *saved) {
 }
 
 // Only what loading does not touch otherwise is written: the spare pool and the spare slots.
-static bool check_table(nbi_world *self, nbi_table *table, const saved_table *saved) {
+static bool check_table(nbi_world *self, nbi_table *table, const nbi_saved_table *saved) {
     fill_spare(table, saved);
     if (!nb_handle_pool_is_valid(table->spare_pool)) return false;
     nb_handle_pool_stats stats = nb_handle_pool_stats_get(table->spare_pool);
@@ -219,25 +204,25 @@ static bool check_table(nbi_world *self, nbi_table *table, const saved_table *sa
     return has_valid_entities(table, (uint32_t)(table - self->tables) + 1, saved) && has_valid_rows(self, saved);
 }
 
-static bool check_body(nbi_world *self, reader from, nb_save_kind kind) {
+static bool check_body(nbi_world *self, nbi_reader from, nb_save_kind kind) {
     for (uint32_t i = 0; i < self->visible.table_count; ++i) {
         nbi_table *table = &self->tables[i];
-        saved_table saved;
+        nbi_saved_table saved;
         if (table->is_local) continue;
-        if (!parse_table(&from, table, kind, &saved) || !check_table(self, table, &saved)) return false;
+        if (!nbi_saved_table_take(&from, table, kind, &saved) || !check_table(self, table, &saved)) return false;
     }
     return from.left_bytes == 0;
 }
 
 static nb_result check_header(const nbi_world *self, const unsigned char *bytes, size_t size_bytes,
-                              save_header *header) {
+                              const char *function, save_header *header) {
     if (size_bytes < sizeof *header) {
-        return nbi_fail(&self->hooks, NB_ITEM_WORLD_CORRUPT, NB_ERR_RANGE, "nb_world_load", "%zu bytes are no state",
+        return nbi_fail(&self->hooks, NB_ITEM_WORLD_CORRUPT, NB_ERR_RANGE, function, "%zu bytes are no state",
                         size_bytes);
     }
     memcpy(header, bytes, sizeof *header);
     if (header->magic == SAVE_MAGIC && header->layout_hash != self->layout_hash) {
-        return nbi_fail(&self->hooks, NB_ITEM_WORLD_LAYOUT, NB_ERR_UNSUPPORTED, "nb_world_load",
+        return nbi_fail(&self->hooks, NB_ITEM_WORLD_LAYOUT, NB_ERR_UNSUPPORTED, function,
                         "saved with layout %016llx, this world has %016llx", (unsigned long long)header->layout_hash,
                         (unsigned long long)self->layout_hash);
     }
@@ -245,8 +230,19 @@ static nb_result check_header(const nbi_world *self, const unsigned char *bytes,
                    header->kind < NB_SAVE_KIND_COUNT &&
                    header->body_hash == nb_hash64(bytes + sizeof *header, size_bytes - sizeof *header, header->kind);
     if (is_fine) return NB_OK;
-    return nbi_fail(&self->hooks, NB_ITEM_WORLD_CORRUPT, NB_ERR_RANGE, "nb_world_load",
-                    "%zu bytes are cut short or damaged", size_bytes);
+    return nbi_fail(&self->hooks, NB_ITEM_WORLD_CORRUPT, NB_ERR_RANGE, function, "%zu bytes are cut short or damaged",
+                    size_bytes);
+}
+
+nb_result nbi_saved_open(const nbi_world *self, const void *bytes, size_t size_bytes, const char *function,
+                         nbi_reader *body, nb_save_kind *kind) {
+    save_header header;
+    nb_result result = check_header(self, bytes, size_bytes, function, &header);
+    if (result != NB_OK) return result;
+    *kind = (nb_save_kind)header.kind;
+    *body =
+        (nbi_reader){.next = (const unsigned char *)bytes + sizeof header, .left_bytes = size_bytes - sizeof header};
+    return NB_OK;
 }
 
 // --- loading ---
@@ -277,7 +273,7 @@ static void mark_blocks(const nbi_world *self, const nb_world_column *column, ui
     }
 }
 
-static void take_columns(nbi_table *table, const saved_table *saved) {
+static void take_columns(nbi_table *table, const nbi_saved_table *saved) {
     const unsigned char *from = saved->columns;
     for (uint32_t i = 0; i < table->head->column_count; ++i) {
         const nb_world_column *column = &table->heads[i], *previous = &table->columns[i].previous;
@@ -289,7 +285,7 @@ static void take_columns(nbi_table *table, const saved_table *saved) {
     }
 }
 
-static void take_rows(nbi_world *self, nbi_table *table, const saved_table *saved) {
+static void take_rows(nbi_world *self, nbi_table *table, const nbi_saved_table *saved) {
     if (saved->row_count == 0) return;
     memcpy(table->entities.rows, saved->entities, saved->row_count * sizeof(nb_entity));
     if (saved->marks != NULL) memcpy(table->marks.rows, saved->marks, saved->row_count);
@@ -301,7 +297,7 @@ static void take_rows(nbi_world *self, nbi_table *table, const saved_table *save
 }
 
 // Cannot fail: everything was checked.
-static void load_table(nbi_world *self, nbi_table *table, const saved_table *saved) {
+static void load_table(nbi_world *self, nbi_table *table, const nbi_saved_table *saved) {
     uint32_t row_count = table->head->row_count;
     uint32_t touched = saved->row_count > row_count ? saved->row_count : row_count;
     const nb_world_column *column = NULL;
@@ -329,19 +325,18 @@ nb_result nb_world_load(nb_world *world, const void *buffer, size_t size_bytes) 
         nbi_atomic_fetch_add_relaxed_u64(&self->denied_count, 1);
         return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_DENIED, NB_ERR_PERMISSION, "simulated state is not to be written");
     }
-    save_header header;
-    nb_result result = check_header(self, buffer, size_bytes, &header);
+    nb_save_kind kind;
+    nbi_reader from;
+    nb_result result = nbi_saved_open(self, buffer, size_bytes, __func__, &from, &kind);
     if (result != NB_OK) return result;
-    nb_save_kind kind = (nb_save_kind)header.kind;
-    reader from = {.next = (const unsigned char *)buffer + sizeof header, .left_bytes = size_bytes - sizeof header};
     if (!check_body(self, from, kind)) {
         return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_CORRUPT, NB_ERR_RANGE, "the saved state makes no sense");
     }
     self->is_started = true;
     for (uint32_t i = 0; i < world->table_count; ++i) {
-        saved_table saved;
+        nbi_saved_table saved;
         if (self->tables[i].is_local) continue;
-        parse_table(&from, &self->tables[i], kind, &saved);
+        nbi_saved_table_take(&from, &self->tables[i], kind, &saved);
         load_table(self, &self->tables[i], &saved);
     }
     return NB_OK;

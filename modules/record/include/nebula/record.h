@@ -51,6 +51,10 @@
 // Largest key state or save.
 #define NB_RECORD_STATE_BYTES_MAX ((size_t)1 << 30)
 
+// Single hashes of one tick: all states that there may be, and the columns of a large world. What nb_recorder_attach
+// finds beyond is left out.
+#define NB_RECORD_HASH_COUNT_MAX 4096u
+
 // How long nb_recorder_destroy waits for the writer.
 #define NB_RECORD_CLOSE_NS UINT64_C(5000000000)
 
@@ -65,9 +69,11 @@ typedef struct nb_record_head {
     size_t config_bytes;   // up to NB_RECORD_CONFIG_BYTES_MAX
 } nb_record_head;
 
-// The hash of one state after a tick.
+// The hash of one state, or of one part of the world, after a tick.
 typedef struct nb_record_hash {
-    uint64_t name_hash; // nb_hash64 of the state's name with seed 0
+    // nb_hash64 with seed 0 of the state's name; of "world/table" for which rows a table has, and of
+    // "world/table.column" for a column.
+    uint64_t name_hash;
     uint64_t hash;
 } nb_record_hash;
 
@@ -77,8 +83,8 @@ typedef struct nb_record_tick {
     nb_input_view input;          // up to NB_INPUT_COUNT_LIMIT
     nb_input_view commands;       // up to NB_COMMAND_COUNT_MAX
     uint64_t hash;                // of all states after it; 0 = not known
-    const nb_record_hash *hashes; // of single states; may be NULL
-    uint32_t hash_count;          // up to NB_STATE_COUNT_MAX
+    const nb_record_hash *hashes; // of single states and columns; may be NULL
+    uint32_t hash_count;          // up to NB_RECORD_HASH_COUNT_MAX
 } nb_record_tick;
 
 // Why a recording ends before it was closed.
@@ -107,7 +113,8 @@ typedef struct nb_recorder_desc {
     uint64_t key_ticks;   // between key states, for nb_recorder_attach; NB_RECORD_KEY_TICKS_NEVER = none
     int level;            // of zstd, 1 to 19; 0 = 3
     bool is_synced;       // every block is flushed to the disk when it is written, not only the last
-    bool hashes_states;   // nb_recorder_attach records the hash of each state after each tick, not only that of all
+    bool hashes_states;   // nb_recorder_attach records the hash of each state, and of each simulated column of the
+                          // world, after each tick, not only that of all: what diverged can be named
     // Called from the writer's thread too, and from there without a caller's doing.
     nb_hooks hooks;
 } nb_recorder_desc;

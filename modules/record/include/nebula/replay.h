@@ -124,6 +124,13 @@ NB_API nb_result nb_replay_load(nb_replay *replay, uint64_t tick, nb_states *sta
 // NB_ERR_UNSUPPORTED (other layouts of states), as nb_engine_watch_add, NB_BUSY (attached already), NB_ERR_MISUSE.
 NB_API nb_result nb_replay_attach(nb_replay *replay, nb_engine *engine);
 
+// Brings the engine that the replay is attached to where `tick` is the next one: loads the last key state at or before
+// it, moves the loop there, and simulates the rest, a frame for each tick. From there on it runs as recorded.
+// Thread: the engine's coordinator, between frames. Owner: unchanged. Fails: NB_ERR_MISUSE (not attached to it),
+// NB_BUSY (inside a frame), NB_ERR_RANGE (not recorded), NB_EMPTY (no key state before it), NB_CANCELLED (stopped on
+// the way), as nb_replay_load and nb_engine_run_ticks.
+NB_API nb_result nb_replay_jump(nb_replay *replay, nb_engine *engine, uint64_t tick);
+
 // What the attached replay has found so far.
 // Thread: the replay's. Owner: the name is the replay's. Fails: zeros and "" for NULL.
 NB_API nb_replay_check nb_replay_check_get(const nb_replay *replay);

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// Verifying: a run through the recording; where that diverges, a second one from the key state before, with probes, and
+// from both what can be said about it.
+
+#include "verify_run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+nb_verify_desc nb_verify_desc_default(void) { return (nb_verify_desc){.hooks = nb_hooks_default()}; }
+
+const char *nb_verdict_text(nb_verdict verdict) {
+    static const char *const texts[NB_VERDICT_COUNT] = {
+        [NB_VERDICT_NONE] = "",
+        [NB_VERDICT_SAME] = "every tick is as recorded",
+        [NB_VERDICT_DIVERGED] = "it diverged: this build comes to another state",
+        [NB_VERDICT_NOT_DETERMINISTIC] = "this build is not deterministic: two runs differ, by a race, or by something "
+                                         "that no state has",
+        [NB_VERDICT_OTHER_GAME] = "it was recorded by another game",
+        [NB_VERDICT_OTHER_LAYOUT] = "it was recorded with other states, or with another layout of them",
+        [NB_VERDICT_NO_START] = "it begins behind tick 0 and has no key state to begin with",
+        [NB_VERDICT_NO_HASHES] = "it has no hashes to compare with",
+    };
+    return (uint32_t)verdict < NB_VERDICT_COUNT ? texts[verdict] : "";
+}
+
+// --- what is said ---
+
+// Appends as much as there is room for.
+static void say(nb_verify_report *report, const char *format, ...) NB_PRINTF(2, 3);
+static void say(nb_verify_report *report, const char *format, ...) {
+    size_t used = strlen(report->text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(report->text + used, sizeof report->text - used, format, args);
+    va_end(args);
+}
+
+static void say_place(nb_verify_report *report) {
+    const nb_difference *difference = &report->difference;
+    bool is_before = report->phase == NB_PHASE_NONE;
+    say(report, ": tick %llu, %s", (unsigned long long)report->tick,
+        is_before ? "before it began" : nb_phase_info_get(report->phase)->name);
+    if (report->provider[0] != '\0') say(report, ", %s", report->provider);
+    if (report->table[0] != '\0') say(report, "/%s", report->table);
+    if (report->column[0] != '\0') say(report, ".%s", report->column);
+    if (report->column_count > 1) say(report, " (%u columns)", report->column_count);
+    if (difference->kind == NB_DIFFERENCE_NONE)
+        say(report, "; the row is not known: no key state follows");
+    else
+        say(report, "; before tick %llu: %s", (unsigned long long)report->difference_tick, difference->text);
+}
+
+static void say_all(nb_verify_report *report, const nb_replay_info *info) {
+    bool is_other = report->verdict == NB_VERDICT_DIVERGED || report->verdict == NB_VERDICT_NOT_DETERMINISTIC;
+    say(report, "%s", nb_verdict_text(report->verdict));
+    if (is_other) say_place(report);
+    if (report->verdict == NB_VERDICT_SAME)
+        say(report, ": %llu from %llu", (unsigned long long)report->compared_count,
+            (unsigned long long)report->from_tick);
+    if ((report->notes & NB_VERIFY_OTHER_BUILD) != 0)
+        say(report, "; recorded by another build: %s", info->head.build_id);
+    if ((report->notes & NB_VERIFY_RECORDING_CUT) != 0) say(report, "; the recording is not whole: %s", info->reason);
+}
+
+// --- where it diverged ---
+
+// The place of a difference, where it is exact or nothing else is known.
+static void put_place(nb_verify_report *report) {
+    const nb_difference *difference = &report->difference;
+    memcpy(report->provider, difference->provider, sizeof report->provider);
+    memcpy(report->table, difference->table, sizeof report->table);
+    memcpy(report->column, difference->column, sizeof report->column);
+    report->column_count = (uint32_t)difference->column_count;
+}
+
+// Compares what a run has saved with a key state. NB_EMPTY: they are the same.
+static nb_result compare_key(nb_verify_report *report, const nbi_run *run, const nbi_saved *here, const nbi_key *key) {
+    nb_result result = nb_states_compare(nb_engine_states(run->engine), here->bytes, here->size_bytes, key->bytes,
+                                         key->size_bytes, &report->difference);
+    report->difference_tick = key->tick;
+    return result;
+}
+
+// The game's own beginning, where the recording has it, too.
+static nb_result compare_beginning(nb_verify_report *report, const nbi_run *run) {
+    nbi_key key;
+    nb_result result = nbi_replay_key_next(run->replay, 0, &key);
+    if (result != NB_OK) return result;
+    result = key.tick == 0 ? compare_key(report, run, &run->before, &key) : NB_EMPTY;
+    nbi_record_free(&run->replay->hooks, key.bytes, key.size_bytes);
+    return result;
+}
+
+// The next key state of the recording, after simulating on to it.
+static nb_result compare_next(nb_verify_report *report, nbi_run *run) {
+    nbi_key key;
+    nb_result result = nbi_replay_key_next(run->replay, report->tick + 1, &key);
+    if (result != NB_OK) return result;
+    run->keep_tick = key.tick - 1;
+    result = nbi_run_to(run, key.tick);
+    if (result == NB_OK) result = compare_key(report, run, &run->kept, &key);
+    nbi_record_free(&run->replay->hooks, key.bytes, key.size_bytes);
+    return result;
+}
+
+static nb_result judge_same_twice(nb_verify_report *report, nbi_run *second) {
+    report->verdict = NB_VERDICT_DIVERGED;
+    nb_result result = compare_next(report, second);
+    if (result == NB_OK && report->provider[0] == '\0') put_place(report);
+    // A key state that cannot be read leaves the row unknown.
+    return result == NB_ERR_MEMORY ? result : NB_OK;
+}
+
+static nb_result judge(nb_verify_report *report, const nbi_run *first, nbi_run *second) {
+    uint64_t tick = report->tick;
+    if (second->has_leak && second->leak_tick <= tick) {
+        report->verdict = NB_VERDICT_DIVERGED;
+        report->phase = second->leak_phase;
+        report->difference = second->leak;
+        report->difference_tick = second->leak_tick;
+        put_place(report);
+        return NB_OK;
+    }
+    nb_result result = nb_states_compare(nb_engine_states(second->engine), first->kept.bytes, first->kept.size_bytes,
+                                         second->kept.bytes, second->kept.size_bytes, &report->difference);
+    bool has_diverged_there = second->has_diverged && second->diverged_tick == tick;
+    if (result == NB_EMPTY && has_diverged_there) return judge_same_twice(report, second);
+    if (result < 0) return result;
+    report->verdict = NB_VERDICT_NOT_DETERMINISTIC;
+    report->difference_tick = tick + 1;
+    if (result == NB_OK) put_place(report);
+    return NB_OK;
+}
+
+// Where a second run begins: with a key state that is at least a tick older, so that what the frame of the tick before
+// does is seen; but with none that the first run may have missed already.
+static uint64_t second_tick(const nbi_run *first) {
+    uint64_t tick = first->diverged_tick > first->from_tick ? first->diverged_tick - 1 : first->from_tick;
+    return tick < first->same_tick ? tick : first->same_tick;
+}
+
+static nb_result find_out(nb_verify_report *report, const nbi_run *first) {
+    nbi_run made = {.replay = first->replay, .game = first->game, .desc = first->desc, .is_probing = true};
+    nbi_run *second = NULL;
+    uint64_t tick = first->diverged_tick;
+    report->tick = tick;
+    report->phase = NB_PHASE_FIXED_SIM;
+    memcpy(report->provider, first->place.provider, sizeof first->place.provider);
+    memcpy(report->table, first->place.table, sizeof first->place.table);
+    memcpy(report->column, first->place.column, sizeof first->place.column);
+    report->column_count = first->place.column_count;
+    made.desc.progress = NULL;
+    made.keep_tick = tick;
+    nb_verdict why;
+    nb_result result = nbi_run_open(&made, second_tick(first), &second, &why);
+    if (result != NB_OK) return result;
+    bool is_beginning = tick == 0 && compare_beginning(report, second) == NB_OK;
+    if (is_beginning) {
+        report->verdict = NB_VERDICT_DIVERGED;
+        report->phase = NB_PHASE_NONE;
+        put_place(report);
+    } else {
+        result = nbi_run_to(second, tick + 1);
+        if (result == NB_OK) result = judge(report, first, second);
+    }
+    nb_result ended = nbi_run_end(second);
+    if (ended != NB_OK) return ended;
+    nbi_run_free(second);
+    return result;
+}
+
+// --- all of it ---
+
+static nb_result run_all(const nbi_run *made, nb_verify_report *report) {
+    const nb_replay_info *info = &made->replay->info;
+    uint64_t tick_end = made->desc.until_tick != 0 ? made->desc.until_tick : info->first_tick + info->tick_count;
+    uint64_t from_tick = made->desc.from_tick > info->first_tick ? made->desc.from_tick : info->first_tick;
+    nbi_run *first = NULL;
+    nb_result result = nbi_run_open(made, from_tick, &first, &report->verdict);
+    bool is_said = result == NB_EMPTY && report->verdict != NB_VERDICT_NONE;
+    if (result != NB_OK) return is_said ? NB_OK : result;
+    result = nbi_run_to(first, tick_end);
+    nb_result ended = nbi_run_end(first);
+    if (ended != NB_OK) return ended;
+    report->from_tick = first->from_tick;
+    report->tick_count = first->tick_count;
+    report->compared_count = first->compared_count;
+    report->hash = first->hash;
+    report->verdict = first->compared_count != 0 ? NB_VERDICT_SAME : NB_VERDICT_NO_HASHES;
+    if (result == NB_OK && first->has_diverged) result = find_out(report, first);
+    nbi_run_free(first);
+    return result;
+}
+
+static bool is_text(const char *text) { return text != NULL && text[0] != '\0'; }
+
+static uint32_t notes_of(const nb_replay_info *info, const nb_replay_game *game) {
+    bool is_told = is_text(game->build_id) && is_text(info->head.build_id);
+    bool is_other = is_told && strcmp(game->build_id, info->head.build_id) != 0;
+    return (is_other ? NB_VERIFY_OTHER_BUILD : 0) | (info->end != NB_REPLAY_END_WHOLE ? NB_VERIFY_RECORDING_CUT : 0);
+}
+
+static nb_result check_call(const nb_replay *replay, const nb_replay_game *game, const nb_verify_desc *desc) {
+    const nb_replay_info *info = &replay->info;
+    if (game == NULL || game->attach == NULL) {
+        return nbi_record_fail(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_replay_verify",
+                               "a game needs attach");
+    }
+    if (replay->engine != NULL) return NB_BUSY;
+    uint64_t tick_end = info->first_tick + info->tick_count;
+    bool is_outside = desc->from_tick > tick_end || desc->until_tick > tick_end;
+    bool is_backwards =
+        desc->until_tick != 0 && (desc->until_tick < desc->from_tick || desc->until_tick < info->first_tick);
+    if (!is_outside && !is_backwards) return NB_OK;
+    return nbi_record_fail(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "nb_replay_verify",
+                           "ticks %llu to %llu are not in the recording", (unsigned long long)desc->from_tick,
+                           (unsigned long long)desc->until_tick);
+}
+
+nb_result nb_replay_verify(nb_replay *replay, const nb_replay_game *game, const nb_verify_desc *given,
+                           nb_verify_report *out) {
+    if (replay == NULL) return NBI_RECORD_NULL("replay");
+    if (out == NULL) return NBI_RECORD_NULL("out");
+    nbi_run made = {.replay = replay, .game = game, .stops = true, .keep_tick = NBI_TICK_NONE};
+    if (given != NULL) made.desc = *given;
+    made.desc.hooks = nbi_record_hooks(&made.desc.hooks);
+    nb_result result = check_call(replay, game, &made.desc);
+    if (result != NB_OK) return result;
+    const nb_replay_info *info = &replay->info;
+    nb_verify_report report = {.notes = notes_of(info, game), .from_tick = info->first_tick};
+    bool is_other = is_text(game->name) && strcmp(game->name, info->head.game_name) != 0;
+    if (is_other)
+        report.verdict = NB_VERDICT_OTHER_GAME;
+    else
+        result = run_all(&made, &report);
+    replay->next_tick = info->first_tick;
+    if (result != NB_OK) return result;
+    say_all(&report, info);
+    *out = report;
+    return NB_OK;
+}
