@@ -671,29 +671,6 @@ static void a_recorder_is_not_destroyed_inside_a_frame(void **state) {
     free(sink.bytes);
 }
 
-static void ticks_that_run_again_are_left_out(void **state) {
-    (void)state;
-    rig r;
-    game g;
-    game_open(&r, &g, false);
-    memory_sink sink = {0};
-    nb_recorder_desc desc = {.sink = sink_of(&sink)};
-    nb_recorder *recorder = NULL;
-    assert_int_equal(nb_recorder_attach(r.engine, &desc, &recorder), NB_OK);
-    run_ticks(&r, 10);
-    recorder->next_tick += 2; // as if two more had been there
-    recorder->filling->tick_count += 2;
-    memset(recorder->filling->bytes + recorder->filling->used_bytes, 0, 2 * NBI_TICK_BYTES);
-    recorder->filling->used_bytes += 2 * NBI_TICK_BYTES;
-    run_ticks(&r, 3);
-    nb_recorder_stats stats = nb_recorder_stats_get(recorder);
-    assert_int_equal(stats.repeat_count, 2);
-    assert_int_equal(stats.tick_count, 11);
-    assert_int_equal(nb_recorder_destroy(recorder), NB_OK);
-    rig_close(&r);
-    free(sink.bytes);
-}
-
 TEST_MAIN(cmocka_unit_test(random_recordings_come_back), cmocka_unit_test(an_empty_recording_is_whole),
           cmocka_unit_test(a_tick_that_does_not_fit_begins_the_next_block),
           cmocka_unit_test(a_slow_writer_ends_the_recording_and_never_blocks),
@@ -707,5 +684,4 @@ TEST_MAIN(cmocka_unit_test(random_recordings_come_back), cmocka_unit_test(an_emp
           cmocka_unit_test(blocks_are_flushed_where_that_is_asked_for),
           cmocka_unit_test(an_engine_replays_to_the_same_hash_of_each_tick), cmocka_unit_test(a_divergence_is_named),
           cmocka_unit_test(key_states_are_those_of_their_ticks), cmocka_unit_test(another_layout_is_not_fed),
-          cmocka_unit_test(a_recorder_is_not_destroyed_inside_a_frame),
-          cmocka_unit_test(ticks_that_run_again_are_left_out))
+          cmocka_unit_test(a_recorder_is_not_destroyed_inside_a_frame))

@@ -162,6 +162,13 @@ void nbi_tick_write(const nb_record_tick *tick, unsigned char *bytes) {
     }
 }
 
+size_t nbi_tick_written_size(const unsigned char *bytes) {
+    size_t event_count = (size_t)nbi_get_u32(bytes) + nbi_get_u32(bytes + 4);
+    return NBI_TICK_BYTES + event_count * NBI_EVENT_BYTES + (size_t)nbi_get_u32(bytes + 16) * NBI_HASH_BYTES;
+}
+
+uint64_t nbi_tick_written_hash(const unsigned char *bytes) { return nbi_get_u64(bytes + 8); }
+
 bool nbi_tick_read(const unsigned char *bytes, size_t size_bytes, nbi_tick_parts *parts) {
     if (size_bytes < NBI_TICK_BYTES) return false;
     uint32_t input_count = nbi_get_u32(bytes), command_count = nbi_get_u32(bytes + 4);

@@ -73,6 +73,10 @@ const char *nbi_block_read(const unsigned char *bytes, uint64_t head_hash, nbi_b
 size_t nbi_tick_size(const nb_record_tick *tick);
 void nbi_tick_write(const nb_record_tick *tick, unsigned char *bytes);
 
+// Of one that nbi_tick_write wrote.
+size_t nbi_tick_written_size(const unsigned char *bytes);
+uint64_t nbi_tick_written_hash(const unsigned char *bytes);
+
 // Where the parts of a tick are; false: it does not fit into size_bytes, or its counts are above the limits.
 typedef struct nbi_tick_parts {
     uint32_t input_count, command_count, hash_count;

@@ -119,6 +119,7 @@ static void free_all(nb_recorder *recorder) {
     nbi_record_free(&hooks, writer->packed, writer->packed_bytes);
     nbi_record_free(&hooks, recorder->batches, recorder->desc.queue_count * sizeof *recorder->batches);
     nbi_record_free(&hooks, recorder->memory, recorder->memory_bytes);
+    nbi_window_end(recorder);
     nbi_record_free(&hooks, recorder->hashes, NB_RECORD_HASH_COUNT_MAX * sizeof *recorder->hashes);
     for (uint32_t i = 0; i < NBI_KEY_SLOT_COUNT; ++i) {
         nbi_key_slot *slot = &recorder->keys[i];
@@ -186,14 +187,20 @@ static void hand_over(nb_recorder *recorder) {
     if (busy_count > recorder->stats.queue_peak_count) recorder->stats.queue_peak_count = busy_count;
 }
 
+static const char *const stop_texts[NB_RECORD_STOP_COUNT] = {
+    [NB_RECORD_STOP_QUEUE_FULL] = "the writer is too slow",
+    [NB_RECORD_STOP_TOO_LARGE] = "a tick is larger than a block",
+    [NB_RECORD_STOP_REWOUND] = "ticks that were written have run again, and come to another state",
+};
+
 static nb_result stop(nb_recorder *recorder, nb_record_stop why, nb_result result) {
     hand_over(recorder);
     recorder->stats.stop = why;
     ++recorder->stats.lost_count;
     send(recorder, NBI_MESSAGE_STOP, (uint32_t)why);
-    const char *text = why == NB_RECORD_STOP_QUEUE_FULL ? "the writer is too slow" : "a tick is larger than a block";
     return nbi_record_log(&recorder->hooks, NB_ITEM_RECORD_STOPPED, result, "nb_recorder_push",
-                          "the recording ends before tick %llu: %s", (unsigned long long)recorder->next_tick, text);
+                          "the recording ends before tick %llu: %s", (unsigned long long)recorder->next_tick,
+                          stop_texts[why]);
 }
 
 static nbi_batch *take_batch(nb_recorder *recorder) {
@@ -231,30 +238,58 @@ static nb_result check_tick(const nb_recorder *recorder, const nb_record_tick *t
     return nbi_record_fail(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_push", "%s", problem);
 }
 
-nb_result nb_recorder_push(nb_recorder *recorder, const nb_record_tick *tick) {
-    if (recorder == NULL) return NBI_RECORD_NULL("recorder");
-    nb_result result = check_tick(recorder, tick);
-    if (result != NB_OK) return result;
-    result = refuse(recorder);
+// Room for the tick, in the block that is being filled.
+static nb_result take_room(nb_recorder *recorder, uint64_t index, size_t size_bytes, unsigned char **room) {
+    nb_result result = refuse(recorder);
     if (result != NB_OK) {
         ++recorder->stats.lost_count;
         return result;
     }
-    if (!recorder->has_tick) recorder->next_tick = tick->index;
+    if (!recorder->has_tick) recorder->next_tick = index;
     recorder->has_tick = true;
-    size_t size_bytes = nbi_tick_size(tick);
     if (size_bytes > recorder->desc.block_bytes) return stop(recorder, NB_RECORD_STOP_TOO_LARGE, NB_ERR_RANGE);
     nbi_batch *batch = recorder->filling;
     if (batch != NULL && recorder->desc.block_bytes - batch->used_bytes < size_bytes) hand_over(recorder);
     batch = take_batch(recorder);
     if (batch == NULL) return stop(recorder, NB_RECORD_STOP_QUEUE_FULL, NB_FULL);
-    nbi_tick_write(tick, batch->bytes + batch->used_bytes);
+    *room = batch->bytes + batch->used_bytes;
     batch->used_bytes += size_bytes;
-    ++batch->tick_count;
+    return NB_OK;
+}
+
+static void end_tick(nb_recorder *recorder, uint64_t hash) {
+    recorder->last_hash = hash;
     ++recorder->next_tick;
     ++recorder->stats.tick_count;
-    if (batch->tick_count == recorder->desc.block_ticks) hand_over(recorder);
+    if (++recorder->filling->tick_count == recorder->desc.block_ticks) hand_over(recorder);
+}
+
+nb_result nb_recorder_push(nb_recorder *recorder, const nb_record_tick *tick) {
+    if (recorder == NULL) return NBI_RECORD_NULL("recorder");
+    nb_result result = check_tick(recorder, tick);
+    unsigned char *room = NULL;
+    if (result == NB_OK) result = take_room(recorder, tick->index, nbi_tick_size(tick), &room);
+    if (result != NB_OK) return result;
+    nbi_tick_write(tick, room);
+    end_tick(recorder, tick->hash);
     return NB_OK;
+}
+
+nb_result nbi_recorder_push_cell(nb_recorder *recorder, uint64_t index, const unsigned char *cell) {
+    size_t size_bytes = nbi_tick_written_size(cell);
+    unsigned char *room = NULL;
+    nb_result result = take_room(recorder, index, size_bytes, &room);
+    if (result != NB_OK) return result;
+    memcpy(room, cell, size_bytes);
+    end_tick(recorder, nbi_tick_written_hash(cell));
+    return NB_OK;
+}
+
+void nbi_recorder_repeat(nb_recorder *recorder, const nb_record_tick *tick) {
+    ++recorder->stats.repeat_count;
+    bool is_last = tick->index + 1 == recorder->next_tick;
+    if (is_last && tick->hash != recorder->last_hash && refuse(recorder) == NB_OK)
+        stop(recorder, NB_RECORD_STOP_REWOUND, NB_ERR_RANGE);
 }
 
 nb_result nb_recorder_flush(nb_recorder *recorder) {
@@ -342,6 +377,7 @@ nb_recorder_stats nb_recorder_stats_get(const nb_recorder *recorder) {
 nb_result nb_recorder_destroy(nb_recorder *recorder) {
     if (recorder == NULL) return NB_OK;
     if (nbi_recorder_detach(recorder) != NB_OK) return NB_BUSY;
+    nbi_window_write(recorder);
     if (recorder->stats.stop == NB_RECORD_STOP_NONE) hand_over(recorder);
     uint64_t deadline_ns = nb_clock_now_ns(NULL) + recorder->close_ns;
     if (nb_service_stop(recorder->service, deadline_ns) != NB_OK) return NB_BUSY;
@@ -350,5 +386,5 @@ nb_result nb_recorder_destroy(nb_recorder *recorder) {
     free_all(recorder);
     if (stats.result != NB_OK) return stats.result;
     if (stats.stop == NB_RECORD_STOP_QUEUE_FULL) return NB_FULL;
-    return stats.stop == NB_RECORD_STOP_TOO_LARGE ? NB_ERR_RANGE : NB_OK;
+    return stats.stop != NB_RECORD_STOP_NONE ? NB_ERR_RANGE : NB_OK;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 // What the files of the recorder share. recorder.c is the frame's side, recorder_write.c the thread that compresses and
-// writes, recorder_attach.c what an engine feeds it with.
+// writes, recorder_attach.c what an engine feeds it with, recorder_window.c ticks that wait because they may change.
 //
 // Blocks and key states are buffers made at creation. A buffer is the frame's while is_busy is 0, the writer's while it
 // is 1; it goes over with a message to the writer's mailbox, which has room for one of each buffer, and comes back by
@@ -61,6 +61,18 @@ typedef struct nbi_writer {
     bool has_stopped; // an error block was written
 } nbi_writer;
 
+// Ticks that may still be put right: of an engine that keeps a history.
+typedef struct nbi_window {
+    unsigned char *memory; // of the cells, each with a tick as it will be written
+    size_t cell_bytes;
+    uint32_t limit; // cells; 0 = no tick waits
+    uint32_t count; // of them that are used, from tick `first` on
+    uint64_t first;
+    nbi_key_slot *key; // that waits for the ticks before key_tick; NULL = none
+    uint64_t key_tick;
+    size_t key_bytes;
+} nbi_window;
+
 struct nb_recorder {
     nb_recorder_desc desc; // resolved; head's texts are in writer.head
     nb_hooks hooks;
@@ -76,14 +88,16 @@ struct nb_recorder {
     nbi_key_slot keys[NBI_KEY_SLOT_COUNT];
     nbi_batch *filling; // NULL = none
     uint64_t next_tick;
-    bool has_tick; // next_tick is known
+    bool has_tick;      // next_tick is known
+    uint64_t last_hash; // of the tick before next_tick
     nb_recorder_stats stats;
 
     // Attached.
     nb_engine *engine;
     nb_world *world;        // of the engine, where desc.hashes_states; NULL = it has none
     nb_record_hash *hashes; // NB_RECORD_HASH_COUNT_MAX, where desc.hashes_states
-    uint64_t next_key_tick;
+    uint64_t next_key_tick; // UINT64_MAX: no more
+    nbi_window window;
 
     // Written by the writer, read by the frame's side.
     nb_atomic_u32 result; // nb_result
@@ -100,6 +114,26 @@ nbi_key_slot *nbi_recorder_key_begin(nb_recorder *recorder, size_t size_bytes, n
 
 // Hands it over: the state before `tick`.
 nb_result nbi_recorder_key_end(nb_recorder *recorder, nbi_key_slot *slot, uint64_t tick, size_t size_bytes);
+
+// Adds a tick that nbi_tick_write wrote.
+nb_result nbi_recorder_push_cell(nb_recorder *recorder, uint64_t index, const unsigned char *cell);
+
+// A tick that is in the recording runs again: where it comes to another state the recording ends.
+void nbi_recorder_repeat(nb_recorder *recorder, const nb_record_tick *tick);
+
+// --- recorder_window.c ---
+
+// Memory for the ticks that an engine may simulate again; freed by nbi_window_end.
+nb_result nbi_window_create(nb_recorder *recorder, const nb_engine_desc *engine, uint32_t hash_count);
+void nbi_window_end(nb_recorder *recorder);
+
+// A tick begins, has ended, was simulated again.
+void nbi_window_begin(nb_recorder *recorder, uint64_t tick);
+void nbi_window_add(nb_recorder *recorder, const nb_tick_view *view);
+void nbi_window_change(nb_recorder *recorder, const nb_tick_view *view);
+
+// Writes all that waits.
+void nbi_window_write(nb_recorder *recorder);
 
 // --- recorder_write.c ---
 

@@ -6,55 +6,9 @@
 #include "hashes.h"
 #include "nebula/state.h"
 
-// NB_BUSY: the writer has two already.
-static nb_result save_key(nb_recorder *recorder, uint64_t tick) {
-    nb_states *states = nb_engine_states(recorder->engine);
-    nb_result result;
-    size_t size_bytes = 0;
-    nbi_key_slot *slot = nbi_recorder_key_begin(recorder, 1, &result);
-    if (slot == NULL) return result;
-    result = nb_states_save(states, slot->bytes, slot->capacity_bytes, &size_bytes);
-    if (result == NB_FULL) {
-        slot = nbi_recorder_key_begin(recorder, size_bytes, &result);
-        if (slot == NULL) return result;
-        result = nb_states_save(states, slot->bytes, slot->capacity_bytes, &size_bytes);
-    }
-    return result == NB_OK ? nbi_recorder_key_end(recorder, slot, tick, size_bytes) : result;
-}
-
-static void key_if_due(nb_recorder *recorder, uint64_t tick) {
-    if (tick < recorder->next_key_tick || recorder->stats.stop != NB_RECORD_STOP_NONE) return;
-    if (save_key(recorder, tick) == NB_BUSY) {
-        ++recorder->stats.key_late_count;
-        return;
-    }
-    uint64_t step = recorder->desc.key_ticks;
-    recorder->next_key_tick = tick > UINT64_MAX - step ? UINT64_MAX : tick + step;
-}
-
-// The first tick has the state it begins with before it.
-static void begin(void *user, nb_tick_view *view) {
-    nb_recorder *recorder = user;
-    bool has_keys = recorder->desc.key_ticks != NB_RECORD_KEY_TICKS_NEVER;
-    if (!recorder->has_tick && has_keys) key_if_due(recorder, view->tick->index);
-}
-
-static void end(void *user, const nb_tick_view *view) {
-    nb_recorder *recorder = user;
-    if (recorder->has_tick && view->tick->index < recorder->next_tick) {
-        ++recorder->stats.repeat_count;
-        return;
-    }
-    nb_record_tick tick = {
-        .index = view->tick->index, .input = view->input, .commands = view->commands, .hash = view->hash};
-    if (recorder->hashes != NULL) {
-        tick.hashes = recorder->hashes;
-        tick.hash_count = nbi_hashes_take(nb_engine_states(recorder->engine), recorder->world, recorder->hashes);
-    }
-    nb_result result = nb_recorder_push(recorder, &tick);
-    if (result == NB_OK && recorder->desc.key_ticks != NB_RECORD_KEY_TICKS_NEVER)
-        key_if_due(recorder, view->tick->index + 1);
-}
+static void begin(void *user, nb_tick_view *view) { nbi_window_begin(user, view->tick->index); }
+static void end(void *user, const nb_tick_view *view) { nbi_window_add(user, view); }
+static void again(void *user, const nb_tick_view *view) { nbi_window_change(user, view); }
 
 // A tick with all the events that the engine can have is to fit.
 static size_t tick_bytes_max(const nb_engine_desc *engine, uint32_t hash_count) {
@@ -81,14 +35,16 @@ nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *given, n
     nb_recorder *recorder = NULL;
     nb_result result = nbi_recorder_create(&desc, &ops, &recorder);
     if (result != NB_OK) return result;
-    nb_tick_watch watch = {.begin = begin, .end = end, .user = recorder};
-    result = nb_engine_watch_add(engine, &watch);
+    nb_tick_watch watch = {.begin = begin, .end = end, .again = again, .user = recorder};
+    result = nbi_window_create(recorder, engine_desc, hash_count);
+    if (result == NB_OK) result = nb_engine_watch_add(engine, &watch);
     if (result != NB_OK) {
         nb_recorder_destroy(recorder);
         return result;
     }
     recorder->engine = engine;
     recorder->world = world;
+    if (desc.key_ticks == NB_RECORD_KEY_TICKS_NEVER) recorder->next_key_tick = UINT64_MAX;
     *out = recorder;
     return NB_OK;
 }

@@ -30,8 +30,11 @@ nb_result nbi_history_begin(nb_engine *engine) {
 void nbi_history_keep(nb_engine *engine, uint64_t tick) {
     if (engine->history == NULL) return;
     nb_history_input input = {engine->tick_input, engine->tick_commands};
-    if (!engine->is_resimulating) nb_history_input_set(engine->history, tick + 1, &input);
+    nb_result kept = NB_OK;
+    if (!engine->is_resimulating) kept = nb_history_input_set(engine->history, tick + 1, &input);
     nb_history_save(engine->history, tick + 1);
+    // Without its input it cannot be simulated again: nothing goes back behind it.
+    if (kept != NB_OK) nb_history_confirm(engine->history, tick + 1);
 }
 
 nb_history *nb_engine_history(nb_engine *engine) {

@@ -93,6 +93,7 @@ typedef enum nb_record_stop {
     NB_RECORD_STOP_QUEUE_FULL, // the writer was too slow
     NB_RECORD_STOP_TOO_LARGE,  // a tick did not fit into a block
     NB_RECORD_STOP_WRITE,      // the disk is full, or another failure of writing; nothing in the file says so
+    NB_RECORD_STOP_REWOUND,    // nb_engine_rewind went back behind what is written, and what followed is other
     NB_RECORD_STOP_COUNT,
 } nb_record_stop;
 
@@ -122,7 +123,7 @@ typedef struct nb_recorder_desc {
 typedef struct nb_recorder_stats {
     uint64_t tick_count;       // taken
     uint64_t lost_count;       // refused because the recording had ended early
-    uint64_t repeat_count;     // ticks that ran again, which nb_recorder_attach leaves out
+    uint64_t repeat_count;     // ticks that are written and ran again, which nb_recorder_attach leaves out
     uint64_t key_count;        // key states taken
     uint64_t key_late_count;   // ticks by which key states came late because the writer was busy with earlier ones
     uint64_t block_count;      // written
@@ -148,6 +149,8 @@ NB_API nb_result nb_recorder_create(const nb_recorder_desc *desc, nb_recorder **
 
 // Begins a recording of every tick that the engine runs from now on, with key states. Where the engine has the hashes
 // of ticks (desc.hashes_ticks) they are part of it. The heap is needed for the first key state, and when states grow.
+// Of an engine that keeps a history the newest ticks, as many as can be simulated again, are written when their input
+// is certain, and of key states one at a time waits with them; a state that was sent (nb_context_correct_state) is no input, and a replay diverges there.
 // Thread: the engine's coordinator, between frames, when all states and tables are there. Owner: the caller, until
 // nb_recorder_destroy, which has to come before the engine's end. Fails: as nb_recorder_create and nb_engine_watch_add.
 NB_API nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *desc, nb_recorder **out);
@@ -165,7 +168,8 @@ NB_API nb_result nb_recorder_push(nb_recorder *recorder, const nb_record_tick *t
 // NB_ERR_OS.
 NB_API nb_result nb_recorder_push_state(nb_recorder *recorder, uint64_t tick, const void *bytes, size_t size_bytes);
 
-// Hands over the ticks of the block that is being filled: before something that may crash.
+// Hands over the ticks of the block that is being filled: before something that may crash. Ticks whose input may still
+// change are kept.
 // Thread: the recorder's. Owner: unchanged. Fails: NB_CLOSED, NB_ERR_OS, NB_ERR_MISUSE.
 NB_API nb_result nb_recorder_flush(nb_recorder *recorder);
 
@@ -176,7 +180,7 @@ NB_API nb_recorder_stats nb_recorder_stats_get(const nb_recorder *recorder);
 // Writes what is left and the end, closes the file and frees the recorder. NULL is fine.
 // Thread: the recorder's; of an attached one the coordinator, between frames. Owner: the recorder ends, but where
 // NB_BUSY says that the writer hangs, or a frame runs: then the call may be made again. Fails: NB_BUSY, NB_FULL (it had
-// ended early), NB_ERR_RANGE (the same, for a tick too large), NB_ERR_OS and what a sink returned (writing has failed).
+// ended early), NB_ERR_RANGE (the same, for a tick too large or a past that was changed), NB_ERR_OS and what a sink returned (writing has failed).
 NB_API nb_result nb_recorder_destroy(nb_recorder *recorder);
 
 NB_EXTERN_C_END
