@@ -150,9 +150,10 @@ NB_API nb_result nb_recorder_create(const nb_recorder_desc *desc, nb_recorder **
 // Begins a recording of every tick that the engine runs from now on, with key states. Where the engine has the hashes
 // of ticks (desc.hashes_ticks) they are part of it. The heap is needed for the first key state, and when states grow.
 // Of an engine that keeps a history the newest ticks, as many as can be simulated again, are written when their input
-// is certain, and of key states one at a time waits with them; a state that was sent (nb_context_correct_state) is no input, and a replay diverges there.
-// Thread: the engine's coordinator, between frames, when all states and tables are there. Owner: the caller, until
-// nb_recorder_destroy, which has to come before the engine's end. Fails: as nb_recorder_create and nb_engine_watch_add.
+// is certain, and of key states one at a time waits with them; a state that was sent (nb_context_correct_state) is no
+// input, and a replay diverges there. Thread: the engine's coordinator, between frames, when all states and tables are
+// there. Owner: the caller, until nb_recorder_destroy, which has to come before the engine's end. Fails: as
+// nb_recorder_create and nb_engine_watch_add.
 NB_API nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *desc, nb_recorder **out);
 
 // Adds a tick. The first one may have any index, the others follow it without gaps. Never blocks; no heap.
@@ -180,7 +181,8 @@ NB_API nb_recorder_stats nb_recorder_stats_get(const nb_recorder *recorder);
 // Writes what is left and the end, closes the file and frees the recorder. NULL is fine.
 // Thread: the recorder's; of an attached one the coordinator, between frames. Owner: the recorder ends, but where
 // NB_BUSY says that the writer hangs, or a frame runs: then the call may be made again. Fails: NB_BUSY, NB_FULL (it had
-// ended early), NB_ERR_RANGE (the same, for a tick too large or a past that was changed), NB_ERR_OS and what a sink returned (writing has failed).
+// ended early), NB_ERR_RANGE (the same, for a tick too large or a past that was changed), NB_ERR_OS and what a sink
+// returned (writing has failed).
 NB_API nb_result nb_recorder_destroy(nb_recorder *recorder);
 
 NB_EXTERN_C_END
