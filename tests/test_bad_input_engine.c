@@ -84,6 +84,7 @@ static void null_is_refused_everywhere(void **state) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_correct_state(&context, 0, &command, 1));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_history(NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_rewind(NULL, 0));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_set_tick(NULL, 0));
     nb_rollback_stats rollback;
     reported_default(NB_ITEM_BASE_NULL, rollback = nb_engine_rollback_stats(NULL));
     assert_zero(rollback);

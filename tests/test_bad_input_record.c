@@ -67,6 +67,11 @@ static void saves_without_path_or_states_are_refused(void **state) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_save_read_memory("x", 1, NULL, NULL, &info));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_save_info_read(NULL, NULL, &info));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_save_info_read("x", NULL, NULL));
+    nb_engine *engine = UNTOUCHED(nb_engine); // not looked at
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_save_engine(NULL, engine, NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_save_engine("x", NULL, NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_load_engine(NULL, engine, NULL, &info));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_load_engine("x", NULL, NULL, &info));
     nb_save_desc desc = {.hooks = bad_hooks(NULL)}, high = desc;
     high.level = 20;
     static char long_path[NB_SAVE_PATH_SIZE_MAX + 2];

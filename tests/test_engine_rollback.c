@@ -421,6 +421,31 @@ static void rewound_engine_goes_on_from_there(void **state) {
     match_close(&m);
 }
 
+// Loaded where the history has the same number of ticks, but another past.
+static void loaded_state_has_no_past(void **state) {
+    (void)state;
+    static saved s;
+    save_after(&s, 30);
+    static match m;
+    match_open(&m, 0, false);
+    run_ticks(&m.r, 30);
+    assert_true(hash_of(&m) != hash_in_time(30));
+    assert_int_equal(nb_states_load(nb_engine_states(m.r.engine), s.bytes, s.size_bytes), NB_OK);
+    assert_int_equal(nb_engine_set_tick(m.r.engine, 30), NB_OK);
+    assert_true(hash_of(&m) == hash_in_time(30));
+    m.is_told = true;
+    run_ticks(&m.r, 5);
+    assert_true(hash_of(&m) == hash_in_time(35));
+    assert_int_equal(nb_engine_rewind(m.r.engine, 29), NB_ERR_RANGE);
+    assert_int_equal(nb_engine_rewind(m.r.engine, 30), NB_OK);
+    assert_true(hash_of(&m) == hash_in_time(30));
+    assert_int_equal(nb_engine_set_tick(m.r.engine, 1000), NB_OK); // as if it were so
+    run_ticks(&m.r, 2);
+    assert_int_equal(nb_loop_tick_count(nb_engine_loop(m.r.engine)), 1002);
+    assert_int_equal(nb_history_stats_get(nb_engine_history(m.r.engine)).tick_oldest, 1000);
+    match_close(&m);
+}
+
 // --- rights ---
 
 typedef struct meddler {
@@ -484,5 +509,5 @@ TEST_MAIN(cmocka_unit_test(late_inputs_end_in_the_same_state), cmocka_unit_test(
           cmocka_unit_test(watches_hear_of_ticks_that_are_put_right),
           cmocka_unit_test(state_that_is_none_changes_nothing), cmocka_unit_test(rewound_engine_goes_on_from_there),
           cmocka_unit_test(failures_are_not_counted_again), cmocka_unit_test(rewound_modules_are_not_yet_disabled),
-          cmocka_unit_test(corrections_have_their_phase), cmocka_unit_test(without_history_there_is_no_way_back),
-          cmocka_unit_test(frames_with_history_use_no_heap))
+          cmocka_unit_test(loaded_state_has_no_past), cmocka_unit_test(corrections_have_their_phase),
+          cmocka_unit_test(without_history_there_is_no_way_back), cmocka_unit_test(frames_with_history_use_no_heap))

@@ -506,9 +506,61 @@ static void every_failed_allocation_is_survived(void **state) {
     bed_close(&b);
 }
 
-TEST_MAIN(cmocka_unit_test(a_save_comes_back), cmocka_unit_test(what_is_no_file_is_refused),
-          cmocka_unit_test(cut_at_each_byte_it_is_refused), cmocka_unit_test(each_flipped_bit_is_refused),
-          cmocka_unit_test(forged_numbers_are_refused), cmocka_unit_test(a_right_frame_with_a_wrong_state_is_refused),
+// --- engines ---
+
+typedef struct saver {
+    uint64_t sum; // simulated
+    nb_engine *engine;
+    nb_result inside; // what saving within a frame says
+} saver;
+
+static nb_result add_tick(const nb_context *context, void *user) {
+    saver *s = user;
+    s->sum = s->sum * 31 + context->tick->index;
+    s->inside = nb_save_engine("/no/such/folder/save", context->engine, NULL);
+    return NB_OK;
+}
+
+static void saver_open(saver *s, uint64_t seed) {
+    memset(s, 0, sizeof *s);
+    nb_engine_desc desc = {.seed = seed,
+                           .hashes_ticks = true,
+                           .keeps_history = true,
+                           .scheduler_desc = {.worker_count = NB_WORKER_COUNT_NONE}};
+    assert_int_equal(nb_engine_create(&desc, &s->engine), NB_OK);
+    nb_state_desc state = {.name = "sum", .data = &s->sum, .size_bytes = sizeof s->sum};
+    assert_int_equal(nb_states_add(nb_engine_states(s->engine), &state, NULL), NB_OK);
+    nb_module_desc module = {.name = "saver", .tick = add_tick, .user = s};
+    assert_int_equal(nb_engine_module_attach(s->engine, &module, NULL), NB_OK);
+}
+
+static void an_engine_goes_on_where_it_was_saved(void **state) {
+    (void)state;
+    static const char path[] = "test_save_engine.nbs";
+    saver first, second, other;
+    saver_open(&first, 7), saver_open(&second, 7), saver_open(&other, 8);
+    assert_int_equal(nb_engine_run_ticks(first.engine, 40), NB_OK);
+    assert_int_equal(first.inside, NB_BUSY);
+    assert_int_equal(nb_save_engine(path, first.engine, NULL), NB_OK);
+    assert_int_equal(nb_engine_run_ticks(first.engine, 20), NB_OK);
+    assert_int_equal(nb_engine_run_ticks(second.engine, 10), NB_OK);
+    nb_save_info info;
+    assert_int_equal(nb_load_engine(path, second.engine, NULL, &info), NB_OK);
+    assert_int_equal(info.tick, 40);
+    assert_int_equal(nb_engine_run_ticks(second.engine, 20), NB_OK);
+    assert_int_equal(second.sum, first.sum);
+    assert_int_equal(nb_engine_stats_get(second.engine).tick_hash, nb_engine_stats_get(first.engine).tick_hash);
+    assert_int_equal(nb_load_engine(path, other.engine, NULL, NULL), NB_ERR_UNSUPPORTED);
+    assert_int_equal(other.sum, 0);
+    assert_int_equal(nb_load_engine("/no/such/save", other.engine, NULL, NULL), NB_ERR_OS);
+    nb_engine_destroy(first.engine), nb_engine_destroy(second.engine), nb_engine_destroy(other.engine);
+    remove(path);
+}
+
+TEST_MAIN(cmocka_unit_test(a_save_comes_back), cmocka_unit_test(an_engine_goes_on_where_it_was_saved),
+          cmocka_unit_test(what_is_no_file_is_refused), cmocka_unit_test(cut_at_each_byte_it_is_refused),
+          cmocka_unit_test(each_flipped_bit_is_refused), cmocka_unit_test(forged_numbers_are_refused),
+          cmocka_unit_test(a_right_frame_with_a_wrong_state_is_refused),
           cmocka_unit_test(a_provider_that_refuses_loses_nothing), cmocka_unit_test(another_layout_is_refused),
           cmocka_unit_test(each_failing_step_keeps_the_old_file),
           cmocka_unit_test(a_loss_of_power_at_any_step_leaves_a_whole_file),

@@ -60,6 +60,12 @@ NB_API nb_result nb_context_correct_state(const nb_context *context, uint64_t ti
 // NB_ERR_UNSUPPORTED (without history), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_history_rewind.
 NB_API nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count);
 
+// Says that other states were loaded, those after so many ticks: the next tick has that index, and the history begins
+// anew.
+// Thread: the coordinator, between frames. Owner: unchanged. Fails: NB_BUSY (inside a frame), NB_ERR_THREAD,
+// NB_ERR_MISUSE.
+NB_API nb_result nb_engine_set_tick(nb_engine *engine, uint64_t tick_count);
+
 // The numbers of rollback.
 // Thread: the coordinator. Owner: the caller gets a value. Fails: zeros for NULL.
 NB_API nb_rollback_stats nb_engine_rollback_stats(const nb_engine *engine);

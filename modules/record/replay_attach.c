@@ -4,6 +4,7 @@
 #include "replay.h"
 
 #include "hashes.h"
+#include "nebula/rollback.h"
 
 #include <string.h>
 
@@ -76,7 +77,7 @@ nb_result nb_replay_jump(nb_replay *replay, nb_engine *engine, uint64_t tick) {
                                "tick %llu is not in the recording", (unsigned long long)tick);
     }
     nb_result result = nb_replay_load(replay, tick, nb_engine_states(engine), &key_tick);
-    if (result == NB_OK) result = nb_loop_set_tick(nb_engine_loop(engine), key_tick);
+    if (result == NB_OK) result = nb_engine_set_tick(engine, key_tick);
     if (result == NB_OK) result = nb_engine_run_ticks(engine, tick - key_tick);
     if (result != NB_OK) return result;
     return nb_loop_tick_count(nb_engine_loop(engine)) == tick ? NB_OK : NB_CANCELLED;

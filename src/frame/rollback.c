@@ -171,17 +171,31 @@ void nbi_rollback(nb_engine *engine) {
     engine->correct_bytes = NULL;
 }
 
-nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count) {
-    if (engine == NULL) return NBI_FAIL_NULL("engine");
-    if (!nbi_is_coordinator(engine)) {
-        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, "called on another thread");
-    }
-    if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
-    if (engine->history == NULL) return NB_ERR_UNSUPPORTED;
-    nb_result result = nb_history_rewind(engine->history, tick_count);
-    if (result == NB_OK) result = nb_loop_set_tick(&engine->loop, tick_count);
+static nb_result check_between_frames(const nb_engine *engine, const char *function) {
+    if (!nbi_is_coordinator(engine))
+        return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
+    return engine->is_in_frame || engine->is_calling ? NB_BUSY : NB_OK;
+}
+
+static nb_result move_to(nb_engine *engine, uint64_t tick_count) {
+    nb_result result = nb_loop_set_tick(&engine->loop, tick_count);
     if (result == NB_OK && engine->desc.hashes_ticks) engine->stats.tick_hash = nb_states_hash(engine->states);
     return result;
+}
+
+nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result result = check_between_frames(engine, __func__);
+    if (result == NB_OK && engine->history == NULL) result = NB_ERR_UNSUPPORTED;
+    if (result == NB_OK) result = nb_history_rewind(engine->history, tick_count);
+    return result == NB_OK ? move_to(engine, tick_count) : result;
+}
+
+nb_result nb_engine_set_tick(nb_engine *engine, uint64_t tick_count) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result result = check_between_frames(engine, __func__);
+    if (result == NB_OK && engine->history != NULL) nb_history_reset(engine->history);
+    return result == NB_OK ? move_to(engine, tick_count) : result;
 }
 
 nb_rollback_stats nb_engine_rollback_stats(const nb_engine *engine) {

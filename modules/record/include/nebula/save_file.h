@@ -13,6 +13,7 @@
 //     if (nb_save_read("slot1.nbs", states, NULL, &info) == NB_OK) printf("tick %llu\n", (unsigned long
 //     long)info.tick);
 
+#include "nebula/engine.h"
 #include "nebula/hooks.h"
 #include "nebula/record.h"
 #include "nebula/state.h"
@@ -73,5 +74,15 @@ NB_API nb_result nb_save_read_memory(const void *bytes, size_t size_bytes, nb_st
 // What a file says of itself, by its head alone, for a menu of saves.
 // Thread: any. Owner: the caller gets values. Fails: as nb_save_read.
 NB_API nb_result nb_save_info_read(const char *path, const nb_save_desc *desc, nb_save_info *info);
+
+// Saves an engine: all its states, with its tick and its seed. Commands that wait for the next tick are not in it.
+// Thread: the engine's coordinator, between frames. Owner: unchanged. Fails: NB_BUSY (inside a frame), as
+// nb_save_write.
+NB_API nb_result nb_save_engine(const char *path, nb_engine *engine, const nb_save_desc *desc);
+
+// Loads an engine, whose next tick is that of the save; its history begins anew. A save of another seed is refused.
+// Thread: the engine's coordinator, between frames. Owner: unchanged. Fails: NB_BUSY (inside a frame),
+// NB_ERR_UNSUPPORTED (another seed), as nb_save_read.
+NB_API nb_result nb_load_engine(const char *path, nb_engine *engine, const nb_save_desc *desc, nb_save_info *info);
 
 NB_EXTERN_C_END
