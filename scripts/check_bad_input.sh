@@ -45,6 +45,7 @@ nb_thread_arenas_desc_default: has no argument
 nb_timelines_desc_default: has no argument
 nb_token_desc_default: has no argument
 nb_trace_desc_default: has no argument
+nb_verify_desc_default: has no argument
 nb_world_desc_default: has no argument
 '
 

@@ -8,7 +8,7 @@ work=${NEBULA_COVERAGE_WORK:-$root/build/coverage}
 jobs=$(nproc 2>/dev/null || echo 2)
 least=95
 readers='replay.c format.c save_file.c'
-tests='test_record test_replay test_save_file test_bad_input_record'
+tests='test_record test_replay test_save_file test_verify test_verify_bytes test_bad_input_record'
 targets='recording save'
 
 tool() { # name: with the version that Debian puts behind it, or without

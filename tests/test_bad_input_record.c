@@ -8,6 +8,7 @@
 #include "nebula/record.h"
 #include "nebula/replay.h"
 #include "nebula/save_file.h"
+#include "nebula/verify.h"
 
 static nb_result write_nothing(void *user, const void *bytes, size_t size_bytes) {
     (void)user, (void)bytes, (void)size_bytes;
@@ -47,6 +48,7 @@ static void null_is_refused_everywhere(void **state) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_replay_load(NULL, 0, NULL, &number));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_replay_attach(NULL, NULL));
     refused_default(0, NB_ITEM_BASE_NULL, nb_replay_check_get(NULL).fed_count);
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_replay_jump(NULL, NULL, 0));
     assert_ptr_equal(recorder, UNTOUCHED(nb_recorder));
     assert_ptr_equal(replay, UNTOUCHED(nb_replay));
     assert_int_equal(number, 77);
@@ -197,6 +199,57 @@ static void bad_questions_to_a_replay_are_refused(void **state) {
     accepted(NB_OK, nb_replay_close(replay));
 }
 
+static nb_result attach_nothing(void *user, nb_engine *engine) {
+    (void)user, (void)engine;
+    return NB_OK;
+}
+
+static void bad_verifications_are_refused(void **state) {
+    (void)state;
+    static copy c;
+    nb_recorder_desc desc = {.sink = {.write = write_copy, .user = &c}};
+    nb_recorder *recorder = NULL;
+    nb_record_tick tick = {.index = 5};
+    assert_int_equal(nb_recorder_create(&desc, &recorder), NB_OK);
+    assert_int_equal(nb_recorder_push(recorder, &tick), NB_OK);
+    assert_int_equal(nb_recorder_destroy(recorder), NB_OK);
+    nb_replay_desc replay_desc = {.hooks = bad_hooks(NULL)};
+    nb_replay *replay = NULL, *other = NULL;
+    assert_int_equal(nb_replay_open_memory(c.bytes, c.size, &replay_desc, &replay), NB_OK);
+    assert_int_equal(nb_replay_open_memory(c.bytes, c.size, &replay_desc, &other), NB_OK);
+    nb_verify_desc fine = {.worker_count = NB_WORKER_COUNT_NONE, .hooks = bad_hooks(NULL)}, bad = fine;
+    nb_replay_game game = {.attach = attach_nothing}, empty = {.name = "empty"};
+    nb_verify_report report;
+    nb_replay_diff diff;
+    memset(&report, 0x5A, sizeof report);
+    memset(&diff, 0x5A, sizeof diff);
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_replay_verify(NULL, &game, &fine, &report));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_replay_verify(replay, &game, &fine, NULL));
+    refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_replay_verify(replay, NULL, &fine, &report));
+    refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_replay_verify(replay, &empty, &fine, &report));
+    static const uint64_t ranges[][2] = {{7, 0}, {UINT64_MAX, 0}, {0, 7}, {6, 5}, {0, 4}};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; ++i) {
+        bad.from_tick = ranges[i][0], bad.until_tick = ranges[i][1];
+        refused(NB_ERR_RANGE, NB_ITEM_RECORD_ARGUMENT, nb_replay_verify(replay, &game, &bad, &report));
+    }
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_replay_compare(NULL, other, NULL, &fine, &diff));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_replay_compare(replay, NULL, NULL, &fine, &diff));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_replay_compare(replay, other, NULL, &fine, NULL));
+    refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_replay_compare(replay, replay, NULL, &fine, &diff));
+    refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_replay_compare(replay, other, &empty, &fine, &diff));
+    refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_replay_jump(replay, NULL, 5));
+    assert_untouched(report, 0x5A);
+    assert_untouched(diff, 0x5A);
+    assert_string_equal(nb_verdict_text(NB_VERDICT_NONE), "");
+    assert_string_equal(nb_verdict_text(NB_VERDICT_COUNT), "");
+    assert_string_equal(nb_verdict_text((nb_verdict)-1), "");
+    // The first tick is 5, and there is no key state.
+    accepted(NB_OK, nb_replay_verify(replay, &game, &fine, &report));
+    assert_int_equal(report.verdict, NB_VERDICT_NO_START);
+    assert_int_equal(nb_replay_close(replay), NB_OK);
+    assert_int_equal(nb_replay_close(other), NB_OK);
+}
+
 static void attaching_without_a_desc_is_refused(void **state) {
     (void)state;
     nb_engine_desc engine_desc = {.scheduler_desc = {.worker_count = NB_WORKER_COUNT_NONE}, .hooks = bad_hooks(NULL)};
@@ -222,5 +275,5 @@ static void attaching_without_a_desc_is_refused(void **state) {
 
 TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(saves_without_path_or_states_are_refused),
           cmocka_unit_test(bad_descs_are_refused), cmocka_unit_test(bad_ticks_are_refused_and_the_recording_goes_on),
-          cmocka_unit_test(bad_questions_to_a_replay_are_refused),
+          cmocka_unit_test(bad_questions_to_a_replay_are_refused), cmocka_unit_test(bad_verifications_are_refused),
           cmocka_unit_test(attaching_without_a_desc_is_refused))

@@ -262,10 +262,10 @@ static void each_state_and_each_simulated_column_has_a_hash(void **state) {
     ship_record(&plain, &sink);
     nb_replay *replay = ship_open(&sink, &log);
     nb_record_tick tick;
-    uint64_t before = 0;
+    uint64_t before = 0; // beside those below there is one of the modules that failed
     for (uint64_t i = 0; i < 3; ++i) {
         assert_int_equal(nb_replay_next(replay, &tick), NB_OK);
-        assert_int_equal(tick.hash_count, 5);
+        assert_int_equal(tick.hash_count, 6);
         uint64_t x = hash_of(&tick, "world/ships.x");
         assert_true(x != 0 && x != before);
         before = x;
@@ -336,7 +336,7 @@ static void without_a_later_key_state_the_row_is_not_known(void **state) {
     assert_int_equal(report.tick, FAULT_TICK);
     assert_string_equal(report.column, "x");
     assert_int_equal(report.difference.kind, NB_DIFFERENCE_NONE);
-    assert_true(has_text(&report, "; the row is not known: no key state follows"));
+    assert_true(has_text(&report, "; the row is not known: no later key state shows it"));
     // Without single hashes, too, there is the tick.
     report = verify_fault(&(ship_recording){.tick_count = 110, .key_ticks = NB_RECORD_KEY_TICKS_NEVER}, FAULT_CONSTANT);
     assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
@@ -407,6 +407,18 @@ static void a_write_outside_ticks_is_named_with_its_phase(void **state) {
     free(sink.bytes);
 }
 
+static void a_write_just_before_a_key_state_is_named(void **state) {
+    (void)state;
+    ship_recording keys = plain;
+    keys.key_ticks = FAULT_TICK / 2;
+    game_fault.phase = NB_PHASE_GAMEPLAY;
+    nb_verify_report report = verify_fault(&keys, FAULT_PHASE);
+    assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
+    assert_int_equal(report.tick, FAULT_TICK);
+    assert_int_equal(report.phase, NB_PHASE_GAMEPLAY);
+    assert_int_equal(report.difference_tick, FAULT_TICK);
+}
+
 static void a_job_and_its_merge_are_told_apart(void **state) {
     (void)state;
     nb_verify_report report = verify_fault(&plain, FAULT_JOB);
@@ -416,6 +428,17 @@ static void a_job_and_its_merge_are_told_apart(void **state) {
     report = verify_fault(&plain, FAULT_MERGE);
     assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
     assert_int_equal(report.phase, NB_PHASE_POST_PARALLEL);
+}
+
+static void without_room_for_probes_the_phase_is_not_known(void **state) {
+    (void)state;
+    game_fault.is_full = true;
+    game_fault.phase = NB_PHASE_GAMEPLAY;
+    nb_verify_report report = verify_fault(&plain, FAULT_PHASE);
+    game_fault.is_full = false;
+    assert_int_equal(report.tick, FAULT_TICK);
+    assert_int_equal(report.phase, NB_PHASE_FIXED_SIM);
+    assert_string_equal(report.provider, "score");
 }
 
 static void another_beginning_is_named(void **state) {
@@ -451,6 +474,98 @@ static void a_game_that_fails_leaves_nothing(void **state) {
     free(sink.bytes);
 }
 
+// --- two recordings ---
+
+// Records with and without a fault, and compares.
+static nb_replay_diff compare(const ship_recording *a, fault fault_a, const ship_recording *b, fault fault_b,
+                              const nb_replay_game *game) {
+    memory_sink sinks[2];
+    test_log log = {0};
+    test_heap heap = {0};
+    game_fault.fault = fault_a;
+    ship_record(a, &sinks[0]);
+    game_fault.fault = fault_b;
+    ship_record(b, &sinks[1]);
+    game_fault.fault = FAULT_NONE;
+    nb_replay *here = ship_open(&sinks[0], &log), *there = ship_open(&sinks[1], &log);
+    nb_verify_desc desc = {.worker_count = NB_WORKER_COUNT_NONE, .hooks = test_hooks(&log, &heap)};
+    nb_replay_diff diff, again;
+    assert_int_equal(nb_replay_compare(here, there, game, &desc, &diff), NB_OK);
+    assert_int_equal(nb_replay_compare(here, there, game, &desc, &again), NB_OK); // both are at their beginning
+    assert_memory_equal(&diff, &again, sizeof diff);
+    assert_int_equal(heap.live_count.value, 0);
+    assert_int_equal(game_fault.live_count, 0);
+    nb_replay_close(here);
+    nb_replay_close(there);
+    free(sinks[0].bytes);
+    free(sinks[1].bytes);
+    return diff;
+}
+
+static void two_recordings_differ_where_they_do(void **state) {
+    (void)state;
+    const nb_replay_game *game = &ship_replay_game;
+    nb_replay_diff diff = compare(&plain, FAULT_NONE, &plain, FAULT_NONE, game);
+    assert_int_equal(diff.kind, NB_REPLAY_DIFF_NONE);
+    assert_int_equal(diff.tick_count, 200);
+    diff = compare(&plain, FAULT_NONE, &plain, FAULT_CONSTANT, game);
+    assert_int_equal(diff.kind, NB_REPLAY_DIFF_HASH);
+    assert_int_equal(diff.tick, FAULT_TICK);
+    assert_string_equal(diff.provider, "world");
+    assert_string_equal(diff.table, "ships");
+    assert_string_equal(diff.column, "x");
+    assert_int_equal(diff.column_count, 1);
+    assert_int_equal(diff.difference.kind, NB_DIFFERENCE_VALUE);
+    assert_int_equal(diff.difference.row, FAULT_ROW);
+    assert_int_equal(diff.difference_tick, 120);
+    diff = compare(&plain, FAULT_SCORE, &plain, FAULT_NONE, game);
+    assert_string_equal(diff.provider, "score");
+    assert_string_equal(diff.table, "");
+    // No names without the game, or with another one; no row without a key state that both have.
+    diff = compare(&plain, FAULT_NONE, &plain, FAULT_CONSTANT, NULL);
+    assert_string_equal(diff.text, "tick 100: the same input, another hash");
+    nb_replay_game other = ship_replay_game;
+    other.name = "boats";
+    assert_string_equal(compare(&plain, FAULT_NONE, &plain, FAULT_CONSTANT, &other).provider, "");
+    ship_recording keys = plain;
+    keys.key_ticks = 90;
+    diff = compare(&plain, FAULT_CONSTANT, &keys, FAULT_NONE, game);
+    assert_string_equal(diff.column, "x");
+    assert_int_equal(diff.difference.kind, NB_DIFFERENCE_NONE);
+    keys.key_ticks = 60; // 120 and 180
+    assert_int_equal(compare(&plain, FAULT_CONSTANT, &keys, FAULT_NONE, game).difference_tick, 120);
+    keys.key_ticks = 50; // 200
+    assert_int_equal(compare(&plain, FAULT_CONSTANT, &keys, FAULT_NONE, game).difference_tick, 200);
+    keys.key_ticks = NB_RECORD_KEY_TICKS_NEVER;
+    assert_int_equal(compare(&keys, FAULT_CONSTANT, &plain, FAULT_NONE, game).difference.kind, NB_DIFFERENCE_NONE);
+}
+
+static void two_recordings_may_begin_and_end_elsewhere(void **state) {
+    (void)state;
+    ship_recording later = plain;
+    later.skip_ticks = 20;
+    nb_replay_diff diff = compare(&later, FAULT_NONE, &plain, FAULT_NONE, NULL);
+    assert_int_equal(diff.kind, NB_REPLAY_DIFF_START);
+    assert_int_equal(diff.tick, 0);
+    memory_sink sink;
+    test_log log = {0};
+    ship_record(&plain, &sink);
+    nb_replay *whole = ship_open(&sink, &log);
+    sink.size_bytes -= sink.size_bytes / 4;
+    nb_replay *cut = ship_open(&sink, &log);
+    uint64_t tick_count = nb_replay_info_get(cut).tick_count;
+    assert_int_equal(nb_replay_compare(whole, cut, NULL, NULL, &diff), NB_OK);
+    assert_int_equal(diff.kind, NB_REPLAY_DIFF_END);
+    assert_int_equal(diff.tick, tick_count);
+    assert_int_equal(diff.tick_count, tick_count);
+    assert_non_null(strstr(diff.text, "the second ends before it"));
+    assert_int_equal(nb_replay_compare(cut, whole, NULL, NULL, &diff), NB_OK);
+    assert_non_null(strstr(diff.text, "the first ends before it"));
+    nb_replay_close(whole);
+    nb_replay_close(cut);
+    free(sink.bytes);
+}
+
 TEST_MAIN(cmocka_unit_test(a_clean_recording_is_the_same_for_any_number_of_workers),
           cmocka_unit_test(it_begins_at_the_key_state_before_and_ends_where_asked),
           cmocka_unit_test(one_that_begins_later_begins_with_its_key_state),
@@ -466,5 +581,9 @@ TEST_MAIN(cmocka_unit_test(a_clean_recording_is_the_same_for_any_number_of_worke
           cmocka_unit_test(a_racy_handler_is_not_deterministic),
           cmocka_unit_test(a_second_run_that_is_right_is_not_deterministic),
           cmocka_unit_test(a_write_outside_ticks_is_named_with_its_phase),
+          cmocka_unit_test(without_room_for_probes_the_phase_is_not_known),
+          cmocka_unit_test(a_write_just_before_a_key_state_is_named),
           cmocka_unit_test(a_job_and_its_merge_are_told_apart), cmocka_unit_test(another_beginning_is_named),
-          cmocka_unit_test(another_layout_is_refused), cmocka_unit_test(a_game_that_fails_leaves_nothing))
+          cmocka_unit_test(two_recordings_differ_where_they_do),
+          cmocka_unit_test(two_recordings_may_begin_and_end_elsewhere), cmocka_unit_test(another_layout_is_refused),
+          cmocka_unit_test(a_game_that_fails_leaves_nothing))

@@ -110,6 +110,7 @@ typedef struct forgery {
     bool has_key;         // any of it
     uint64_t hash_tick;   // the hash after this tick is another; NBI_TICK_NONE = none
     uint64_t input_tick;  // this tick has one more event; the same
+    uint64_t hash_step;   // only every so many ticks have a hash; 0 = all
     uint32_t event_count; // in every tick: so many more, of any kind
     uint64_t *random;     // every number that there is may be another; NULL = none is
 } forgery;
@@ -120,6 +121,7 @@ static nb_input_event forged_events[FORGED_EVENTS_MAX];
 static void forge_tick(const forgery *f, nb_record_tick *tick) {
     bool is_more = tick->index == f->input_tick || f->event_count != 0;
     if (tick->index == f->hash_tick) ++tick->hash;
+    if (f->hash_step != 0 && tick->index % f->hash_step != 0) tick->hash = 0;
     if (is_more) {
         uint32_t count = f->event_count != 0 ? f->event_count : 1;
         tick->input = (nb_input_view){forged_events, count};
@@ -214,6 +216,41 @@ static void forged_ticks_are_found_out(void **state) {
     assert_int_equal(found.report.tick, 0);
 }
 
+static void forged_input_is_told_from_other_states(void **state) {
+    (void)state;
+    memory_sink sink, forged;
+    test_log log = {0};
+    ship_record(&small, &sink);
+    uint64_t random = 3;
+    for (uint32_t i = 0; i < 2; ++i) {
+        forgery f = {.hash_tick = NBI_TICK_NONE, .input_tick = 13};
+        if (i == 1) f = (forgery){NOTHING, .random = &random};
+        forge(&f, &sink, &forged);
+        nb_replay *here = ship_open(&sink, &log), *there = ship_open(&forged, &log);
+        nb_replay_diff diff;
+        assert_int_equal(nb_replay_compare(here, there, NULL, NULL, &diff), NB_OK);
+        if (i == 0) assert_int_equal(diff.kind, NB_REPLAY_DIFF_INPUT);
+        if (i == 0) assert_int_equal(diff.tick, 13);
+        if (i == 1) assert_true(diff.kind == NB_REPLAY_DIFF_COMMANDS || diff.kind == NB_REPLAY_DIFF_HASH);
+        nb_replay_close(here);
+        nb_replay_close(there);
+        free(forged.bytes);
+    }
+    free(sink.bytes);
+}
+
+static void hashes_now_and_then_find_it_later(void **state) {
+    (void)state;
+    // A key state lies between what went wrong and the hash that shows it: it is the recording's, not this run's.
+    forgery f = {.hash_tick = NBI_TICK_NONE, .input_tick = 13, .hash_step = 10};
+    outcome found = verify_forged(&f, 0);
+    assert_int_equal(found.report.verdict, NB_VERDICT_DIVERGED);
+    assert_int_equal(found.report.tick, 20);
+    assert_int_equal(found.report.compared_count, 3);
+    assert_string_equal(found.report.provider, "score");
+    assert_int_equal(found.report.difference_tick, 24);
+}
+
 static void forged_key_states_are_refused(void **state) {
     (void)state;
     // Not looked at where it begins at the start.
@@ -294,5 +331,6 @@ static void every_failed_allocation_is_survived(void **state) {
 
 TEST_MAIN(cmocka_unit_test(cut_at_each_byte_it_is_verified_up_to_there),
           cmocka_unit_test(a_flipped_bit_never_makes_it_diverge), cmocka_unit_test(forged_ticks_are_found_out),
+          cmocka_unit_test(forged_input_is_told_from_other_states), cmocka_unit_test(hashes_now_and_then_find_it_later),
           cmocka_unit_test(forged_key_states_are_refused), cmocka_unit_test(whatever_is_forged_nothing_crashes),
           cmocka_unit_test(every_failed_allocation_is_survived))

@@ -38,6 +38,7 @@ typedef struct game_faults {
     uint32_t live_count;   // of them, not yet ended
     uint32_t worker_count; // of the newest game's engine, as resolved
     nb_atomic_u64 counter; // never goes back
+    bool is_full;          // there is no room for a further module
 } game_faults;
 
 static game_faults game_fault;
@@ -171,6 +172,8 @@ static inline nb_result ship_begin(const nb_record_head *head, nb_engine_desc *d
     if (game_fault.fault == FAULT_BEGIN || head->config_bytes != sizeof RECORD_CONFIG) return NB_ERR_UNSUPPORTED;
     nb_engine_desc small = rig_desc(0);
     desc->scheduler_desc = small.scheduler_desc;
+    desc->failure_count_max = 3;
+    desc->module_count_max = game_fault.is_full ? 2 : 0;
     ship_game *g = (ship_game *)calloc(1, sizeof *g);
     if (g == NULL) return NB_ERR_MEMORY;
     g->run = game_fault.run_count++;
@@ -216,7 +219,7 @@ static inline void ship_live(nb_engine *engine, const nb_recorder *recorder, uin
         nb_input_event event = {.timestamp_ns = now_ns, .kind = NB_INPUT_PRESS, .code = (uint32_t)test_random(&random)};
         if (event.code % 2 == 0) assert_int_equal(nb_input_send(input, &event), NB_OK);
         uint64_t left = tick_end - nb_loop_tick_count(nb_engine_loop(engine));
-        uint64_t delta_ns = left < 3 || event.code % 4 == 0 ? SHIP_TICK_NS : SHIP_TICK_NS * (event.code % 3);
+        uint64_t delta_ns = left < 2 || event.code % 4 == 0 ? SHIP_TICK_NS : SHIP_TICK_NS * (event.code % 3);
         now_ns += delta_ns;
         wait_for_writer(recorder);
         assert_int_equal(nb_engine_frame_delta(engine, delta_ns), NB_OK);

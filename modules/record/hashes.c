@@ -58,26 +58,35 @@ uint32_t nbi_hashes_take(nb_states *states, const nb_world *world, nb_record_has
     return count;
 }
 
-static bool is_other(const nb_record_tick *recorded, uint64_t name, uint64_t hash) {
-    for (uint32_t i = 0; i < recorded->hash_count; ++i) {
-        if (recorded->hashes[i].name_hash == name) return recorded->hashes[i].hash != hash;
+static const nb_record_hash *find(const nb_record_tick *tick, uint64_t name) {
+    for (uint32_t i = 0; i < tick->hash_count; ++i) {
+        if (tick->hashes[i].name_hash == name) return &tick->hashes[i];
     }
-    return false;
+    return NULL;
 }
 
-nbi_hash_place nbi_hashes_compare(nb_states *states, const nb_world *world, const nb_record_tick *recorded) {
+// Whether both have the name, and with another hash. `now` is what stands for `here` where that is NULL.
+static bool is_other(const nb_record_tick *here, const nb_record_tick *recorded, uint64_t name, uint64_t now) {
+    const nb_record_hash *there = find(recorded, name), *found = here != NULL ? find(here, name) : NULL;
+    if (there == NULL || (here != NULL && found == NULL)) return false;
+    return there->hash != (found != NULL ? found->hash : now);
+}
+
+nbi_hash_place nbi_hashes_compare(nb_states *states, const nb_world *world, const nb_record_tick *here,
+                                  const nb_record_tick *recorded) {
     nbi_hash_place place = {.provider = ""};
     uint32_t part_count = world != NULL ? nb_world_hash_count(world) : 0;
     for (uint32_t i = 0; i < nb_states_count(states); ++i) {
         const char *name;
         nb_state state = nb_states_at(states, i, &name);
-        bool is_first = is_other(recorded, name_hash(name), nb_state_hash(states, state)) && place.provider[0] == '\0';
+        uint64_t now = here == NULL ? nb_state_hash(states, state) : 0;
+        bool is_first = place.provider[0] == '\0' && is_other(here, recorded, name_hash(name), now);
         if (is_first) memcpy(place.provider, name, strlen(name) + 1);
     }
     for (uint32_t i = 0; i < part_count; ++i) {
         nb_world_hash_part part;
-        if (nb_world_hash_at(world, i, &part) != NB_OK || !is_other(recorded, part_name_hash(&part), part.hash))
-            continue;
+        if (nb_world_hash_at(world, i, &part) != NB_OK) continue;
+        if (!is_other(here, recorded, part_name_hash(&part), part.hash)) continue;
         if (place.table[0] == '\0') {
             memcpy(place.table, part.table_name, strlen(part.table_name) + 1);
             memcpy(place.column, part.column_name, strlen(part.column_name) + 1);

@@ -17,7 +17,7 @@ uint32_t nbi_hashes_count_max(const nb_world *world);
 // Hashes all states and writes up to NB_RECORD_HASH_COUNT_MAX; returns how many. The world may be NULL.
 uint32_t nbi_hashes_take(nb_states *states, const nb_world *world, nb_record_hash *hashes);
 
-// Where the states of now are not those of a recorded tick.
+// Where states are not those of a recorded tick.
 typedef struct nbi_hash_place {
     char provider[NB_STATE_NAME_SIZE_MAX + 1]; // the first that differs; "" = none does, or none was recorded
     char table[NB_WORLD_NAME_SIZE];            // the first of the world that differs
@@ -25,4 +25,6 @@ typedef struct nbi_hash_place {
     uint32_t column_count;                     // columns that differ
 } nbi_hash_place;
 
-nbi_hash_place nbi_hashes_compare(nb_states *states, const nb_world *world, const nb_record_tick *recorded);
+// `here` is another recorded tick; NULL = the states of now. Names are those of the states and the world.
+nbi_hash_place nbi_hashes_compare(nb_states *states, const nb_world *world, const nb_record_tick *here,
+                                  const nb_record_tick *recorded);

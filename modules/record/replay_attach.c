@@ -27,7 +27,7 @@ static void begin(void *user, nb_tick_view *view) {
 }
 
 static void name_state(nb_replay *replay) {
-    nbi_hash_place place = nbi_hashes_compare(nb_engine_states(replay->engine), NULL, &replay->fed);
+    nbi_hash_place place = nbi_hashes_compare(nb_engine_states(replay->engine), NULL, NULL, &replay->fed);
     memcpy(replay->state_name, place.provider, sizeof replay->state_name);
 }
 

@@ -47,7 +47,7 @@ static void say_place(nb_verify_report *report) {
     if (report->column[0] != '\0') say(report, ".%s", report->column);
     if (report->column_count > 1) say(report, " (%u columns)", report->column_count);
     if (difference->kind == NB_DIFFERENCE_NONE)
-        say(report, "; the row is not known: no key state follows");
+        say(report, "; the row is not known: no later key state shows it");
     else
         say(report, "; before tick %llu: %s", (unsigned long long)report->difference_tick, difference->text);
 }
@@ -196,6 +196,10 @@ static nb_result run_all(const nbi_run *made, nb_verify_report *report) {
 
 static bool is_text(const char *text) { return text != NULL && text[0] != '\0'; }
 
+bool nbi_game_fits(const nb_replay_game *game, const nb_replay *replay) {
+    return !is_text(game->name) || strcmp(game->name, replay->info.head.game_name) == 0;
+}
+
 static uint32_t notes_of(const nb_replay_info *info, const nb_replay_game *game) {
     bool is_told = is_text(game->build_id) && is_text(info->head.build_id);
     bool is_other = is_told && strcmp(game->build_id, info->head.build_id) != 0;
@@ -230,8 +234,7 @@ nb_result nb_replay_verify(nb_replay *replay, const nb_replay_game *game, const 
     if (result != NB_OK) return result;
     const nb_replay_info *info = &replay->info;
     nb_verify_report report = {.notes = notes_of(info, game), .from_tick = info->first_tick};
-    bool is_other = is_text(game->name) && strcmp(game->name, info->head.game_name) != 0;
-    if (is_other)
+    if (!nbi_game_fits(game, replay))
         report.verdict = NB_VERDICT_OTHER_GAME;
     else
         result = run_all(&made, &report);

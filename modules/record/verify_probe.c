@@ -74,7 +74,8 @@ nb_result nbi_probes_attach(nbi_run *run) {
     };
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; ++i) last.handlers[phases[i]] = look_last;
     nb_result result = nb_engine_module_attach(run->engine, &first, NULL);
-    return result == NB_OK ? nb_engine_module_attach(run->engine, &last, NULL) : result;
+    if (result == NB_OK) result = nb_engine_module_attach(run->engine, &last, NULL);
+    return result == NB_FULL ? NB_OK : result;
 }
 
 void nbi_probes_note(nbi_run *run) {

@@ -48,7 +48,7 @@ static void compare(nbi_run *run, const nb_tick_view *view) {
     if (is_same || run->has_diverged) return;
     run->has_diverged = true;
     run->diverged_tick = view->tick->index;
-    run->place = nbi_hashes_compare(nb_engine_states(run->engine), run->world, recorded);
+    run->place = nbi_hashes_compare(nb_engine_states(run->engine), run->world, NULL, recorded);
     if (!run->stops) return;
     run->keep_tick = run->diverged_tick;
     nb_engine_stop(run->engine);
@@ -69,9 +69,6 @@ static void end(void *user, const nb_tick_view *view) {
 
 static nb_engine_desc engine_desc(nbi_run *run, const nb_engine_desc *given) {
     nb_engine_desc desc = *given;
-    uint32_t count = desc.module_count_max != 0 ? desc.module_count_max : NB_MODULE_COUNT_DEFAULT;
-    if (count <= NB_MODULE_COUNT_MAX - NBI_PROBE_COUNT) count += NBI_PROBE_COUNT;
-    desc.module_count_max = count;
     desc.loop.clock = nb_clock_manual_get(&run->clock);
     desc.scheduler = NULL;
     desc.scheduler_desc.worker_count = run->desc.worker_count;
@@ -114,10 +111,11 @@ static nb_result start(nbi_run *run, uint64_t tick, nb_verdict *why) {
     uint64_t recorded = run->replay->info.head.layout_hash;
     *why = NB_VERDICT_OTHER_LAYOUT;
     if (recorded != 0 && recorded != nb_states_layout_hash(states)) return NB_EMPTY;
+    run->world = nbi_hashes_world(run->engine);
+    if (run->is_idle) return NB_OK;
     *why = NB_VERDICT_NO_START;
     result = make_state(run, tick);
     if (result != NB_OK) return result;
-    run->world = nbi_hashes_world(run->engine);
     run->hash = nb_states_hash(states);
     nb_tick_watch watch = {.begin = begin, .end = end, .user = run};
     result = nb_engine_watch_add(run->engine, &watch);

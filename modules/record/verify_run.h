@@ -26,6 +26,7 @@ typedef struct nbi_run {
     nb_world *world; // NULL = the game has none
     void *user;      // the game's
     bool has_begun;
+    bool is_idle; // made for its names: no state, no ticks
     nb_clock_manual clock;
     nb_result result; // what went wrong inside ticks
 
@@ -66,12 +67,14 @@ nb_result nbi_run_save(nbi_run *run, nbi_saved *saved);
 nb_result nbi_run_end(nbi_run *run);
 void nbi_run_free(nbi_run *run);
 
+// --- verify.c ---
+
+// Whether the recording is one of this game, by its name.
+bool nbi_game_fits(const nb_replay_game *game, const nb_replay *replay);
+
 // --- verify_probe.c ---
 
-// How many modules they are.
-#define NBI_PROBE_COUNT 2u
-
-// Attaches the probes, behind all modules of the game.
+// Attaches the probes, around all modules of the game. Where there is no room for two more there are none.
 nb_result nbi_probes_attach(nbi_run *run);
 
 // Takes the states of now for what is not to change until the next tick.

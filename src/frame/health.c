@@ -34,7 +34,8 @@ void nbi_modules_note(nb_engine *engine, nbi_health_kind kind) {
 
 // --- as simulated state ---
 
-// Of one module, in the order of places; a place without one is zeros.
+// Of one module, in the order of places; a place without one, or with one that has not failed, is zeros: who else is
+// attached is not simulated.
 typedef struct health_entry {
     uint64_t name_hash;
     uint32_t fail_streak, is_disabled;
@@ -50,7 +51,8 @@ static size_t save(void *user, void *bytes, size_t capacity_bytes) {
         const nbi_module *module = &engine->modules[i];
         const nbi_health *health = &module->health[NBI_HEALTH_TICKS];
         health_entry entry = {0};
-        if (module->number != 0)
+        bool has_failed = health->fail_streak != 0 || health->is_disabled;
+        if (module->number != 0 && has_failed)
             entry = (health_entry){name_hash_of(module), health->fail_streak, health->is_disabled ? 1 : 0};
         memcpy((unsigned char *)bytes + i * sizeof entry, &entry, sizeof entry);
     }

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# nebula_replay.sh PROGRAM GOLDEN: what the tool says of a recording from version 1 of the format, of one that is cut, of
-# one that differs, and of what is none; and with which status it ends.
+# nebula_replay.sh PROGRAM GOLDEN BUILT HAS_PLANET: what the tool says of a recording from version 1 of the format, of one
+# that is cut, of one that differs, and of what is none; how it verifies recordings with the games in the folder BUILT; and
+# with which status it ends. HAS_PLANET is yes where the demo's game is built in.
 set -eu
-program=$1 golden=$2
+program=$1 golden=$2 built=$3 has_planet=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -28,28 +29,76 @@ head -c 70 "$golden" >"$work/head"
 { head -c $((size - 200)) "$golden" && printf 'X' && tail -c 199 "$golden"; } >"$work/damaged"
 : >"$work/empty"
 
+# What is in it.
 expect 0 '^Exit status' --help
 expect 0 '^ticks     6 from 100$' --info "$golden"
 expect 0 '^seed      99$' --info "$golden"
 expect 0 '^keys      2$' --info "$golden"
 expect 0 '^end       whole: it is whole$' --info "$golden"
-expect 0 '^tick 100 events 4 commands 1 hash a061c0b3bd10a044$' "$golden"
-expect 0 '^tick 105 ' "$golden"
-expect 0 '^key 104 of 48 bytes$' --seek 105 "$golden"
-expect 0 '^no difference$' --diff "$golden" "$golden"
-expect 4 '^end       cut: it is cut inside a block$' --info "$work/cut"
-expect 4 '^end       cut: it has no end$' --info "$work/open"
-expect 4 '^end       damaged: ' --info "$work/damaged"
-expect 1 '^the second ends before tick 104$' --diff "$golden" "$work/damaged"
-expect 3 'cut short in its head' "$work/head"
-expect 3 'no recording' "$work/empty"
-expect 3 'cannot be read' "$work/none"
-expect 3 'cannot be read' --diff "$golden" "$work/none"
-expect 2 'tick 999 is not in the recording' --seek 999 "$golden"
-expect 2 "not a tick 'x'" --seek x "$golden"
-expect 2 'unknown option' --frobnicate
-expect 2 'wrong operands' --diff "$golden"
-expect 2 'no file'
-expect 2 'more than one file' "$golden" "$golden"
+expect 0 '^tick 100 events 4 commands 1 hash a061c0b3bd10a044$' --list "$golden"
+expect 0 '^tick 105 ' --list "$golden"
+expect 3 '^end       cut: it is cut inside a block$' --info "$work/cut"
+expect 3 '^end       cut: it has no end$' --info "$work/open"
+expect 3 '^end       damaged: ' --info "$work/damaged"
+expect 3 '^tick 103 ' --list "$work/damaged"
+expect 2 'cut short in its head' "$work/head"
+expect 2 'no recording' --info "$work/empty"
+expect 2 'cannot be read' --list "$work/none"
+
+# Two of them.
+expect 0 '^no difference in 6 ticks$' --diff "$golden" "$golden"
+expect 1 '^tick 104: the second ends before it$' --diff "$golden" "$work/damaged"
+expect 1 '^tick 104: the first ends before it$' --diff "$work/damaged" "$golden"
+expect 2 'cannot be read' --diff "$golden" "$work/none"
+
+# The command line.
+expect 2 'not in the recording: tick 999' --seek 999 "$golden"
+expect 2 'not a tick: x' --seek x "$golden"
+expect 2 'unknown option --frobnicate' --frobnicate
+expect 2 'an operand is missing --diff' --diff "$golden"
+expect 2 'an operand is missing'
+expect 2 'too many operands' "$golden" "$golden"
+expect 2 'too many operands' --diff "$golden" "$golden" "$golden"
+expect 2 'nothing behind --game' "$golden" --game
+expect 2 'not a number of workers: many' --workers many "$golden"
+expect 2 'not a number of workers: 61' --workers 61 "$golden"
+
+# Games.
+"$built/tiny_recorder" "$work/tiny" 150
+"$built/tiny_recorder" "$work/plain" 150 plain
+"$built/tiny_recorder_wrong" "$work/wrong" 150
+"$built/tiny_recorder_wrong" "$work/wrong_plain" 150 plain
+head -c $(($(wc -c <"$work/tiny") - 100)) "$work/tiny" >"$work/tiny_cut"
+right=$built/tiny_game.so wrong=$built/tiny_game_wrong.so
+
+expect 0 '^verdict   every tick is as recorded$' --game "$right" "$work/tiny"
+expect 0 '^ticks     150 from 0, 150 compared$' "$work/tiny" --game "$right" --workers 0
+expect 0 '^100 %$' --game "$right" --workers 3 "$work/tiny"
+expect 0 '^note      not whole: it is cut inside a block$' --game "$right" "$work/tiny_cut"
+expect 0 '^ticks     11 from 120, 11 compared$' --seek 130 "$work/tiny" --game "$right"
+expect 0 '^key       120 of ' --seek 130 "$work/tiny" --game "$right"
+"$program" --seek 130 "$work/tiny" --game "$right" >"$work/seek" 2>/dev/null
+if [ "$(sed -n 's/^recorded *//p' "$work/seek")" != "$(sed -n 's/^hash *//p' "$work/seek")" ]; then
+    echo "--seek: the hash is not the recorded one"
+    status=1
+fi
+for line in '^verdict   it diverged' '^tick      100$' '^phase     FixedSim$' '^state     world$' '^column    things.x$' \
+    '^row       before tick 120: .*row 3'; do
+    expect 1 "$line" --game "$wrong" "$work/tiny"
+done
+expect 1 '^row       before tick 120: .*row 3' --game "$wrong" "$work/plain"
+expect 2 '^verdict   it was recorded with other states' --game "$built/tiny_game_other.so" "$work/tiny"
+expect 2 '^verdict   it was recorded by another game$' --game "$right" "$golden"
+expect 2 'no nebula_replay_game in' --game "$built/tiny_game_none.so" "$work/tiny"
+expect 2 'the game cannot be loaded' --game "$work/none" "$work/tiny"
+expect 0 '^no difference in 150 ticks$' --diff "$work/tiny" "$work/plain" --game "$right"
+expect 1 '^tick 100: the same input, another hash: world/things.x; before tick 120: .*row 3' --diff "$work/tiny" "$work/wrong" --game "$right"
+expect 1 '^tick 100: the same input, another hash; before tick 120: .*row 3' --diff "$work/plain" "$work/wrong_plain" --game "$right"
+expect 1 '^tick 100: the same input, another hash$' --diff "$work/tiny" "$work/wrong"
+if [ "$has_planet" = yes ]; then
+    expect 2 '^verdict   it was recorded by another game$' "$work/tiny"
+else
+    expect 2 'no game is built in' "$work/tiny"
+fi
 [ $status -eq 0 ] && echo "nebula_replay: ok"
 exit $status

@@ -1,177 +1,101 @@
 // SPDX-License-Identifier: MIT
-// nebula-replay: what is in a recording. Commands are a table: a further one, such as a re-simulation by a game that is
-// linked in, is one more row.
+// nebula-replay: verifies recordings by simulating them again, and shows what is in them. Commands are a table: a
+// further one is one more row.
 
-#include <nebula/replay.h>
+#include "tool.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// What the program ends with.
-enum {
-    EXIT_FINE = 0,
-    EXIT_DIFFERENT = 1, // --diff: they differ
-    EXIT_USAGE = 2,
-    EXIT_UNREADABLE = 3, // a file cannot be opened
-    EXIT_PARTIAL = 4,    // it is not whole: cut, damaged, or ended early
-};
+// What a scheduler has room for beside its coordinator, rounded down.
+#define WORKERS_MAX 60ul
 
 static const char help_text[] =
-    "nebula-replay shows what is in a recording.\n"
+    "nebula-replay simulates a recording again and compares each tick with what was recorded.\n"
     "\n"
-    "  nebula-replay FILE            list the ticks: events, commands, hash\n"
+    "  nebula-replay FILE            verify it: the first tick, phase, state, column and row that differ\n"
+    "  nebula-replay --seek T FILE   verify from the key state before tick T to T, and print the state's hash\n"
     "  nebula-replay --info FILE     the head, the ticks, the key states, and how it ends\n"
-    "  nebula-replay --seek T FILE   list from tick T on, and name the key state to begin from\n"
-    "  nebula-replay --diff A B      the first tick whose input or hash differs\n"
+    "  nebula-replay --list FILE     the ticks: events, commands, hash\n"
+    "  nebula-replay --diff A B      the first tick whose input or hash differs, and the state, column and row\n"
     "  nebula-replay --help          this text\n"
     "\n"
-    "Exit status: 0 fine, 1 different, 2 wrong arguments, 3 not to be opened, 4 not whole.\n";
+    "  --game LIBRARY    the game that recorded it, instead of the demo's planet: a shared library with the function\n"
+    "                    const nb_replay_game *nebula_replay_game(void), see nebula/verify.h\n"
+    "  --workers N       worker threads to simulate with, 0 to 60 (default: the machine's)\n"
+    "\n"
+    "Exit status: 0 the same, 1 different, 2 wrong arguments, or not to be read or verified; of --info and --list also "
+    "3:\n"
+    "not whole.\n";
 
-static int usage(const char *problem, const char *word) {
-    fprintf(stderr, "nebula-replay: %s '%s'; see --help\n", problem, word);
-    return EXIT_USAGE;
+int fail(const char *problem, const char *word) {
+    fprintf(stderr, "nebula-replay: %s %s; see --help\n", problem, word);
+    return EXIT_WRONG;
 }
 
-// Its reason is in the log, which is stderr.
-static nb_replay *open_file(const char *path) {
+nb_replay *open_file(const char *path) {
     nb_replay *replay = NULL;
     return nb_replay_open(path, NULL, &replay) == NB_OK ? replay : NULL;
 }
 
-static const char *end_name(nb_replay_end end) {
-    switch (end) {
-    case NB_REPLAY_END_WHOLE: return "whole";
-    case NB_REPLAY_END_STOPPED: return "stopped";
-    case NB_REPLAY_END_CUT: return "cut";
-    case NB_REPLAY_END_DAMAGED: return "damaged";
-    default: return "unknown";
-    }
-}
-
-static int end_status(const nb_replay *replay) {
-    return nb_replay_info_get(replay).end == NB_REPLAY_END_WHOLE ? EXIT_FINE : EXIT_PARTIAL;
-}
-
-static int list_ticks(nb_replay *replay) {
-    nb_record_tick tick;
-    nb_result result;
-    while ((result = nb_replay_next(replay, &tick)) == NB_OK) {
-        printf("tick %" PRIu64 " events %u commands %u hash %016" PRIx64 "\n", tick.index, (unsigned)tick.input.count,
-               (unsigned)tick.commands.count, tick.hash);
-    }
-    return result == NB_EMPTY ? end_status(replay) : EXIT_PARTIAL;
-}
-
-// --- commands; each gets its operands ---
-
-static int run_list(char **words) {
-    nb_replay *replay = open_file(words[0]);
-    if (replay == NULL) return EXIT_UNREADABLE;
-    int status = list_ticks(replay);
-    nb_replay_close(replay);
-    return status;
-}
-
-static int run_info(char **words) {
-    nb_replay *replay = open_file(words[0]);
-    if (replay == NULL) return EXIT_UNREADABLE;
-    nb_replay_info info = nb_replay_info_get(replay);
-    printf("game      %s\n", info.head.game_name);
-    printf("build     %s\n", info.head.build_id);
-    printf("format    %u\n", (unsigned)info.version);
-    printf("rate      %u/%u ticks a second\n", (unsigned)info.head.tick_rate.num, (unsigned)info.head.tick_rate.den);
-    printf("seed      %" PRIu64 "\n", info.head.seed);
-    printf("layout    %016" PRIx64 "\n", info.head.layout_hash);
-    printf("config    %zu bytes\n", info.head.config_bytes);
-    printf("ticks     %" PRIu64 " from %" PRIu64 "\n", info.tick_count, info.first_tick);
-    printf("keys      %u\n", (unsigned)info.key_count);
-    printf("blocks    %u\n", (unsigned)info.block_count);
-    printf("bytes     %" PRIu64 " of %" PRIu64 "\n", info.whole_bytes, info.size_bytes);
-    printf("end       %s: %s\n", end_name(info.end), info.reason);
-    int status = end_status(replay);
-    nb_replay_close(replay);
-    return status;
-}
-
-static int run_seek(char **words) {
-    char *rest = NULL;
-    uint64_t tick = strtoull(words[0], &rest, 10);
-    if (words[0][0] < '0' || words[0][0] > '9' || *rest != '\0') return usage("not a tick", words[0]);
-    nb_replay *replay = open_file(words[1]);
-    if (replay == NULL) return EXIT_UNREADABLE;
-    uint64_t key_tick = 0;
-    size_t size_bytes = 0;
-    int status = EXIT_USAGE;
-    if (nb_replay_key_find(replay, tick, &key_tick, &size_bytes) == NB_OK)
-        printf("key %" PRIu64 " of %zu bytes\n", key_tick, size_bytes);
-    else
-        printf("no key state before it\n");
-    if (nb_replay_seek(replay, tick) == NB_OK) status = list_ticks(replay);
-    nb_replay_close(replay);
-    return status;
-}
-
-static bool is_same_view(nb_input_view a, nb_input_view b) {
-    return a.count == b.count && (a.count == 0 || memcmp(a.events, b.events, a.count * sizeof *a.events) == 0);
-}
-
-// What differs first, or NULL.
-static const char *difference(const nb_record_tick *a, const nb_record_tick *b) {
-    if (a->index != b->index) return "another index";
-    if (!is_same_view(a->input, b->input)) return "other input";
-    if (!is_same_view(a->commands, b->commands)) return "other commands";
-    return a->hash != b->hash ? "the same input, another hash" : NULL;
-}
-
-static int diff_ticks(nb_replay *a, nb_replay *b) {
-    nb_record_tick tick_a, tick_b;
-    for (;;) {
-        nb_result result_a = nb_replay_next(a, &tick_a), result_b = nb_replay_next(b, &tick_b);
-        if (result_a < 0 || result_b < 0) return EXIT_PARTIAL;
-        if (result_a == NB_EMPTY && result_b == NB_EMPTY) {
-            puts("no difference");
-            return EXIT_FINE;
-        }
-        if (result_a == NB_EMPTY || result_b == NB_EMPTY) {
-            printf("%s ends before tick %" PRIu64 "\n", result_a == NB_EMPTY ? "the first" : "the second",
-                   result_a == NB_EMPTY ? tick_b.index : tick_a.index);
-            return EXIT_DIFFERENT;
-        }
-        const char *what = difference(&tick_a, &tick_b);
-        if (what == NULL) continue;
-        printf("tick %" PRIu64 ": %s\n", tick_a.index, what);
-        return EXIT_DIFFERENT;
-    }
-}
-
-static int run_diff(char **words) {
-    nb_replay *a = open_file(words[0]), *b = a != NULL ? open_file(words[1]) : NULL;
-    int status = b != NULL ? diff_ticks(a, b) : EXIT_UNREADABLE;
-    nb_replay_close(a);
-    nb_replay_close(b);
-    return status;
-}
-
-static int run_help(char **words) {
-    (void)words;
+static int run_help(const options *o, char **words) {
+    (void)o, (void)words;
     fputs(help_text, stdout);
     return EXIT_FINE;
 }
 
-static const struct command {
+typedef struct command {
     const char *option;
     int operand_count;
-    int (*run)(char **words);
-} commands[] = {{"--info", 1, run_info}, {"--seek", 2, run_seek}, {"--diff", 2, run_diff}, {"--help", 0, run_help}};
+    int (*run)(const options *o, char **words);
+} command;
+
+static const command commands[] = {{"--info", 1, run_info},
+                                   {"--list", 1, run_list},
+                                   {"--seek", 2, run_seek},
+                                   {"--diff", 2, run_diff},
+                                   {"--help", 0, run_help}};
+static const command verify_command = {"", 1, run_verify};
+
+static const command *find_command(const char *word) {
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i) {
+        if (strcmp(word, commands[i].option) == 0) return &commands[i];
+    }
+    return NULL;
+}
+
+static bool read_workers(const char *word, uint32_t *worker_count) {
+    char *rest = NULL;
+    unsigned long count = strtoul(word, &rest, 10);
+    if (word[0] < '0' || word[0] > '9' || *rest != '\0' || count > WORKERS_MAX) return false;
+    *worker_count = count != 0 ? (uint32_t)count : NB_WORKER_COUNT_NONE;
+    return true;
+}
 
 int main(int argc, char **argv) {
-    if (argc < 2) return usage("no file", "");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i) {
-        if (strcmp(argv[1], commands[i].option) != 0) continue;
-        return argc - 2 == commands[i].operand_count ? commands[i].run(argv + 2) : usage("wrong operands of", argv[1]);
+    options o = {0};
+    const command *chosen = &verify_command;
+    char *words[2] = {NULL, NULL};
+    int word_count = 0;
+    for (int i = 1; i < argc; ++i) {
+        const command *found = find_command(argv[i]);
+        bool has_value = strcmp(argv[i], "--game") == 0 || strcmp(argv[i], "--workers") == 0;
+        if (has_value && i + 1 == argc) return fail("nothing behind", argv[i]);
+        if (found != NULL) {
+            chosen = found;
+        } else if (strcmp(argv[i], "--game") == 0) {
+            o.game_path = argv[++i];
+        } else if (strcmp(argv[i], "--workers") == 0) {
+            if (!read_workers(argv[++i], &o.worker_count)) return fail("not a number of workers:", argv[i]);
+        } else if (argv[i][0] == '-') {
+            return fail("unknown option", argv[i]);
+        } else {
+            if (word_count == 2) return fail("too many operands:", argv[i]);
+            words[word_count++] = argv[i];
+        }
     }
-    if (argv[1][0] == '-') return usage("unknown option", argv[1]);
-    return argc == 2 ? run_list(argv + 1) : usage("more than one file", argv[2]);
+    if (word_count != chosen->operand_count)
+        return fail(word_count < chosen->operand_count ? "an operand is missing" : "too many operands", chosen->option);
+    return chosen->run(&o, words);
 }

@@ -151,9 +151,9 @@ NB_API nb_result nb_recorder_create(const nb_recorder_desc *desc, nb_recorder **
 // of ticks (desc.hashes_ticks) they are part of it. The heap is needed for the first key state, and when states grow.
 // Of an engine that keeps a history the newest ticks, as many as can be simulated again, are written when their input
 // is certain, and of key states one at a time waits with them; a state that was sent (nb_context_correct_state) is no
-// input, and a replay diverges there. Thread: the engine's coordinator, between frames, when all states and tables are
-// there. Owner: the caller, until nb_recorder_destroy, which has to come before the engine's end. Fails: as
-// nb_recorder_create and nb_engine_watch_add.
+// input, and a replay diverges there.
+// Thread: the engine's coordinator, between frames, when all states and tables are there. Owner: the caller, until
+// nb_recorder_destroy, which has to come before the engine's end. Fails: as nb_recorder_create and nb_engine_watch_add.
 NB_API nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *desc, nb_recorder **out);
 
 // Adds a tick. The first one may have any index, the others follow it without gaps. Never blocks; no heap.

@@ -83,11 +83,37 @@ typedef struct nb_verify_report {
     char table[NB_STATE_NAME_SIZE_MAX + 1];    // of the world; "" = not known
     char column[NB_STATE_NAME_SIZE_MAX + 1];   // the first that differs; "" = which rows there are, or not known
     uint32_t column_count;                     // columns that differ after that tick; 0 = not known
-    nb_difference difference; // the row: the recording is "there", this build "here"; kind NONE = not known. Of
-                              // NOT_DETERMINISTIC the first and the second run
-    uint64_t difference_tick; // it is between states before this tick, later than `tick` where only the next key has it
+    // The row, between two states: this build "here" and the recording "there"; of NOT_DETERMINISTIC the first and the
+    // second run, of another phase than FixedSim before and after it. Kind NONE = not known.
+    nb_difference difference;
+    uint64_t difference_tick; // those states are before this tick, later than `tick` where only the next key shows it
     char text[NB_VERIFY_TEXT_SIZE]; // all of it in one line
 } nb_verify_report;
+
+// In what two recordings differ first.
+typedef enum nb_replay_diff_kind {
+    NB_REPLAY_DIFF_NONE = 0, // in nothing
+    NB_REPLAY_DIFF_START,    // they begin with different ticks
+    NB_REPLAY_DIFF_END,      // one ends before `tick`
+    NB_REPLAY_DIFF_INPUT,
+    NB_REPLAY_DIFF_COMMANDS,
+    NB_REPLAY_DIFF_HASH, // the same went in
+    NB_REPLAY_DIFF_COUNT,
+} nb_replay_diff_kind;
+
+typedef struct nb_replay_diff {
+    nb_replay_diff_kind kind;
+    uint64_t tick;       // of the difference
+    uint64_t tick_count; // that are the same
+    // Of HASH, as in nb_verify_report, where a game told the names; the first recording is "here", the second "there".
+    char provider[NB_STATE_NAME_SIZE_MAX + 1];
+    char table[NB_STATE_NAME_SIZE_MAX + 1];
+    char column[NB_STATE_NAME_SIZE_MAX + 1];
+    uint32_t column_count;
+    nb_difference difference; // at the next key state that both have; kind NONE = not known
+    uint64_t difference_tick;
+    char text[NB_VERIFY_TEXT_SIZE]; // all of it in one line
+} nb_replay_diff;
 
 NB_EXTERN_C_BEGIN
 
@@ -107,5 +133,12 @@ NB_API const char *nb_verdict_text(nb_verdict verdict);
 // and attach returned.
 NB_API nb_result nb_replay_verify(nb_replay *replay, const nb_replay_game *game, const nb_verify_desc *desc,
                                   nb_verify_report *out);
+
+// Compares two recordings tick by tick. A game, which may be NULL or another one, is made to tell the names of states,
+// columns and rows; it is not run. desc (workers and hooks of it) may be NULL. Afterwards both are at their beginning.
+// Thread: the replays'. Owner: unchanged; *out is a value, written on NB_OK alone. Fails: NB_ERR_RANGE (a block was
+// forged), NB_ERR_MEMORY, NB_ERR_OS, NB_ERR_MISUSE, NB_BUSY (one is attached), what begin and attach returned.
+NB_API nb_result nb_replay_compare(nb_replay *here, nb_replay *there, const nb_replay_game *game,
+                                   const nb_verify_desc *desc, nb_replay_diff *out);
 
 NB_EXTERN_C_END

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// Two recordings, compared without simulating anything.
+
+#include "verify_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_same_view(nb_input_view a, nb_input_view b) {
+    return a.count == b.count && (a.count == 0 || memcmp(a.events, b.events, a.count * sizeof *a.events) == 0);
+}
+
+static nb_replay_diff_kind compare_ticks(const nb_record_tick *here, const nb_record_tick *there) {
+    if (!is_same_view(here->input, there->input)) return NB_REPLAY_DIFF_INPUT;
+    if (!is_same_view(here->commands, there->commands)) return NB_REPLAY_DIFF_COMMANDS;
+    return here->hash != there->hash ? NB_REPLAY_DIFF_HASH : NB_REPLAY_DIFF_NONE;
+}
+
+// Finds the first tick that differs; both ticks are then in *here and *there.
+static nb_result walk(nb_replay *a, nb_replay *b, nb_replay_diff *diff, nb_record_tick *here, nb_record_tick *there) {
+    if (a->info.first_tick != b->info.first_tick) {
+        diff->kind = NB_REPLAY_DIFF_START;
+        diff->tick = a->info.first_tick < b->info.first_tick ? a->info.first_tick : b->info.first_tick;
+        return NB_OK;
+    }
+    diff->tick = a->info.first_tick;
+    for (;; ++diff->tick, ++diff->tick_count) {
+        nb_result result_a = nb_replay_next(a, here), result_b = nb_replay_next(b, there);
+        if (result_a < 0 || result_b < 0) return result_a < 0 ? result_a : result_b;
+        if (result_a != result_b) diff->kind = NB_REPLAY_DIFF_END;
+        if (result_a != NB_OK || result_b != NB_OK) return NB_OK;
+        diff->kind = compare_ticks(here, there);
+        if (diff->kind != NB_REPLAY_DIFF_NONE) return NB_OK;
+    }
+}
+
+// Compares the first key states behind the tick that both have. NB_EMPTY: there are none, or they are the same.
+static nb_result compare_keys(const nbi_run *names, nb_replay *b, nb_replay_diff *diff) {
+    nb_replay *a = names->replay;
+    nb_result result = NB_EMPTY;
+    for (uint64_t tick = diff->tick + 1;;) {
+        nbi_key here, there;
+        result = nbi_replay_key_next(a, tick, &here);
+        if (result != NB_OK) return result;
+        result = nbi_replay_key_next(b, here.tick, &there);
+        bool is_common = result == NB_OK && here.tick == there.tick;
+        if (is_common) {
+            result = nb_states_compare(nb_engine_states(names->engine), here.bytes, here.size_bytes, there.bytes,
+                                       there.size_bytes, &diff->difference);
+            diff->difference_tick = here.tick;
+        }
+        nbi_record_free(&a->hooks, here.bytes, here.size_bytes);
+        bool is_over = result != NB_OK && !is_common;
+        if (!is_over) nbi_record_free(&b->hooks, there.bytes, there.size_bytes);
+        if (is_common || is_over) return result;
+        tick = there.tick;
+    }
+}
+
+static nb_result name_place(const nbi_run *made, nb_replay *b, const nb_record_tick *here, const nb_record_tick *there,
+                            nb_replay_diff *diff) {
+    nbi_run *names = NULL;
+    nb_verdict why;
+    nb_result result = nbi_run_open(made, 0, &names, &why);
+    if (result != NB_OK) return result == NB_EMPTY ? NB_OK : result; // of another layout: nothing can be named
+    nbi_hash_place place = nbi_hashes_compare(nb_engine_states(names->engine), names->world, here, there);
+    memcpy(diff->provider, place.provider, sizeof place.provider);
+    memcpy(diff->table, place.table, sizeof place.table);
+    memcpy(diff->column, place.column, sizeof place.column);
+    diff->column_count = place.column_count;
+    result = compare_keys(names, b, diff);
+    nb_result ended = nbi_run_end(names);
+    if (ended != NB_OK) return ended;
+    nbi_run_free(names);
+    // A key state that cannot be read leaves the row unknown.
+    return result == NB_ERR_MEMORY ? result : NB_OK;
+}
+
+static void put_text(nb_replay_diff *diff, const nb_replay *a, const nb_replay *b) {
+    static const char *const texts[NB_REPLAY_DIFF_COUNT] = {
+        [NB_REPLAY_DIFF_NONE] = "no difference",           [NB_REPLAY_DIFF_START] = "they begin with different ticks",
+        [NB_REPLAY_DIFF_END] = "the first ends before it", [NB_REPLAY_DIFF_INPUT] = "other input",
+        [NB_REPLAY_DIFF_COMMANDS] = "other commands",      [NB_REPLAY_DIFF_HASH] = "the same input, another hash",
+    };
+    const char *text = texts[diff->kind];
+    bool is_second = diff->kind == NB_REPLAY_DIFF_END && b->info.tick_count < a->info.tick_count;
+    char place[3 * NB_STATE_NAME_SIZE_MAX + 32] = "", more[NB_DIFFERENCE_TEXT_SIZE + 48] = "";
+    if (is_second) text = "the second ends before it";
+    if (diff->provider[0] != '\0') {
+        snprintf(place, sizeof place, ": %s%s%s%s%s", diff->provider, diff->table[0] != '\0' ? "/" : "", diff->table,
+                 diff->column[0] != '\0' ? "." : "", diff->column);
+    }
+    if (diff->difference.kind != NB_DIFFERENCE_NONE) {
+        snprintf(more, sizeof more, "; before tick %llu: %s", (unsigned long long)diff->difference_tick,
+                 diff->difference.text);
+    }
+    if (diff->kind == NB_REPLAY_DIFF_NONE)
+        snprintf(diff->text, sizeof diff->text, "%s in %llu ticks", text, (unsigned long long)diff->tick_count);
+    else
+        snprintf(diff->text, sizeof diff->text, "tick %llu: %s%s%s", (unsigned long long)diff->tick, text, place, more);
+}
+
+nb_result nb_replay_compare(nb_replay *here, nb_replay *there, const nb_replay_game *game, const nb_verify_desc *given,
+                            nb_replay_diff *out) {
+    if (here == NULL) return NBI_RECORD_NULL("here");
+    if (there == NULL) return NBI_RECORD_NULL("there");
+    if (out == NULL) return NBI_RECORD_NULL("out");
+    if (here == there || (game != NULL && game->attach == NULL)) {
+        return nbi_record_fail(&here->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__,
+                               "a game needs attach, and there are two recordings");
+    }
+    if (here->engine != NULL || there->engine != NULL) return NB_BUSY;
+    nbi_run made = {.replay = here, .game = game, .is_idle = true};
+    if (given != NULL) made.desc = *given;
+    made.desc.hooks = nbi_record_hooks(&made.desc.hooks);
+    nb_replay_diff diff = {.kind = NB_REPLAY_DIFF_NONE};
+    nb_record_tick tick_here, tick_there;
+    here->next_tick = here->info.first_tick, there->next_tick = there->info.first_tick;
+    nb_result result = walk(here, there, &diff, &tick_here, &tick_there);
+    bool is_named = result == NB_OK && diff.kind == NB_REPLAY_DIFF_HASH && game != NULL && nbi_game_fits(game, here);
+    if (is_named) result = name_place(&made, there, &tick_here, &tick_there, &diff);
+    here->next_tick = here->info.first_tick, there->next_tick = there->info.first_tick;
+    if (result != NB_OK) return result;
+    put_text(&diff, here, there);
+    *out = diff;
+    return NB_OK;
+}
