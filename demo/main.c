@@ -11,6 +11,7 @@
 #include "options.h"
 #include "picture.h"
 #include "planet.h"
+#include "recording.h"
 #include "report.h"
 #include "rewind.h"
 #include "streamer.h"
@@ -30,6 +31,7 @@ typedef struct demo {
     nb_clock_manual manual;
     planet planet;
     bots bots;
+    recording recording;
     streamer streamer;
     picture picture;
     rewind_plan rewind;
@@ -157,7 +159,8 @@ static nb_result modules_begin(demo *d) {
     if (result == NB_OK) result = streamer_attach(&d->streamer, d->engine, &d->planet);
     if (result == NB_OK) result = picture_attach(&d->picture, d->engine, &d->planet, &d->streamer);
     if (result == NB_OK) result = planet_populate(&d->planet);
-    if (result == NB_OK) result = bots_attach(&d->bots, d->engine, o->seed);
+    if (result == NB_OK && o->replay_path == NULL) result = bots_attach(&d->bots, d->engine, o->seed);
+    if (result == NB_OK) result = recording_attach(&d->recording, d->engine, o);
     nb_module_desc teller = {.name = "teller", .user = d, .priority = -1};
     teller.handlers[NB_PHASE_FRAME_END] = tell;
     if (o->has_tick_lines) teller.tick = tell_tick;
@@ -188,6 +191,8 @@ static nb_result run(demo *d) {
 }
 
 static int end(demo *d, nb_result result) {
+    nb_result recorded = recording_close(&d->recording, &d->options);
+    if (result == NB_OK) result = recorded;
     nb_result ended = nb_engine_destroy(d->engine);
     if (result == NB_OK) result = ended;
     if (ended != NB_OK) return 1; // the log says what still runs, and it has the memory below
@@ -203,6 +208,7 @@ int main(int argc, char **argv) {
     static demo d;
     if (!demo_options_read(argc, argv, &d.options)) return 2;
     if (d.options.is_help) return 0;
+    if (!recording_open(&d.recording, &d.options)) return 2;
     nb_rate t = d.options.tick_rate, r = d.options.render_rate;
     nb_result result = trace_begin(&d);
     if (result == NB_OK) result = engine_begin(&d);

@@ -71,6 +71,26 @@ else
     echo "skipped: no 'script' here, so no terminal whose key turns time"
 fi
 
+# A recording is played again to the same state, also one of a run in which time ran backwards; it holds the planet that it
+# is of. Without the module it is refused in one line.
+if "$demo" --virtual --frames 45 --rewind-at 0.5 --record "$work/run.nbr" >"$work/out" 2>"$work/err"; then
+    real --virtual --replay "$work/run.nbr"
+    [ "$(state)" = "$expected" ] || fail "the state differs in a replay"
+    grep -q '^replayed    45 ticks, every hash the same$' "$work/out" || fail "a replay did not compare its ticks"
+    real --replay "$work/run.nbr" --seed 5 --workers 3 --record "$work/again.nbr"
+    [ "$(state)" = "$expected" ] || fail "the state differs in a replay on the real clock"
+    real --virtual --replay "$work/again.nbr"
+    grep -q '^replayed    45 ticks, every hash the same$' "$work/out" || fail "a recorded replay is not replayed"
+    head -c 100 "$work/run.nbr" >"$work/cut.nbr"
+    for file in "$work/cut.nbr" "$golden" /no/such/file; do
+        "$demo" --replay "$file" >"$work/out" 2>"$work/err" && fail "$file was replayed"
+        [ "$(wc -l <"$work/err")" -eq 1 ] || fail "$file was not refused in one line"
+    done
+else
+    grep -q 'built without recordings' "$work/err" || fail "--record failed"
+    echo "skipped: recordings, in a build without them"
+fi
+
 # Chunks come, and teleports cancel what is under way: sooner on a fast machine, later on a slow one. Frames are short, so
 # that a fast one has not done everything within one.
 for seconds in 1 5 25; do
