@@ -6,6 +6,7 @@
 #include "nebula/effect.h"
 #include "nebula/engine.h"
 #include "nebula/rollback.h"
+#include "nebula/synctest.h"
 
 static nb_result do_nothing(const nb_context *context, void *user) {
     (void)context, (void)user;
@@ -93,6 +94,9 @@ static void null_is_refused_everywhere(void **state) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_submit(&context, &job, NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_log(NULL, NB_LOG_INFO, "text"));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_log(&context, NB_LOG_INFO, "text"));
+    nb_synctest_report report = {.depth = 77};
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_synctest_get(NULL, &report));
+    assert_int_equal(report.depth, 77);
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_context_stage(NULL, 0));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_context_stage(&context, 0));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_command(NULL, &command));
@@ -127,11 +131,25 @@ static void creation_refuses_a_bad_desc(void **state) {
     refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&stages, &out));
     nb_engine_desc bytes = {.stage_bytes = NB_STAGE_BYTES_MAX + 1, .hooks = bad_hooks(&heap)};
     refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&bytes, &out));
+    nb_engine_desc depth = {.synctest_depth = NB_SYNCTEST_DEPTH_MAX + 1, .hooks = bad_hooks(&heap)};
+    refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&depth, &out));
     nb_engine_desc rate = {.loop = {.tick_rate = {NB_LOOP_RATE_MAX + 1, 1}}, .hooks = bad_hooks(&heap)};
     refused(NB_ERR_RANGE, NB_ITEM_LOOP_ARGUMENT, nb_engine_create(&rate, &out));
     nb_engine_desc workers = {.scheduler_desc = {.worker_count = 1000}, .hooks = bad_hooks(&heap)};
     refused(NB_ERR_RANGE, NB_ITEM_TASK_ARGUMENT, nb_engine_create(&workers, &out));
     assert_ptr_equal(out, UNTOUCHED(nb_engine));
+    assert_int_equal(heap.live_count.value, 0);
+}
+
+static void synctest_has_a_report_only_where_it_runs(void **state) {
+    (void)state;
+    test_heap heap = {0};
+    nb_engine *engine = engine_open(&heap);
+    nb_synctest_report report = {.depth = 77};
+    refused(NB_ERR_MISUSE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_synctest_get(engine, NULL));
+    accepted(NB_ERR_UNSUPPORTED, nb_engine_synctest_get(engine, &report));
+    assert_int_equal(report.depth, 77);
+    assert_int_equal(nb_engine_destroy(engine), NB_OK);
     assert_int_equal(heap.live_count.value, 0);
 }
 
@@ -237,5 +255,6 @@ static void watches_without_a_user_of_their_own_are_refused(void **state) {
 TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere),
           cmocka_unit_test(watches_without_a_user_of_their_own_are_refused),
           cmocka_unit_test(phases_that_are_none_give_the_row_of_none), cmocka_unit_test(creation_refuses_a_bad_desc),
-          cmocka_unit_test(attaching_refuses_a_bad_desc), cmocka_unit_test(handles_that_are_none_are_refused),
+          cmocka_unit_test(synctest_has_a_report_only_where_it_runs), cmocka_unit_test(attaching_refuses_a_bad_desc),
+          cmocka_unit_test(handles_that_are_none_are_refused),
           cmocka_unit_test(handlers_are_refused_what_makes_no_sense))

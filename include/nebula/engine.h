@@ -68,6 +68,9 @@
 // Ticks simulated again in one frame where the desc gives none: a second of 60 Hz, later than any game is playable.
 #define NB_ROLLBACK_COUNT_DEFAULT 64u
 
+// Ticks that synctest goes back: as many as a rollback may.
+#define NB_SYNCTEST_DEPTH_MAX NB_ROLLBACK_COUNT_DEFAULT
+
 // How long nb_engine_destroy waits for tasks that do not stop, where the desc gives none.
 #define NB_SHUTDOWN_NS_DEFAULT UINT64_C(5000000000)
 
@@ -136,9 +139,12 @@ typedef struct nb_engine_desc {
     bool keeps_history;
     nb_history_desc history;
     uint32_t rollback_count_max; // ticks simulated again in one frame; default NB_ROLLBACK_COUNT_DEFAULT
-    bool adapts_budget;          // the quality level follows the measured frame times; else it stays at the highest
-    nb_budget_desc budget;       // its hooks are the engine's
-    nb_world_desc world;         // of nb_engine_world, nb_engine_snapshots and nb_engine_input; hooks as above
+    // For debugging: after each tick so many are simulated again and compared, up to NB_SYNCTEST_DEPTH_MAX: see
+    // synctest.h. Sets keeps_history and hashes_ticks. 0 = none.
+    uint32_t synctest_depth;
+    bool adapts_budget;    // the quality level follows the measured frame times; else it stays at the highest
+    nb_budget_desc budget; // its hooks are the engine's
+    nb_world_desc world;   // of nb_engine_world, nb_engine_snapshots and nb_engine_input; hooks as above
     nb_snapshots_desc snapshots;
     nb_input_desc input;
     nb_async_desc async; // of nb_engine_async; scheduler, token, labels and hooks are the engine's

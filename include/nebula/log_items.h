@@ -3,7 +3,7 @@
 
 // Every report the library can make, by number. Numbers are stable: an item may be added, never renumbered.
 // The hundreds say where it comes from: 1 base, 2 loop and input, 3 arena, 4 token, 5 channel, 6 handle and label, 7
-// tasks and fence, 8 trace, 9 frame, 985 to 992 of it the record module.
+// tasks and fence, 8 trace, 9 frame, 985 to 990 of it the record module.
 //
 //     static void my_log(void *user, const nb_log_record *record) {
 //         if (record->item == NB_ITEM_ARENA_FULL) ++*(int *)user;
@@ -115,12 +115,14 @@
     X(HISTORY_FULL, history_full, 981)                 \
     X(HISTORY_RESTARTED, history_restarted, 982)       \
     X(HISTORY_LOAD, history_load, 983)                 \
+    X(SYNCTEST_DIVERGED, synctest_diverged, 984)       \
     X(RECORD_ARGUMENT, record_argument, 985)           \
     X(RECORD_FILE, record_file, 986)                   \
     X(RECORD_FORMAT, record_format, 987)               \
     X(RECORD_STOPPED, record_stopped, 988)             \
     X(RECORD_DIVERGED, record_diverged, 989)           \
-    X(SAVE_LAYOUT, save_layout, 990)
+    X(SAVE_LAYOUT, save_layout, 990)                   \
+    X(SYNCTEST_OUTSIDE, synctest_outside, 991)
 
 typedef enum nb_log_item {
 #define NBI_ITEM(upper, lower, number) NB_ITEM_##upper = number,

@@ -35,6 +35,7 @@
 #include "nebula/smooth.h"
 #include "nebula/snapshot.h"
 #include "nebula/state.h"
+#include "nebula/synctest.h"
 #include "nebula/tasks.h"
 #include "nebula/thread_arena.h"
 #include "nebula/timeline.h"

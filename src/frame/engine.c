@@ -56,6 +56,7 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     if (desc->stage_bytes == 0) desc->stage_bytes = defaults.stage_bytes;
     if (desc->rollback_count_max == 0) desc->rollback_count_max = defaults.rollback_count_max;
     desc->history.hooks = desc->hooks;
+    if (desc->synctest_depth != 0) desc->keeps_history = desc->hashes_ticks = true;
     if (desc->stage_count_max == 0) desc->stage_count_max = defaults.stage_count_max;
     if (desc->snapshots.region_count_max == 0) desc->snapshots.region_count_max = NB_ENGINE_REGION_COUNT_DEFAULT;
     if (desc->violation_policy == NB_VIOLATION_DEFAULT) desc->violation_policy = NB_VIOLATION_REPORT;
@@ -64,6 +65,7 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     if (desc->stage_count_max > NB_STAGE_COUNT_MAX) problem = "stage_count_max is over NB_STAGE_COUNT_MAX";
     if (desc->stage_bytes > NB_STAGE_BYTES_MAX) problem = "stage_bytes is over NB_STAGE_BYTES_MAX";
     if (desc->module_count_max > NB_MODULE_COUNT_MAX) problem = "module_count_max is over NB_MODULE_COUNT_MAX";
+    if (desc->synctest_depth > NB_SYNCTEST_DEPTH_MAX) problem = "synctest_depth is over NB_SYNCTEST_DEPTH_MAX";
     if ((uint32_t)desc->violation_policy >= NB_VIOLATION_POLICY_COUNT) problem = "violation_policy does not exist";
     if (problem == NULL) return NB_OK;
     return nbi_fail(&desc->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_RANGE, "nb_engine_create", "%s", problem);
@@ -176,6 +178,7 @@ static void free_all(nb_engine *engine) {
     if (engine->fence != NULL) nb_fence_destroy(engine->fence);
     if (engine->labels != NULL) nb_labels_destroy(engine->labels);
     if (engine->token != NULL) nb_token_release(engine->token);
+    nbi_synctest_end(engine);
     nb_history_destroy(engine->history);
     nb_states_destroy(engine->states);
     nbi_world_end(engine);
@@ -290,7 +293,8 @@ static nb_result check_place(nb_engine *engine, const char *function) {
     }
     if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
     nb_result result = nbi_world_join(engine);
-    return result == NB_OK ? nbi_history_begin(engine) : result;
+    if (result == NB_OK) result = nbi_history_begin(engine);
+    return result == NB_OK ? nbi_synctest_begin(engine) : result;
 }
 
 // One frame of the loop, which has begun.

@@ -99,6 +99,8 @@ typedef struct nbi_order {
     uint32_t count;
 } nbi_order;
 
+typedef struct nbi_synctest nbi_synctest; // of synctest.h
+
 struct nb_engine {
     nb_engine_desc desc; // resolved
     nb_hooks hooks;
@@ -115,7 +117,8 @@ struct nb_engine {
     nb_timelines *timelines;
     nb_services *services;
     nb_async *async;
-    nb_history *history; // where desc.keeps_history, from the first frame on
+    nb_history *history;    // where desc.keeps_history, from the first frame on
+    nbi_synctest *synctest; // where desc.synctest_depth is not 0, the same
     nb_timeline *epochs;
     nb_budget budget;
     nb_loop loop;
@@ -135,6 +138,7 @@ struct nb_engine {
     bool is_ending;  // nb_engine_destroy has begun with the modules
     uint32_t *order; // all modules
     uint32_t order_count;
+    uint64_t order_serial; // how often they were put in order
     nbi_order orders[NB_PHASE_COUNT];
 
     // Of the frame that runs.
@@ -258,6 +262,23 @@ void nbi_history_keep(nb_engine *engine, uint64_t tick);
 
 // Applies what handlers have corrected.
 void nbi_rollback(nb_engine *engine);
+
+// The tick of this index with the input that was kept for it, from the state before it; is_resimulating is set. is_told:
+// watches hear of it.
+void nbi_simulate_again(nb_engine *engine, uint64_t index, bool is_told);
+
+// --- synctest.c ---
+
+// Before a frame: makes it, where desc.synctest_depth is not 0. The others do nothing without it.
+nb_result nbi_synctest_begin(nb_engine *engine);
+void nbi_synctest_end(nb_engine *engine);
+
+// Around every tick, whoever simulates it: before it begins, and after its hash, before it is kept.
+void nbi_synctest_before(nb_engine *engine);
+void nbi_synctest_after(nb_engine *engine);
+
+// Goes back and simulates again, after a tick of the game, when `now` ticks have run.
+void nbi_synctest_run(nb_engine *engine, uint64_t now);
 
 // --- async_frame.c ---
 

@@ -356,6 +356,7 @@ void nbi_modules_settle(nb_engine *engine) {
     if (!engine->is_order_old) return;
     sort(engine);
     list_by_phase(engine);
+    ++engine->order_serial;
     engine->is_order_old = false;
 }
 

@@ -109,18 +109,22 @@ nb_result nb_context_correct_state(const nb_context *context, uint64_t tick_coun
 
 // --- again ---
 
+void nbi_simulate_again(nb_engine *engine, uint64_t index, bool is_told) {
+    nb_history_input input = {{NULL, 0}, {NULL, 0}};
+    nb_history_input_get(engine->history, index + 1, &input);
+    engine->tick_input = input.events;
+    engine->tick_commands = input.commands;
+    nb_tick tick = nb_loop_tick_at(&engine->loop, index);
+    engine->tick = &tick;
+    nbi_tick_simulate(engine);
+    if (is_told) nbi_watches_end(engine);
+    engine->tick = NULL;
+}
+
 static void simulate_to(nb_engine *engine, uint64_t from, uint64_t now) {
     engine->is_resimulating = true;
     for (uint64_t index = from; index < now; ++index) {
-        nb_history_input input = {{NULL, 0}, {NULL, 0}};
-        nb_history_input_get(engine->history, index + 1, &input);
-        engine->tick_input = input.events;
-        engine->tick_commands = input.commands;
-        nb_tick tick = nb_loop_tick_at(&engine->loop, index);
-        engine->tick = &tick;
-        nbi_tick_simulate(engine);
-        nbi_watches_end(engine);
-        engine->tick = NULL;
+        nbi_simulate_again(engine, index, true);
         ++engine->rollback.tick_count;
     }
     engine->is_resimulating = false;

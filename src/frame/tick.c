@@ -273,6 +273,7 @@ void nbi_watches_end(const nb_engine *engine) {
 
 void nbi_tick_simulate(nb_engine *engine) {
     nb_arena_mark mark = nb_arena_save(&engine->arena);
+    nbi_synctest_before(engine);
     if (engine->is_world_joined) nbi_world_tick_begin(nbi_world_of(engine->world));
     nbi_handlers_run(engine, NB_PHASE_FIXED_SIM);
     if (engine->is_world_joined) {
@@ -281,6 +282,7 @@ void nbi_tick_simulate(nb_engine *engine) {
     }
     nbi_modules_note(engine, NBI_HEALTH_TICKS);
     if (engine->desc.hashes_ticks) hash_tick(engine);
+    nbi_synctest_after(engine);
     nbi_history_keep(engine, engine->tick->index);
     nb_arena_rewind(&engine->arena, mark); // each tick begins with the same memory, however many share the frame
 }
@@ -294,6 +296,7 @@ void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
     watches_begin(engine);
     nbi_tick_simulate(engine);
     nbi_watches_end(engine);
+    nbi_synctest_run(engine, tick->index + 1);
     engine->tick = NULL;
     engine->stats.command_count += engine->command_count;
     engine->command_count = 0;

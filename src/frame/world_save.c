@@ -43,6 +43,11 @@ nbi_pool_parts nbi_pool_parts_of(nb_handle_pool *pool) {
     return (nbi_pool_parts){bytes, bytes + generations_at, bytes + links_at, generations_at};
 }
 
+// A local table is in no file; what keeps one aside keeps all of it.
+static bool is_saved(const nbi_table *table, const nb_world_column *column) {
+    return table->is_local || nbi_column_is_simulated(column);
+}
+
 static void save_table(writer *out, const nbi_table *table, nb_save_kind kind) {
     uint32_t row_count = table->head->row_count;
     uint32_t used_count = nb_handle_pool_stats_get(table->pool).used_count;
@@ -57,7 +62,7 @@ static void save_table(writer *out, const nbi_table *table, nb_save_kind kind) {
     if (table->marks.rows != NULL) put(out, table->marks.rows, row_count);
     for (uint32_t i = 0; i < table->head->column_count; ++i) {
         const nb_world_column *column = &table->heads[i];
-        if (!nbi_column_is_simulated(column)) continue;
+        if (!is_saved(table, column)) continue;
         unsigned char *place = put(out, column->rows, (size_t)row_count * column->size_bytes);
         if (place != NULL) nbi_padding_clear(table->columns[i].padding, place, column->size_bytes, row_count);
     }
@@ -139,7 +144,7 @@ bool nbi_saved_table_take(nbi_reader *from, const nbi_table *table, nb_save_kind
     out->columns = from->next;
     for (uint32_t i = 0; i < table->head->column_count; ++i) {
         const nb_world_column *column = &table->heads[i];
-        if (nbi_column_is_simulated(column)) take(from, (size_t)out->row_count * column->size_bytes);
+        if (is_saved(table, column)) take(from, (size_t)out->row_count * column->size_bytes);
     }
     return !from->is_short;
 }
@@ -278,7 +283,7 @@ static void take_columns(nbi_table *table, const nbi_saved_table *saved) {
     for (uint32_t i = 0; i < table->head->column_count; ++i) {
         const nb_world_column *column = &table->heads[i], *previous = &table->columns[i].previous;
         size_t size_bytes = (size_t)saved->row_count * column->size_bytes;
-        if (size_bytes == 0 || !nbi_column_is_simulated(column)) continue;
+        if (size_bytes == 0 || !is_saved(table, column)) continue;
         memcpy(column->rows, from, size_bytes);
         if (previous->rows != NULL) memcpy(previous->rows, from, size_bytes);
         from += size_bytes;
@@ -340,4 +345,20 @@ nb_result nb_world_load(nb_world *world, const void *buffer, size_t size_bytes) 
         load_table(self, &self->tables[i], &saved);
     }
     return NB_OK;
+}
+
+// --- one table ---
+
+size_t nbi_table_save(const nbi_table *table, unsigned char *out) {
+    writer to = {.out = out};
+    save_table(&to, table, NB_SAVE_HISTORY);
+    return to.used_bytes;
+}
+
+bool nbi_table_load(nbi_world *self, nbi_table *table, const void *bytes, size_t size_bytes) {
+    nbi_reader from = {.next = bytes, .left_bytes = size_bytes};
+    nbi_saved_table saved;
+    if (!nbi_saved_table_take(&from, table, NB_SAVE_HISTORY, &saved) || !check_table(self, table, &saved)) return false;
+    load_table(self, table, &saved);
+    return true;
 }

@@ -26,3 +26,9 @@ nb_result nbi_saved_open(const nbi_world *self, const void *bytes, size_t size_b
 
 // The parts of the next table, which is this one. False: it cannot be.
 bool nbi_saved_table_take(nbi_reader *from, const nbi_table *table, nb_save_kind kind, nbi_saved_table *out);
+
+// One table as it is, incarnations too: the size, and the bytes where `out` is not NULL. Of a local one all columns.
+size_t nbi_table_save(const nbi_table *table, unsigned char *out);
+
+// The same rows again. False: those are no bytes of this table; nothing has changed.
+bool nbi_table_load(nbi_world *self, nbi_table *table, const void *bytes, size_t size_bytes);
