@@ -8,6 +8,7 @@
 #include "bot.h"
 #include "keys.h"
 #include "nebula/engine.h"
+#include "nebula/synctest.h"
 #include "options.h"
 #include "picture.h"
 #include "planet.h"
@@ -113,6 +114,19 @@ static void tell_end(demo *d) {
     fputs(text, stdout);
 }
 
+// NB_ERR_MISUSE: a tick came to another state when it was simulated again.
+static nb_result tell_synctest(const demo *d) {
+    nb_synctest_report report;
+    if (d->options.synctest_depth == 0) return NB_OK;
+    nb_result result = nb_engine_synctest_get(d->engine, &report);
+    if (result != NB_OK) return result;
+    if (report.diverged_count == 0)
+        printf("synctest    %llu ticks again, every one the same\n", (unsigned long long)report.checked_count);
+    else
+        printf("DIVERGED    %s\n", report.text);
+    return report.diverged_count == 0 ? NB_OK : NB_ERR_MISUSE;
+}
+
 // --- beginning and end ---
 
 static nb_result trace_begin(demo *d) {
@@ -137,6 +151,7 @@ static nb_result engine_begin(demo *d) {
                            .is_headless = true,
                            .hashes_ticks = true,
                            .keeps_history = true,
+                           .synctest_depth = o->synctest_depth,
                            .adapts_budget = !o->is_virtual,
                            .budget = {.target_ns = UINT64_C(1000000000) * o->render_rate.den / o->render_rate.num},
                            .seed = o->seed,
@@ -220,5 +235,6 @@ int main(int argc, char **argv) {
     puts(header);
     if (result == NB_OK) result = run(&d);
     if (result == NB_OK) tell_end(&d);
+    if (result == NB_OK) result = tell_synctest(&d);
     return end(&d, result);
 }

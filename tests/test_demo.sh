@@ -71,6 +71,11 @@ else
     echo "skipped: no 'script' here, so no terminal whose key turns time"
 fi
 
+# Each tick is simulated again, and nothing is seen of it.
+real --virtual --frames 45 --synctest 8
+[ "$(state)" = "$expected" ] || fail "the state differs with --synctest"
+grep -q '^synctest    332 ticks again, every one the same$' "$work/out" || fail "--synctest did not simulate its ticks again"
+
 # A recording is played again to the same state, also one of a run in which time ran backwards; it holds the planet that it
 # is of. Without the module it is refused in one line.
 if "$demo" --virtual --frames 45 --rewind-at 0.5 --record "$work/run.nbr" >"$work/out" 2>"$work/err"; then
