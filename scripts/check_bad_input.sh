@@ -23,7 +23,9 @@ nb_history_desc_default: has no argument
 nb_input_desc_default: has no argument
 nb_labels_desc_default: has no argument
 nb_log_service_desc_default: has no argument
+nb_link_desc_default: has no argument
 nb_loop_desc_default: has no argument
+nb_netplay_desc_default: has no argument
 nb_random_make: takes any numbers
 nb_random_words: takes any numbers
 nb_random_u32: takes any numbers

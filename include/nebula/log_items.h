@@ -3,7 +3,7 @@
 
 // Every report the library can make, by number. Numbers are stable: an item may be added, never renumbered.
 // The hundreds say where it comes from: 1 base, 2 loop and input, 3 arena, 4 token, 5 channel, 6 handle and label, 7
-// tasks and fence, 8 trace, 9 frame, 985 to 990 of it the record module.
+// tasks and fence, 8 trace, 9 frame, 985 to 990 of it the record module, 993 to 996 the net module.
 //
 //     static void my_log(void *user, const nb_log_record *record) {
 //         if (record->item == NB_ITEM_ARENA_FULL) ++*(int *)user;
@@ -122,7 +122,11 @@
     X(RECORD_STOPPED, record_stopped, 988)             \
     X(RECORD_DIVERGED, record_diverged, 989)           \
     X(SAVE_LAYOUT, save_layout, 990)                   \
-    X(SYNCTEST_OUTSIDE, synctest_outside, 991)
+    X(SYNCTEST_OUTSIDE, synctest_outside, 991)         \
+    X(LINK_ARGUMENT, link_argument, 993)               \
+    X(NETPLAY_ARGUMENT, netplay_argument, 994)         \
+    X(NETPLAY_DESYNC, netplay_desync, 995)             \
+    X(NETPLAY_LOST, netplay_lost, 996)
 
 typedef enum nb_log_item {
 #define NBI_ITEM(upper, lower, number) NB_ITEM_##upper = number,

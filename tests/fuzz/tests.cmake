@@ -2,9 +2,6 @@
 # Readers of foreign bytes, each with a corpus in tests/fuzz/corpus/<name>. With clang libFuzzer drives them, with other
 # compilers fuzz_main.c, which knows no coverage. A longer run by hand, which adds to the corpus:
 #     build/debug-clang/tests/fuzz_recording -max_total_time=600 tests/fuzz/corpus/recording
-if(NOT TARGET nebula_record)
-    return()
-endif()
 include(CheckCSourceCompiles)
 set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
 check_c_source_compiles("int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size);
@@ -13,9 +10,13 @@ check_c_source_compiles("int LLVMFuzzerTestOneInput(const unsigned char *data, u
 unset(CMAKE_REQUIRED_FLAGS)
 set(NEBULA_FUZZ_RUNS 20000 CACHE STRING "Inputs of each fuzz target in a test")
 
-function(nebula_fuzz name)
+# nebula_fuzz(NAME MODULE LIBRARY...)
+function(nebula_fuzz name module)
+    if(NOT TARGET nebula_${module})
+        return()
+    endif()
     # The readers are compiled again, to be seen by the fuzzer.
-    file(GLOB readers ${PROJECT_SOURCE_DIR}/modules/record/*.c)
+    file(GLOB readers ${PROJECT_SOURCE_DIR}/modules/${module}/*.c)
     set(sources fuzz/fuzz_${name}.c ${readers})
     if(NOT NEBULA_HAS_LIBFUZZER)
         list(APPEND sources fuzz/fuzz_main.c)
@@ -23,8 +24,8 @@ function(nebula_fuzz name)
     add_executable(fuzz_${name} ${sources})
     nebula_private_flags(fuzz_${name})
     target_include_directories(fuzz_${name} PRIVATE
-        ${PROJECT_SOURCE_DIR}/modules ${PROJECT_SOURCE_DIR}/modules/record/include)
-    target_link_libraries(fuzz_${name} PRIVATE nebula nebula::zstd Threads::Threads)
+        ${PROJECT_SOURCE_DIR}/modules ${PROJECT_SOURCE_DIR}/modules/${module}/include)
+    target_link_libraries(fuzz_${name} PRIVATE nebula Threads::Threads ${ARGN})
     if(NEBULA_HAS_LIBFUZZER)
         target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
         target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
@@ -36,5 +37,6 @@ function(nebula_fuzz name)
     set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT ${NEBULA_TEST_TIMEOUT_S} LABELS unit)
 endfunction()
 
-nebula_fuzz(recording)
-nebula_fuzz(save)
+nebula_fuzz(recording record nebula::zstd)
+nebula_fuzz(save record nebula::zstd)
+nebula_fuzz(netplay net)

@@ -25,8 +25,9 @@ libdir() { dirname "$(find "$prefix" -name libnebula.a)"; }
 
 # The headers of the modules that were built.
 module_headers() {
-    [ -f "$build/libnebula_record.a" ] || return 0
-    (cd "$source/modules/record/include" && echo nebula/*.h)
+    for module in record net; do
+        [ ! -f "$build/libnebula_$module.a" ] || (cd "$source/modules/$module/include" && echo nebula/*.h)
+    done
 }
 
 stage() {
@@ -48,6 +49,7 @@ find_package() {
     ./use_default
     ./use_shared
     [ ! -f "$build/libnebula_record.a" ] || ./use_record
+    [ ! -f "$build/libnebula_net.a" ] || ./use_net
     # A component that is not there is said so, and a module's library is not asked of those who do not use it.
     if "$CMAKE" -G "$GENERATOR" -S "$consumer/find_package" -B other -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" \
         -DUSE_COMPONENT=nothing >/dev/null 2>&1; then
@@ -69,6 +71,11 @@ pkg_config() {
         # shellcheck disable=SC2046
         $CC "$consumer/main_record.c" -o use_record $(pkg-config --cflags --libs nebula-record)
         LD_LIBRARY_PATH=$(libdir) ./use_record
+    fi
+    if [ -f "$build/libnebula_net.a" ]; then
+        # shellcheck disable=SC2046
+        $CC "$consumer/main_net.c" -o use_net $(pkg-config --cflags --libs nebula-net)
+        LD_LIBRARY_PATH=$(libdir) ./use_net
     fi
     case $(pkg-config --cflags nebula) in
     *-W* | *-f* | *-std*) fail "the .pc file pushes flags: $(pkg-config --cflags nebula)" ;;

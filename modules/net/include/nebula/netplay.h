@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Games of two to eight players, each with an engine of its own that never waits for the others: inputs that have not
+// come yet are guessed, and ticks that were guessed wrong are simulated again, see rollback.h. Only inputs travel. The
+// one rule: all engines begin with the same state, seed and tick, and their ticks read nothing but what is simulated
+// and context->commands, which has one event for each player, in their order.
+//
+//     static void press(void *user, const nb_tick_view *view, nb_input_event *event) {
+//         event->kind = NB_INPUT_COMMAND, event->code = view->input.count; // what this player does
+//     }
+//     nb_netplay_desc desc = {.player_count = 2, .local_player = 0, .sample = press};
+//     nb_netplay *play = NULL; // the engine has desc.keeps_history and hashes_ticks
+//     if (nb_netplay_create(engine, &desc, &play) != NB_OK) return 1;
+//     unsigned char bytes[NB_NETPLAY_MESSAGE_BYTES_MAX];
+//     size_t size_bytes = 0;
+//     while (receive(bytes, &size_bytes)) nb_netplay_receive(play, bytes, size_bytes); // before each frame
+//     nb_engine_frame(engine);
+//     if (nb_netplay_send(play, 1, bytes, sizeof bytes, &size_bytes) == NB_OK) send(bytes, size_bytes); // after it
+//     nb_netplay_destroy(play);
+//
+// Who carries the messages is the caller's business; they may be lost, late, twice there or out of order. Each holds
+// all inputs that the other side has not acknowledged, so nothing is ever sent again. Messages are checked for
+// accidents, not signed: a carrier that faces strangers encrypts them.
+
+#include "nebula/engine.h"
+#include "nebula/hooks.h"
+#include "nebula/input.h"
+#include "nebula/types.h"
+
+#define NB_NETPLAY_PLAYER_COUNT_MAX 8u
+
+// Ticks ahead of the slowest player where the desc gives none, and at most: a second of 60 Hz.
+#define NB_NETPLAY_WINDOW_MAX 64u
+
+// Most ticks between sampling an input and its tick: a quarter of a second, more than a person puts up with.
+#define NB_NETPLAY_DELAY_MAX 16u
+
+// Of one message: what every path of the internet carries in one piece.
+#define NB_NETPLAY_MESSAGE_BYTES_MAX 1200u
+
+// Ticks for which inputs and hashes are kept: two windows, two delays and a frame of many ticks, as a power of two.
+#define NB_NETPLAY_KEEP_COUNT 256u
+
+// Ticks between two hints of nb_netplay_advice_get to hold back: what the last one has changed must first be seen.
+#define NB_NETPLAY_HINT_TICK_COUNT 32u
+// Most ticks of one hint: eight frames that stand still are felt less than a jump.
+#define NB_NETPLAY_HINT_MAX 8u
+
+typedef struct nb_netplay_desc {
+    uint32_t player_count; // 2 to NB_NETPLAY_PLAYER_COUNT_MAX, the same for all
+    uint32_t local_player; // which of them plays here
+    uint32_t input_delay;  // ticks by which the own input counts later, 0 to NB_NETPLAY_DELAY_MAX: fewer wrong guesses
+    uint32_t window;       // ticks that are guessed, at most, 1 to NB_NETPLAY_WINDOW_MAX and to what the engine goes
+                           // back in a frame; default: the smaller of both
+    uint64_t session;      // a number of the match: messages of another one are refused
+    // What the local player does, asked once for each tick, in a tick's begin: the event is zero, and view has the
+    // engine's own input and commands of this tick, which reach the tick in no other way. Its time is left out.
+    void (*sample)(void *user, const nb_tick_view *view, nb_input_event *event);
+    void *user;
+    nb_hooks hooks; // zero = defaults
+} nb_netplay_desc;
+
+// What to do before the next frame.
+typedef struct nb_netplay_advice {
+    bool must_wait;           // somebody is too far behind: no tick will run until messages have come
+    uint32_t hold_tick_count; // ticks to hold back, because this side is ahead of the others; mostly 0
+} nb_netplay_advice;
+
+typedef struct nb_netplay_stats {
+    uint64_t tick_count;         // run
+    uint64_t confirmed_count;    // of them, those that nothing will change any more
+    uint64_t in_count;           // messages taken
+    uint64_t in_stale_count;     // of them, those without anything new: late, or twice there
+    uint64_t in_damaged_count;   // refused: cut, changed, of another version or match
+    uint64_t in_foreign_count;   // refused: of or for somebody else, or another number of players
+    uint64_t in_absurd_count;    // refused: ticks that cannot be, inputs other than those that came before
+    uint64_t out_count;          // messages made
+    uint64_t out_bytes;          // their bytes
+    uint64_t predicted_count;    // inputs that a tick had to guess
+    uint64_t mispredicted_count; // of them, those that were wrong
+    uint64_t stall_count;        // frames that ran no tick, because the window was full
+    uint64_t compared_count;     // hashes of confirmed ticks that were compared with others'
+    bool has_desync;             // a confirmed state was another one than somebody's:
+    uint32_t desync_player;      // whose
+    uint64_t desync_tick;        // after this tick, and after none before it
+    bool has_lost;               // a wrong guess could not be put right any more, because the history was too short:
+    uint64_t lost_tick;          // this one
+} nb_netplay_stats;
+
+// One of the others.
+typedef struct nb_netplay_peer {
+    uint64_t known_count; // ticks up to which its inputs are here
+    uint64_t acked_count; // ticks up to which ours are there
+    uint64_t tick_count;  // the newest it has told of itself
+    uint32_t rtt_ticks;   // there and back, in our ticks; from messages that were not late
+    int32_t ahead_ticks;  // by which we are ahead of it; negative: behind
+} nb_netplay_peer;
+
+typedef struct nb_netplay nb_netplay;
+
+NB_EXTERN_C_BEGIN
+
+// A desc with every default spelled out; sample is needed.
+// Thread: any. Owner: the caller gets a value. Fails: never.
+NB_API nb_netplay_desc nb_netplay_desc_default(void);
+
+// Joins an engine to a match that begins with its next tick: adds the module "netplay" and a watch. Where the window is
+// full it pauses the engine's loop and forgets ticks that were asked for; it lets the loop go on when messages have
+// come. Meanwhile nobody else rewinds the engine. One without hashes_ticks plays, but notices no desync.
+// Thread: the engine's coordinator, between frames. Owner: the caller, until nb_netplay_destroy. Fails:
+// NB_ERR_UNSUPPORTED (the engine keeps no history), NB_ERR_RANGE (also: its history is shorter than the window, or has
+// no room for a command of each player), NB_ERR_MEMORY, NB_ERR_MISUSE; as nb_engine_watch_add and
+// nb_engine_module_attach.
+NB_API nb_result nb_netplay_create(nb_engine *engine, const nb_netplay_desc *desc, nb_netplay **out);
+
+// Leaves the match; the engine goes on by itself, or has ended before. NULL is fine.
+// Thread: the coordinator, between frames. Owner: the netplay is gone. Fails: NB_BUSY (inside a frame).
+NB_API nb_result nb_netplay_destroy(nb_netplay *netplay);
+
+// Takes a message, whatever bytes it is. What is wrong with it is counted and changes nothing. What it brings counts in
+// the next frame's NetworkReconciliation.
+// Thread: the coordinator. Owner: the bytes are copied. Fails: NB_ERR_RANGE (refused; counted, not reported),
+// NB_ERR_MISUSE (NULL).
+NB_API nb_result nb_netplay_receive(nb_netplay *netplay, const void *bytes, size_t size_bytes);
+
+// Writes the message for another player as of now: once a tick for each of them is well.
+// Thread: the coordinator. Owner: the bytes are the caller's. Fails: NB_ERR_RANGE (no other player; capacity_bytes
+// below NB_NETPLAY_MESSAGE_BYTES_MAX), NB_CLOSED (the engine has ended), NB_ERR_MISUSE.
+NB_API nb_result nb_netplay_send(nb_netplay *netplay, uint32_t player, void *bytes, size_t capacity_bytes,
+                                 size_t *size_bytes);
+
+// What to do before the next frame. A hint to hold back counts as followed: the next one comes later.
+// Thread: the coordinator. Owner: the caller gets a value. Fails: zeros, reported, for NULL.
+NB_API nb_netplay_advice nb_netplay_advice_get(nb_netplay *netplay);
+
+// The hash of all states after so many ticks, which are confirmed.
+// Thread: the coordinator. Owner: *hash is a value. Fails: NB_ERR_RANGE (not confirmed, or more than
+// NB_NETPLAY_KEEP_COUNT / 2 ticks ago; not reported), NB_ERR_UNSUPPORTED (the engine hashes none), NB_ERR_MISUSE.
+NB_API nb_result nb_netplay_hash_get(const nb_netplay *netplay, uint64_t tick_count, uint64_t *hash);
+
+// How one of the others is seen from here.
+// Thread: the coordinator. Owner: *peer is a value. Fails: NB_ERR_RANGE (no other player), NB_ERR_MISUSE.
+NB_API nb_result nb_netplay_peer_get(const nb_netplay *netplay, uint32_t player, nb_netplay_peer *peer);
+
+// The numbers of the match; those of going back are nb_engine_rollback_stats.
+// Thread: the coordinator. Owner: the caller gets a value. Fails: zeros, reported, for NULL.
+NB_API nb_netplay_stats nb_netplay_stats_get(const nb_netplay *netplay);
+
+NB_EXTERN_C_END

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What the files of netplay share: netplay.c begins and ends it and answers questions, netplay_attach.c has the
+// engine's side (what ticks get, what is put right, what is confirmed), netplay_exchange.c makes and takes messages.
+
+#include "nebula/netplay.h"
+
+#include "message.h"
+#include "report.h"
+
+#define NBI_KEEP_MASK ((uint64_t)NB_NETPLAY_KEEP_COUNT - 1)
+NB_STATIC_ASSERT((NB_NETPLAY_KEEP_COUNT & (NB_NETPLAY_KEEP_COUNT - 1)) == 0, "rings are indexed with a mask");
+
+// Averages of advantage and round trip are in 1/256 tick.
+#define NBI_TICK_PARTS 256
+
+static inline uint64_t nbi_min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t nbi_max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+// A player: of the local one only the first lines count.
+typedef struct nbi_player {
+    nb_input_event inputs[NB_NETPLAY_KEEP_COUNT]; // by tick
+    nb_input_event used[NB_NETPLAY_KEEP_COUNT];   // by tick, what a tick had of it: an input, or a guess
+    uint64_t known;                               // the first tick whose input is not here
+    uint64_t acked;                               // the first tick whose input of ours is not there
+
+    uint32_t hashes[NB_NETPLAY_KEEP_COUNT]; // by tick count, what it has confirmed
+    uint64_t hash_known;                    // the first tick count whose hash is not here
+    uint64_t hash_compared;                 // the first one that was not compared
+    uint64_t hash_acked;                    // the first one whose hash of ours is not there
+
+    uint64_t tick_count;                      // the newest it has told,
+    uint64_t tick_seen_at;                    // and our tick count then
+    int64_t rtt, advantage, advantage_theirs; // averages
+    bool has_rtt;
+} nbi_player;
+
+struct nb_netplay {
+    nb_netplay_desc desc; // resolved
+    nb_hooks hooks;
+    nb_engine *engine; // NULL: it has ended
+    nb_module module;
+    uint64_t base;               // the match's first tick
+    uint64_t tick_count;         // run
+    uint64_t taken;              // ticks below have every input, and were looked at in this frame's reconciliation
+    uint64_t confirmed;          // states after up to so many ticks are final, and hashed
+    uint64_t hint_at;            // tick count of the last hint to hold back
+    bool has_hashes;             // the engine hashes its ticks
+    bool is_holding, was_paused; // the loop, and before it was held
+    uint64_t hashes[NB_NETPLAY_KEEP_COUNT]; // of the states after so many ticks
+    nb_input_event commands[NB_NETPLAY_PLAYER_COUNT_MAX];
+    nbi_player players[NB_NETPLAY_PLAYER_COUNT_MAX];
+    nbi_message message; // that is written or read
+    nb_netplay_stats stats;
+};
+
+// The first tick for which an input is missing.
+uint64_t nbi_netplay_known(const nb_netplay *netplay);
+
+// Whether one more tick could not be put right any more, where all inputs of ticks below `known` are here.
+bool nbi_netplay_is_full(const nb_netplay *netplay, uint64_t known);
+
+// Lets the loop go on, where it was held and messages have come.
+void nbi_netplay_let_go(nb_netplay *netplay);
+
+// Joins the engine, and leaves it. NB_BUSY: inside a frame.
+nb_result nbi_netplay_attach(nb_netplay *netplay, nb_engine *engine);
+nb_result nbi_netplay_detach(nb_netplay *netplay);
