@@ -303,6 +303,26 @@ static void a_changed_constant_is_named_with_column_and_row(void **state) {
     assert_int_equal(game_fault.run_count, 2);
 }
 
+static void the_row_is_that_of_the_column_that_diverged_first(void **state) {
+    (void)state;
+    // By the next key state the ship is elsewhere, too, and that column comes first.
+    nb_verify_report report = verify_fault(&plain, FAULT_SPEED);
+    assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
+    assert_int_equal(report.tick, FAULT_TICK);
+    assert_string_equal(report.column, "speed");
+    assert_string_equal(report.difference.column, "speed");
+    assert_int_equal(report.difference.row, FAULT_ROW);
+    assert_int_equal(report.difference_tick, 120);
+    int32_t here, there;
+    memcpy(&here, report.difference.here, 4), memcpy(&there, report.difference.there, 4);
+    assert_int_equal(here - there, 20);
+    // Where the rows are others by then, they are what is said.
+    report = verify_fault(&plain, FAULT_BOTH);
+    assert_int_equal(report.tick, FAULT_TICK);
+    assert_string_equal(report.column, "speed");
+    assert_int_equal(report.difference.kind, NB_DIFFERENCE_ROW_COUNT);
+}
+
 static void a_fault_is_named_from_a_key_state_on(void **state) {
     (void)state;
     memory_sink sink;
@@ -518,6 +538,11 @@ static void two_recordings_differ_where_they_do(void **state) {
     assert_int_equal(diff.difference.kind, NB_DIFFERENCE_VALUE);
     assert_int_equal(diff.difference.row, FAULT_ROW);
     assert_int_equal(diff.difference_tick, 120);
+    diff = compare(&plain, FAULT_SPEED, &plain, FAULT_NONE, game);
+    assert_string_equal(diff.column, "speed");
+    assert_string_equal(diff.difference.column, "speed");
+    assert_int_equal(diff.difference.row, FAULT_ROW);
+    assert_true(diff.difference.here[0] - diff.difference.there[0] == 20);
     diff = compare(&plain, FAULT_SCORE, &plain, FAULT_NONE, game);
     assert_string_equal(diff.provider, "score");
     assert_string_equal(diff.table, "");
@@ -575,6 +600,7 @@ TEST_MAIN(cmocka_unit_test(a_clean_recording_is_the_same_for_any_number_of_worke
           cmocka_unit_test(a_jump_that_cannot_be_made_says_so),
           cmocka_unit_test(each_state_and_each_simulated_column_has_a_hash),
           cmocka_unit_test(a_changed_constant_is_named_with_column_and_row),
+          cmocka_unit_test(the_row_is_that_of_the_column_that_diverged_first),
           cmocka_unit_test(a_fault_is_named_from_a_key_state_on),
           cmocka_unit_test(without_single_hashes_the_next_key_state_names_the_column),
           cmocka_unit_test(without_a_later_key_state_the_row_is_not_known), cmocka_unit_test(a_row_too_many_is_named),

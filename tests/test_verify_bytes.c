@@ -251,6 +251,70 @@ static void hashes_now_and_then_find_it_later(void **state) {
     assert_int_equal(found.report.difference_tick, 24);
 }
 
+// Where a block of ticks begins that has this tick first.
+static size_t block_of(const memory_sink *sink, uint64_t tick, nbi_block *block) {
+    size_t at = nbi_get_u32(sink->bytes + 12);
+    uint64_t head_hash = nbi_get_u64(sink->bytes + at - 8);
+    for (;; at += NBI_BLOCK_BYTES + (size_t)block->stored_bytes) {
+        assert_true(at + NBI_BLOCK_BYTES <= sink->size_bytes);
+        assert_null(nbi_block_read(sink->bytes + at, head_hash, block));
+        if (block->kind == NBI_BLOCK_TICKS && block->first_tick == tick) return at;
+    }
+}
+
+// Puts another number where the first tick of a block says how many events it has; all checksums are made right.
+static void forge_block(const memory_sink *from, uint64_t tick, uint32_t event_count, memory_sink *to) {
+    nbi_block block;
+    size_t at = block_of(from, tick, &block), behind = at + NBI_BLOCK_BYTES + (size_t)block.stored_bytes;
+    size_t raw_bytes = (size_t)block.raw_bytes, stored = 0;
+    unsigned char *raw = malloc(raw_bytes);
+    nbi_squeeze squeeze = {.hooks = nb_hooks_default()};
+    *to = (memory_sink){.bytes = malloc(from->size_bytes + nbi_squeeze_bound(raw_bytes))};
+    assert_true(raw != NULL && to->bytes != NULL);
+    assert_int_equal(
+        nbi_squeeze_unpack(&squeeze, from->bytes + at + NBI_BLOCK_BYTES, (size_t)block.stored_bytes, raw, raw_bytes),
+        NB_OK);
+    nbi_put_u32(raw, event_count);
+    unsigned char *content = to->bytes + at + NBI_BLOCK_BYTES;
+    assert_int_equal(nbi_squeeze_pack(&squeeze, 3, raw, raw_bytes, content, nbi_squeeze_bound(raw_bytes), &stored),
+                     NB_OK);
+    block.stored_bytes = stored;
+    block.stored_hash = nb_hash64(content, stored, 0);
+    memcpy(to->bytes, from->bytes, at);
+    nbi_block_write(&block, nbi_get_u64(from->bytes + nbi_get_u32(from->bytes + 12) - 8), to->bytes + at);
+    memcpy(content + stored, from->bytes + behind, from->size_bytes - behind);
+    to->size_bytes = at + NBI_BLOCK_BYTES + stored + from->size_bytes - behind;
+    nbi_squeeze_end(&squeeze);
+    free(raw);
+}
+
+static void forged_counts_are_refused(void **state) {
+    (void)state;
+    memory_sink sink, forged;
+    test_log log = {0};
+    ship_record(&small, &sink);
+    outcome whole = verify_bytes(sink.bytes, sink.size_bytes, 0);
+    static const uint32_t counts[] = {60000, NB_INPUT_COUNT_LIMIT + 1, UINT32_MAX};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; ++i) {
+        forge_block(&sink, 8, counts[i], &forged);
+        outcome found = verify_bytes(forged.bytes, forged.size_bytes, 0);
+        assert_int_equal(found.opened, NB_OK);
+        assert_int_equal(found.result, NB_ERR_RANGE);
+        assert_true(found.peak_bytes <= whole.peak_bytes + forged.size_bytes + MEMORY_CONSTANT);
+        // What lies behind it is right.
+        found = verify_bytes(forged.bytes, forged.size_bytes, 16);
+        assert_int_equal(found.report.verdict, NB_VERDICT_SAME);
+        nb_replay *here = ship_open(&sink, &log), *there = ship_open(&forged, &log);
+        nb_replay_diff diff;
+        assert_int_equal(nb_replay_compare(here, there, NULL, NULL, &diff), NB_ERR_RANGE);
+        assert_int_equal(nb_replay_compare(there, here, NULL, NULL, &diff), NB_ERR_RANGE);
+        nb_replay_close(here);
+        nb_replay_close(there);
+        free(forged.bytes);
+    }
+    free(sink.bytes);
+}
+
 static void forged_key_states_are_refused(void **state) {
     (void)state;
     // Not looked at where it begins at the start.
@@ -313,7 +377,7 @@ static void every_failed_allocation_is_survived(void **state) {
         nb_result result = nb_replay_open_memory(sink.bytes, sink.size_bytes, &replay_desc, &replay);
         nb_verify_desc desc = {.worker_count = NB_WORKER_COUNT_NONE, .hooks = test_hooks(&log, &heap)};
         nb_verify_report report;
-        game_fault.fault = FAULT_CONSTANT;
+        game_fault.fault = FAULT_SPEED;
         if (result == NB_OK) result = nb_replay_verify(replay, &ship_replay_game, &desc, &report);
         game_fault.fault = FAULT_NONE;
         is_over = heap.call_count.value < fail_at;
@@ -332,5 +396,5 @@ static void every_failed_allocation_is_survived(void **state) {
 TEST_MAIN(cmocka_unit_test(cut_at_each_byte_it_is_verified_up_to_there),
           cmocka_unit_test(a_flipped_bit_never_makes_it_diverge), cmocka_unit_test(forged_ticks_are_found_out),
           cmocka_unit_test(forged_input_is_told_from_other_states), cmocka_unit_test(hashes_now_and_then_find_it_later),
-          cmocka_unit_test(forged_key_states_are_refused), cmocka_unit_test(whatever_is_forged_nothing_crashes),
-          cmocka_unit_test(every_failed_allocation_is_survived))
+          cmocka_unit_test(forged_counts_are_refused), cmocka_unit_test(forged_key_states_are_refused),
+          cmocka_unit_test(whatever_is_forged_nothing_crashes), cmocka_unit_test(every_failed_allocation_is_survived))

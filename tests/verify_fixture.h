@@ -16,6 +16,8 @@
 typedef enum fault {
     FAULT_NONE = 0,
     FAULT_CONSTANT, // from FAULT_TICK on a ship is faster
+    FAULT_SPEED,    // from FAULT_TICK on a ship's speed is another, which moves it in later ticks
+    FAULT_BOTH,     // the same, and a ship more in the tick behind
     FAULT_SCORE,    // from FAULT_TICK on the score is another
     FAULT_ROWS,     // in FAULT_TICK a ship more is spawned
     FAULT_RACE,     // from FAULT_TICK on a ship's speed is when its task ran, by a counter that no state has
@@ -74,6 +76,10 @@ static inline void move_ships(nb_task_context *context, void *user, uint64_t beg
 static inline void go_wrong(ship_game *g, const nb_context *context) {
     uint64_t tick = context->tick->index;
     if (is_wrong(FAULT_CONSTANT, tick)) *NB_ROW_WRITE(g->world, g->ships, SHIP_X, int32_t, FAULT_ROW) += 1;
+    if (is_wrong(FAULT_SPEED, tick) || is_wrong(FAULT_BOTH, tick))
+        *NB_ROW_WRITE(g->world, g->ships, SHIP_SPEED, int32_t, FAULT_ROW) += 1;
+    bool is_more = is_wrong(FAULT_BOTH, tick) && tick == FAULT_TICK + 1;
+    if (is_more) nb_stage_spawn(nb_context_stage(context, 0), g->ships, NULL);
     if (is_wrong(FAULT_SCORE, tick)) ++g->score.bonus;
     if (is_wrong(FAULT_ROWS, tick) && tick == FAULT_TICK) nb_stage_spawn(nb_context_stage(context, 0), g->ships, NULL);
     if (is_wrong(FAULT_ONCE, tick) && tick == FAULT_TICK && g->run == 0) ++g->score.sum;

@@ -34,26 +34,34 @@ static nb_result walk(nb_replay *a, nb_replay *b, nb_replay_diff *diff, nb_recor
     }
 }
 
+// Compares key states of one tick. NB_EMPTY: they are the same.
+static nb_result compare_pair(nbi_run *names, const nbi_key *here, const nbi_key *there, nb_replay_diff *diff) {
+    nb_states *states = nb_engine_states(names->engine);
+    nb_result result =
+        nb_states_compare(states, here->bytes, here->size_bytes, there->bytes, there->size_bytes, &diff->difference);
+    diff->difference_tick = here->tick;
+    // By then other columns may differ, too.
+    if (result != NB_OK || !nbi_row_is_elsewhere(&diff->difference, diff->table, diff->column)) return result;
+    nb_result found = nb_states_load(states, here->bytes, here->size_bytes);
+    if (found == NB_OK) found = nbi_run_save(names, &names->kept);
+    if (found == NB_OK) found = nbi_row_find(names, diff->table, diff->column, there, &diff->difference);
+    return found == NB_ERR_MEMORY ? found : result;
+}
+
 // Compares the first key states behind the tick that both have. NB_EMPTY: there are none, or they are the same.
-static nb_result compare_keys(const nbi_run *names, nb_replay *b, nb_replay_diff *diff) {
+static nb_result compare_keys(nbi_run *names, nb_replay *b, nb_replay_diff *diff) {
     nb_replay *a = names->replay;
-    nb_result result = NB_EMPTY;
     for (uint64_t tick = diff->tick + 1;;) {
         nbi_key here, there;
-        result = nbi_replay_key_next(a, tick, &here);
+        nb_result result = nbi_replay_key_next(a, tick, &here);
         if (result != NB_OK) return result;
         result = nbi_replay_key_next(b, here.tick, &there);
-        bool is_common = result == NB_OK && here.tick == there.tick;
-        if (is_common) {
-            result = nb_states_compare(nb_engine_states(names->engine), here.bytes, here.size_bytes, there.bytes,
-                                       there.size_bytes, &diff->difference);
-            diff->difference_tick = here.tick;
-        }
+        bool is_common = result == NB_OK && here.tick == there.tick, is_over = result != NB_OK || is_common;
+        if (result == NB_OK) tick = there.tick;
+        nb_result compared = is_common ? compare_pair(names, &here, &there, diff) : result;
+        if (result == NB_OK) nbi_record_free(&b->hooks, there.bytes, there.size_bytes);
         nbi_record_free(&a->hooks, here.bytes, here.size_bytes);
-        bool is_over = result != NB_OK && !is_common;
-        if (!is_over) nbi_record_free(&b->hooks, there.bytes, there.size_bytes);
-        if (is_common || is_over) return result;
-        tick = there.tick;
+        if (is_over) return compared;
     }
 }
 

@@ -15,8 +15,7 @@ const char *nb_verdict_text(nb_verdict verdict) {
         [NB_VERDICT_NONE] = "",
         [NB_VERDICT_SAME] = "every tick is as recorded",
         [NB_VERDICT_DIVERGED] = "it diverged: this build comes to another state",
-        [NB_VERDICT_NOT_DETERMINISTIC] = "this build is not deterministic: two runs differ, by a race, or by something "
-                                         "that no state has",
+        [NB_VERDICT_NOT_DETERMINISTIC] = "this build is not deterministic, by a race or by what no state has",
         [NB_VERDICT_OTHER_GAME] = "it was recorded by another game",
         [NB_VERDICT_OTHER_LAYOUT] = "it was recorded with other states, or with another layout of them",
         [NB_VERDICT_NO_START] = "it begins behind tick 0 and has no key state to begin with",
@@ -101,8 +100,11 @@ static nb_result compare_next(nb_verify_report *report, nbi_run *run) {
     run->keep_tick = key.tick - 1;
     result = nbi_run_to(run, key.tick);
     if (result == NB_OK) result = compare_key(report, run, &run->kept, &key);
+    // By then other columns may differ, too.
+    bool is_other = result == NB_OK && nbi_row_is_elsewhere(&report->difference, report->table, report->column);
+    nb_result found = is_other ? nbi_row_find(run, report->table, report->column, &key, &report->difference) : result;
     nbi_record_free(&run->replay->hooks, key.bytes, key.size_bytes);
-    return result;
+    return found == NB_ERR_MEMORY ? found : result;
 }
 
 static nb_result judge_same_twice(nb_verify_report *report, nbi_run *second) {

@@ -3,7 +3,7 @@
 
 #include "verify_run.h"
 
-#include <string.h>
+#include "nebula/rollback.h"
 
 // Progress is told a hundred times, but not for less than a tick or more than this: seconds of a slow game.
 #define SLICE_COUNT 100u
@@ -99,7 +99,7 @@ static nb_result make_state(nbi_run *run, uint64_t tick) {
     bool is_beginning = first == 0 && (result == NB_EMPTY || key_tick == 0);
     if (is_beginning) return NB_OK;
     if (result == NB_OK) result = nb_replay_load(run->replay, key_tick, nb_engine_states(run->engine), NULL);
-    if (result == NB_OK) result = nb_loop_set_tick(nb_engine_loop(run->engine), key_tick);
+    if (result == NB_OK) result = nb_engine_set_tick(run->engine, key_tick);
     run->from_tick = run->same_tick = key_tick;
     return result;
 }

@@ -72,6 +72,17 @@ void nbi_run_free(nbi_run *run);
 // Whether the recording is one of this game, by its name.
 bool nbi_game_fits(const nb_replay_game *game, const nb_replay *replay);
 
+// --- verify_row.c ---
+
+// Whether a difference is not in this column, where one is known.
+bool nbi_row_is_elsewhere(const nb_difference *difference, const char *table_name, const char *column_name);
+
+// The first row of a column in which the state that was kept is not that of the key; changes the run's states and what
+// it has kept. NB_EMPTY: it has no such column, the same rows in it, or other rows altogether. Else fails as
+// nb_states_compare and nb_states_load.
+nb_result nbi_row_find(nbi_run *run, const char *table_name, const char *column_name, const nbi_key *key,
+                       nb_difference *out);
+
 // --- verify_probe.c ---
 
 // Attaches the probes, around all modules of the game. Where there is no room for two more there are none.
