@@ -267,7 +267,8 @@ static inline nb_synctest_report town_report(const town *t) {
 // Of all that a run leaves, simulated or not: also the values to interpolate from, and which references are true.
 static inline uint64_t town_hash(const town *t) {
     uint32_t count = nb_world_row_count(t->world, t->folk), puffs = nb_world_row_count(t->world, t->puffs);
-    uint64_t hash = rig_stats(&t->r).run_hash;
+    nb_world_stats stats = nb_world_stats_get(t->world);
+    uint64_t hash = rig_stats(&t->r).run_hash + stats.spawn_count * 3 + stats.despawn_count * 5 + stats.stale_count;
     hash = nb_hash64(NB_COLUMN(t->world, t->folk, MOOD, uint32_t), count * sizeof(uint32_t), hash);
     hash = nb_hash64(NB_COLUMN_PREVIOUS(t->world, t->folk, MOOD, uint32_t), count * sizeof(uint32_t), hash);
     hash = nb_hash64(NB_COLUMN_PREVIOUS(t->world, t->folk, PLACE, uint64_t), count * sizeof(uint64_t), hash);

@@ -231,6 +231,7 @@ typedef struct aside {
     nb_log_level level_min;
     nb_input_view input, commands;
     const nb_tick *tick;
+    uint64_t spawn_count, despawn_count, stale_count; // of the world
 } aside;
 
 static aside put_aside(nbi_synctest *self) {
@@ -242,6 +243,12 @@ static aside put_aside(nbi_synctest *self) {
                   .input = engine->tick_input,
                   .commands = engine->tick_commands,
                   .tick = engine->tick};
+    if (engine->world != NULL) {
+        const nbi_world *world = nbi_world_of(engine->world);
+        kept.spawn_count = world->spawn_count;
+        kept.despawn_count = world->despawn_count;
+        kept.stale_count = world->stale_count;
+    }
     for (uint32_t i = 0; i < engine->module_limit; ++i)
         memcpy(&self->health[(size_t)i * NBI_HEALTH_COUNT], engine->modules[i].health,
                sizeof engine->modules[i].health);
@@ -258,6 +265,12 @@ static void put_back(nbi_synctest *self, const aside *kept) {
     engine->tick_input = kept->input;
     engine->tick_commands = kept->commands;
     engine->tick = kept->tick;
+    if (engine->world != NULL) {
+        nbi_world *world = nbi_world_of(engine->world);
+        world->spawn_count = kept->spawn_count;
+        world->despawn_count = kept->despawn_count;
+        world->stale_count = kept->stale_count;
+    }
     for (uint32_t i = 0; i < engine->module_limit; ++i)
         memcpy(engine->modules[i].health, &self->health[(size_t)i * NBI_HEALTH_COUNT],
                sizeof engine->modules[i].health);
