@@ -12,6 +12,7 @@
 #include "options.h"
 #include "picture.h"
 #include "planet.h"
+#include "players.h"
 #include "recording.h"
 #include "report.h"
 #include "rewind.h"
@@ -223,6 +224,7 @@ int main(int argc, char **argv) {
     static demo d;
     if (!demo_options_read(argc, argv, &d.options)) return 2;
     if (d.options.is_help) return 0;
+    if (d.options.has_players) return players_run(&d.options, NULL);
     if (!recording_open(&d.recording, &d.options)) return 2;
     nb_rate t = d.options.tick_rate, r = d.options.render_rate;
     nb_result result = trace_begin(&d);

@@ -187,6 +187,9 @@ static players_result sum_up(const players *all) {
         s.sent_count += sent.sent_count;
         s.lost_count += sent.lost_count + sent.dropped_count;
         s.stall_count += played.stall_count;
+        nb_smooth_stats drawn = nb_smooth_stats_get(&all->each[i].planet.smooth);
+        s.blend_count += drawn.blend_count;
+        s.snap_count += drawn.snap_count;
     }
     return s;
 }
@@ -225,6 +228,8 @@ static void tell_end(const players *all) {
     printf("guesses     %llu wrong, put right in %llu rollbacks of %llu ticks, %llu at most\n",
            (unsigned long long)s.wrong_count, (unsigned long long)s.rollback_count, (unsigned long long)s.again_count,
            (unsigned long long)s.depth_max);
+    printf("drawn       %llu corrections blended, %llu jumped\n", (unsigned long long)s.blend_count,
+           (unsigned long long)s.snap_count);
     if (s.differ_count != 0)
         printf("DIFFERENT   from tick %llu on\n", (unsigned long long)s.differ_tick);
     else

@@ -19,6 +19,8 @@ typedef struct players_result {
     uint64_t wrong_count;            // guesses
     uint64_t sent_count, lost_count; // messages
     uint64_t stall_count;            // frames that had to wait
+    uint64_t blend_count;            // corrections of explorers that were blended when they were drawn,
+    uint64_t snap_count;             // and that jumped, because they were large
 } players_result;
 
 // Runs for options->tick_count ticks (0: for ever), and until everything that was sent has arrived. On the virtual
