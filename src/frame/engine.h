@@ -263,8 +263,8 @@ void nbi_history_keep(nb_engine *engine, uint64_t tick);
 // Applies what handlers have corrected.
 void nbi_rollback(nb_engine *engine);
 
-// The tick of this index with the input that was kept for it, from the state before it; is_resimulating is set. is_told:
-// watches hear of it.
+// The tick of this index with the input that was kept for it, from the state before it; is_resimulating is set.
+// is_told: watches hear of it.
 void nbi_simulate_again(nb_engine *engine, uint64_t index, bool is_told);
 
 // --- synctest.c ---
