@@ -90,6 +90,9 @@ run_check() {
     readme) build_libraries && sh "$scripts/check_readme.sh" "$tree" "$tree/libpiece.a" ;;
     mutants) NEBULA_ROOT=$tree NEBULA_MUTANTS_WORK=$work/mutants sh "$scripts/mutants.sh" ;;
     models) NEBULA_MODELS=$tree/tests/models NEBULA_MODELS_WORK=$work/models sh "$scripts/models.sh" ;;
+    golden)
+        NEBULA_ROOT=$tree NEBULA_GOLDEN_WORK=$work/golden NB_TEST_SIZE=quick sh "$scripts/golden.sh" gcc-O0 gcc-O2 control control-arm64
+        ;;
     *) sh "$scripts/check_$1.sh" "$tree" ;;
     esac
 }
@@ -256,6 +259,56 @@ replace README.md 'src/base/piece.c' 'src/base/gone.c'
 fails readme 'does not exist'
 awk 'BEGIN { for (i = 0; i < 151; ++i) print "line" }' >"$tree/README.md"
 fails readme '150 at most'
+
+# A program with one hash, of a product and a sum, and a demo with one tick.
+golden_tree() {
+    good_tree
+    rm -rf "$work/golden"
+    mkdir -p "$tree/tests/determinism" "$tree/tests/golden"
+    cat >"$tree/tests/determinism/main.c" <<TEXT
+$licence
+#include <stdio.h>
+#include <string.h>
+int main(int count, char **words) {
+    volatile float a = 1.1f, b = 1.3f, c = -1.43f;
+    float sum = a * b + c;
+    unsigned ours = 0, theirs = 0;
+    memcpy(&ours, &sum, sizeof ours);
+    FILE *file = count > 1 ? fopen(words[count - 1], "r") : NULL;
+    if (file == NULL || fscanf(file, "0 %x", &theirs) != 1) return 3;
+    if (ours != theirs) printf("tick 0: %08x, and %08x in the file\n", ours, theirs);
+    return ours != theirs;
+}
+TEXT
+    printf '%s\n#include <stdio.h>\n\nint main(void) { return puts("tick 0 1") < 0; }\n' "$licence" >"$tree/demo/main.c"
+    echo '0 00000000' >"$tree/tests/golden/determinism.txt"
+}
+golden_tree
+passes golden
+golden_tree
+replace tests/golden/determinism.txt '000$' '001'
+fails golden 'gcc-O2.*tick 0: 00000000, and 00000001'
+golden_tree
+insert tests/determinism/main.c 6 '#ifdef __OPTIMIZE__'
+insert tests/determinism/main.c 7 'sum += 1.0f;'
+insert tests/determinism/main.c 8 '#endif'
+fails golden 'FAILED: gcc-O2.*tick 0'
+golden_tree
+insert demo/main.c 3 '#ifndef __OPTIMIZE__'
+insert demo/main.c 4 '#define puts(text) puts("tick 0 2")'
+insert demo/main.c 5 '#endif'
+fails golden 'another state than in gcc-O'
+golden_tree
+replace demo/main.c 'tick 0 1' ''
+fails golden 'another state than in'
+golden_tree
+replace tests/determinism/main.c 'float sum' 'float sums'
+fails golden 'gcc-O0 does not build'
+if grep -q -w fma /proc/cpuinfo 2>/dev/null || { command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64; } >/dev/null 2>&1; then
+    golden_tree
+    replace tests/determinism/main.c 'a . b + c' '0.0f * a'
+    fails golden 'fused arithmetic was not found out'
+fi
 
 # The runners of mutants and models need cmocka's library and spin; where these are missing they do not run at all.
 if echo 'int main(void) { return 0; }' | $cc -x c - -lcmocka -o "$work/probe" 2>/dev/null; then

@@ -222,6 +222,29 @@ static void handle_state_of_random_bytes_is_found_and_harmless(void **unused) {
     nb_handle_pool_destroy(pool);
 }
 
+// The same state has the same bytes: links of slots that do not wait are zero, and whoever looks for the end of the
+// chain finds one.
+static void handle_state_with_a_stray_link_is_found(void **unused) {
+    (void)unused;
+    test_log log = {0};
+    nb_handle_pool *pool = pool_with(4, 2, &log, NULL);
+    nb_handle_pool_bytes state = nb_handle_pool_state(pool);
+    uint32_t *links = (uint32_t *)(void *)((char *)state.bytes + state.size_bytes - 4 * sizeof(uint32_t));
+    nb_handle first = acquire(pool), second = acquire(pool), third = acquire(pool);
+    nb_handle_pool_release(pool, second);
+    nb_handle_pool_release(pool, first);
+    nb_handle_pool_release(pool, acquire(pool)); // the second's slot retires; the first's waits, the third's lives
+    assert_true(nb_handle_pool_is_live(pool, third));
+    assert_true(nb_handle_pool_is_valid(pool));
+    for (uint32_t slot = 1; slot < 4; ++slot) {
+        links[slot] = UINT32_MAX;
+        assert_false(nb_handle_pool_is_valid(pool));
+        links[slot] = 0;
+        assert_true(nb_handle_pool_is_valid(pool));
+    }
+    nb_handle_pool_destroy(pool);
+}
+
 static void handle_bad_arguments_are_refused(void **unused) {
     (void)unused;
     test_log log = {0};
@@ -283,5 +306,5 @@ TEST_MAIN(cmocka_unit_test(handle_of_released_slot_is_stale_for_ever),
           cmocka_unit_test(handle_random_history_agrees_with_a_model),
           cmocka_unit_test(handle_state_copied_back_repeats_history),
           cmocka_unit_test(handle_state_of_random_bytes_is_found_and_harmless),
-          cmocka_unit_test(handle_bad_arguments_are_refused),
+          cmocka_unit_test(handle_state_with_a_stray_link_is_found), cmocka_unit_test(handle_bad_arguments_are_refused),
           cmocka_unit_test(handle_pool_without_memory_is_not_created))

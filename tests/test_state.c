@@ -228,6 +228,41 @@ static void refused_load_puts_everything_back(void **state) {
     close_bench(&b);
 }
 
+// Rows come and go where they are loaded, even as the same ones: a provider that was not reached is left alone.
+static void refused_load_leaves_the_rest_alone(void **state) {
+    (void)state;
+    bench b;
+    open_full(&b);
+    unsigned char bytes[1024];
+    size_t size = 0;
+    assert_int_equal(nb_states_save(b.states, bytes, sizeof bytes, &size), NB_OK);
+    b.load_result = NB_ERR_OS;
+    assert_int_equal(nb_states_load(b.states, bytes, size), NB_ERR_OS);
+    assert_int_equal(b.load_count, 1);
+    close_bench(&b);
+}
+
+// A plain struct of another size is seen before anything is loaded, also behind a list.
+static void part_of_another_size_is_refused_before_anything_changes(void **state) {
+    (void)state;
+    bench b, other;
+    uint32_t tail[4] = {1, 2, 3, 4};
+    open_full(&b);
+    open_full(&other);
+    add(&b, (nb_state_desc){.name = "tail", .data = tail, .size_bytes = 12, .layout_hash = 9});
+    add(&other, (nb_state_desc){.name = "tail", .data = tail, .size_bytes = 16, .layout_hash = 9});
+    unsigned char bytes[1024];
+    size_t size = 0;
+    assert_int_equal(nb_states_save(other.states, bytes, sizeof bytes, &size), NB_OK);
+    assert_int_equal(nb_states_load(b.states, bytes, size), NB_ERR_RANGE);
+    assert_int_equal(b.load_count, 0);
+    assert_int_equal(nb_states_save(b.states, bytes, sizeof bytes, &size), NB_OK);
+    assert_int_equal(nb_states_load(other.states, bytes, size), NB_ERR_RANGE);
+    assert_int_equal(other.load_count, 0);
+    close_bench(&b);
+    close_bench(&other);
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
     test_heap heap = {0};
@@ -281,5 +316,6 @@ TEST_MAIN(cmocka_unit_test(hash_follows_what_is_not_local),
           cmocka_unit_test(hash_of_its_own_is_used_and_needs_no_memory),
           cmocka_unit_test(hashing_uses_no_heap_after_it_has_warmed_up), cmocka_unit_test(save_brings_the_state_back),
           cmocka_unit_test(damaged_saves_change_nothing), cmocka_unit_test(save_of_other_providers_is_refused),
-          cmocka_unit_test(refused_load_puts_everything_back), cmocka_unit_test(every_allocation_may_fail),
-          cmocka_unit_test(names_are_unique_and_places_limited))
+          cmocka_unit_test(refused_load_puts_everything_back), cmocka_unit_test(refused_load_leaves_the_rest_alone),
+          cmocka_unit_test(part_of_another_size_is_refused_before_anything_changes),
+          cmocka_unit_test(every_allocation_may_fail), cmocka_unit_test(names_are_unique_and_places_limited))

@@ -340,10 +340,33 @@ static void forged_bytes_load_soundly_or_not_at_all(void **state) {
     victim_close(&v);
 }
 
+// Two slots whose links look like the last that was released: what the next release changes would not be noted, and the
+// hash would not follow it.
+static void forged_end_of_the_waiting_slots_is_refused(void **state) {
+    (void)state;
+    victim v = victim_open();
+    fixture other = fixture_plain(100);
+    populate(&other, 80, 9);
+    saved bytes = fixture_save(&other, NB_SAVE_FILE);
+    uint32_t used = 80, live = 0;
+    uint64_t generation = 0;
+    unsigned char *generations = bytes.bytes + HEADER_BYTES + 8 + 24; // behind the counts and the pool's header
+    for (memcpy(&generation, generations, 8); generation % 2 == 0; ++live)
+        memcpy(&generation, generations + (live + 1) * sizeof generation, 8);
+    memset(generations + used * sizeof generation + live * sizeof(uint32_t), 0xFF, sizeof(uint32_t));
+    forge(&bytes, NB_SAVE_FILE);
+    refuse_bytes(&v, bytes.bytes, bytes.size_bytes);
+    victim_is_unchanged(&v);
+    free(bytes.bytes);
+    nb_world_destroy(other.world);
+    victim_close(&v);
+}
+
 TEST_MAIN(cmocka_unit_test(hash_reads_only_changed_blocks), cmocka_unit_test(hash_leaves_out_what_is_not_simulated),
           cmocka_unit_test(hash_depends_on_the_state_alone), cmocka_unit_test(hash_depends_on_the_order_of_rows),
           cmocka_unit_test(loaded_state_is_the_saved_one_byte_for_byte),
           cmocka_unit_test(hash_follows_slots_released_before_and_after_a_load),
           cmocka_unit_test(file_brings_new_lives), cmocka_unit_test(too_small_a_buffer_is_left_alone),
           cmocka_unit_test(another_layout_is_refused), cmocka_unit_test(cut_bytes_are_refused_at_every_length),
-          cmocka_unit_test(every_flipped_bit_is_refused), cmocka_unit_test(forged_bytes_load_soundly_or_not_at_all))
+          cmocka_unit_test(every_flipped_bit_is_refused), cmocka_unit_test(forged_bytes_load_soundly_or_not_at_all),
+          cmocka_unit_test(forged_end_of_the_waiting_slots_is_refused))

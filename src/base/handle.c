@@ -218,7 +218,8 @@ static bool has_valid_counts(const pool *self) {
     for (uint32_t i = 0; i < self->visible.capacity; ++i) {
         uint64_t generation = self->generations[i];
         bool is_unused = i >= state->used_count;
-        if (is_unused != (generation == 0) || generation > self->generation_last + 1) {
+        bool has_stray_link = self->links[i] != 0 && !is_waiting_slot(self, i);
+        if (is_unused != (generation == 0) || generation > self->generation_last + 1 || has_stray_link) {
             fail_corrupt(self, i, "nb_handle_pool_is_valid");
             return false;
         }

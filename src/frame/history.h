@@ -9,6 +9,19 @@
 
 #include "../base/base.h"
 
+#include <string.h>
+
+// memcpy for what is mostly a single cell of 64 bytes or the 16 in front of it: thousands of those in a tick are not to
+// be a call each.
+static inline void nbi_copy_run(unsigned char *to, const unsigned char *from, size_t size_bytes) {
+    if (size_bytes == 64)
+        memcpy(to, from, 64);
+    else if (size_bytes == 16)
+        memcpy(to, from, 16);
+    else
+        memcpy(to, from, size_bytes);
+}
+
 // --- regions (history_region.c) ---
 
 typedef struct nbi_region {

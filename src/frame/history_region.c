@@ -70,7 +70,7 @@ static void follow_range(const nbi_region *region, uint32_t index, nbi_range ran
             at += min_size(CELL_BYTES, end - at);
         } while (at < end && at - first < RUN_BYTES_MAX && !is_equal(region, at, end));
         nbi_undo_add(undo, index, first, region->shadow + first, at - first);
-        memcpy(region->shadow + first, region->live + first, at - first);
+        nbi_copy_run(region->shadow + first, region->live + first, at - first);
     }
 }
 

@@ -45,7 +45,7 @@ static void ring_write(cursor *to, const void *bytes, size_t size_bytes) {
     while (size_bytes > 0) {
         size_t piece_bytes;
         unsigned char *piece = next_piece(to, size_bytes, &piece_bytes);
-        memcpy(piece, from, piece_bytes);
+        nbi_copy_run(piece, from, piece_bytes);
         from += piece_bytes;
         size_bytes -= piece_bytes;
     }
@@ -56,13 +56,13 @@ static void ring_read(cursor *from, void *bytes, size_t size_bytes) {
     while (size_bytes > 0) {
         size_t piece_bytes;
         const unsigned char *piece = next_piece(from, size_bytes, &piece_bytes);
-        memcpy(to, piece, piece_bytes);
+        nbi_copy_run(to, piece, piece_bytes);
         to += piece_bytes;
         size_bytes -= piece_bytes;
     }
 }
 
-// Whole chunks go through registers; what is left of a piece is shorter.
+// Whole chunks go through registers; what is left of a piece is shorter, and mostly nothing.
 static void swap_bytes(unsigned char *a, unsigned char *b, size_t size_bytes) {
     unsigned char kept[SWAP_BYTES];
     for (; size_bytes >= SWAP_BYTES; size_bytes -= SWAP_BYTES, a += SWAP_BYTES, b += SWAP_BYTES) {
@@ -70,6 +70,7 @@ static void swap_bytes(unsigned char *a, unsigned char *b, size_t size_bytes) {
         memcpy(a, b, SWAP_BYTES);
         memcpy(b, kept, SWAP_BYTES);
     }
+    if (size_bytes == 0) return;
     memcpy(kept, a, size_bytes);
     memcpy(a, b, size_bytes);
     memcpy(b, kept, size_bytes);

@@ -60,8 +60,7 @@ static size_t provider_save(const provider *p, void *bytes, size_t capacity_byte
 
 static nb_result provider_load(const provider *p, const void *bytes, size_t size_bytes) {
     if (p->desc.load != NULL) return p->desc.load(p->desc.user, bytes, size_bytes);
-    if (size_bytes != p->desc.size_bytes) return NB_ERR_RANGE;
-    memcpy(p->desc.data, bytes, size_bytes);
+    memcpy(p->desc.data, bytes, p->desc.size_bytes); // check_save has seen that it is the size of a save, too
     return NB_OK;
 }
 
@@ -331,6 +330,7 @@ nb_result nbi_states_check(const nb_states *states, const void *bytes, size_t si
         uint64_t size = get_u64(start + at + 16);
         at += ROW_BYTES;
         if (size > size_bytes - at || round_up((size_t)size) > size_bytes - at) return NB_ERR_RANGE;
+        if (p->desc.load == NULL && size != p->desc.size_bytes) return NB_ERR_RANGE;
         at += round_up((size_t)size);
     }
     return count == 0 && at == size_bytes ? NB_OK : NB_ERR_UNSUPPORTED;
@@ -348,11 +348,15 @@ bool nbi_saved_part_next(const nb_states *states, const void *bytes, nbi_saved_p
     return true;
 }
 
-static nb_result load_all(const nb_states *states, const unsigned char *start) {
+// Loads the first *count providers; where one refuses, *count is its place.
+static nb_result load_first(const nb_states *states, const unsigned char *start, uint32_t *count) {
     nbi_saved_part part = {0};
-    while (nbi_saved_part_next(states, start, &part)) {
-        nb_result result = provider_load(&states->providers[part.provider_end - 1], part.bytes, part.size_bytes);
-        if (result < 0) return result;
+    while (nbi_saved_part_next(states, start, &part) && part.provider_end <= *count) {
+        uint32_t place = part.provider_end - 1;
+        nb_result result = provider_load(&states->providers[place], part.bytes, part.size_bytes);
+        if (result >= 0) continue;
+        *count = place;
+        return result;
     }
     return NB_OK;
 }
@@ -368,9 +372,10 @@ nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes
     if (kept == NULL) return NB_ERR_MEMORY;
     size_t saved_bytes = 0;
     result = nb_states_save(states, kept, kept_bytes, &saved_bytes);
-    if (result == NB_OK) result = load_all(states, bytes);
+    uint32_t count = states->count;
+    if (result == NB_OK) result = load_first(states, bytes, &count);
     if (result < 0) {
-        load_all(states, kept);
+        load_first(states, kept, &count); // only those before the one that refused have changed
         nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, __func__, "a provider refused its part");
     }
     nbi_free(&states->hooks, kept, kept_bytes);

@@ -11,7 +11,6 @@
 
 #include "nebula/hash.h"
 #include "nebula/hooks.h"
-#include "record/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

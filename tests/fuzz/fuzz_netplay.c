@@ -8,6 +8,7 @@
 #include "nebula/netplay.h"
 #include "nebula/rollback.h"
 #include "net/message.h"
+#include "net/report.h"
 
 #define SESSION 5u
 #define TICKS 20u

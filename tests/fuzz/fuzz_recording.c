@@ -7,6 +7,7 @@
 
 #include "nebula/replay.h"
 #include "record/format.h"
+#include "record/report.h"
 #include "record/squeeze.h"
 
 // Beside the input: one block and its events, the replay, zstd's context.

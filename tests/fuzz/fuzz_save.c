@@ -6,6 +6,7 @@
 #include "fuzz.h"
 
 #include "nebula/save_file.h"
+#include "record/report.h"
 #include "record/save_file.h"
 #include "record/squeeze.h"
 
