@@ -75,7 +75,7 @@ static void network_seeds_converge_within_a_round_trip(void **state) {
     (void)state;
     bool is_alone = getenv("NB_TEST_SEED") != NULL;
     uint64_t first = is_alone ? test_seed(__func__) : 1, rolled = 0;
-    uint64_t count = is_alone ? 1 : test_size(60, 4000, 10000);
+    uint64_t count = is_alone ? 1 : test_size(60, 10000, 100000);
     for (uint64_t seed = first; seed < first + count; ++seed) {
         static party p;
         run_seed(&p, seed);
