@@ -36,7 +36,6 @@ static void null_is_refused_everywhere(void **state) {
     (void)state;
     nb_module_desc desc = {.name = "m"};
     nb_module module = {1};
-    nb_context context = {0};
     nb_engine_desc fine = {0};
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_create(&fine, NULL));
     accepted(NB_OK, nb_engine_destroy(NULL));
@@ -74,6 +73,20 @@ static void null_is_refused_everywhere(void **state) {
     nb_engine_stats stats;
     reported_default(NB_ITEM_BASE_NULL, stats = nb_engine_stats_get(NULL));
     assert_int_equal(stats.frame_count, 0);
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_history(NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_rewind(NULL, 0));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_set_tick(NULL, 0));
+    nb_rollback_stats rollback;
+    reported_default(NB_ITEM_BASE_NULL, rollback = nb_engine_rollback_stats(NULL));
+    assert_zero(rollback);
+    nb_synctest_report report = {.depth = 77};
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_synctest_get(NULL, &report));
+    assert_int_equal(report.depth, 77);
+}
+
+static void contexts_of_no_engine_are_refused(void **state) {
+    (void)state;
+    nb_context context = {0};
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_output_add(NULL, 1));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_output_add(&context, 1));
     accepted(NULL, nb_outputs_next(NULL, NULL, NULL));
@@ -83,20 +96,11 @@ static void null_is_refused_everywhere(void **state) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_correct_input(&context, 0, &correction));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_correct_state(NULL, 0, &command, 1));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_correct_state(&context, 0, &command, 1));
-    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_history(NULL));
-    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_rewind(NULL, 0));
-    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_set_tick(NULL, 0));
-    nb_rollback_stats rollback;
-    reported_default(NB_ITEM_BASE_NULL, rollback = nb_engine_rollback_stats(NULL));
-    assert_zero(rollback);
     nb_async_job_desc job = nb_async_job_desc_default();
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_submit(NULL, &job, NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_submit(&context, &job, NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_log(NULL, NB_LOG_INFO, "text"));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_log(&context, NB_LOG_INFO, "text"));
-    nb_synctest_report report = {.depth = 77};
-    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_synctest_get(NULL, &report));
-    assert_int_equal(report.depth, 77);
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_context_stage(NULL, 0));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_context_stage(&context, 0));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_command(NULL, &command));
@@ -252,7 +256,7 @@ static void watches_without_a_user_of_their_own_are_refused(void **state) {
     engine_close(engine, &heap);
 }
 
-TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere),
+TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(contexts_of_no_engine_are_refused),
           cmocka_unit_test(watches_without_a_user_of_their_own_are_refused),
           cmocka_unit_test(phases_that_are_none_give_the_row_of_none), cmocka_unit_test(creation_refuses_a_bad_desc),
           cmocka_unit_test(synctest_has_a_report_only_where_it_runs), cmocka_unit_test(attaching_refuses_a_bad_desc),

@@ -124,7 +124,27 @@ static void rows_in_new_use_begin_where_they_are(void **state) {
     assert_true(drawn(&f, 0, 0) == 1);
 }
 
-TEST_MAIN(cmocka_unit_test(small_corrections_blend_over_a_tenth_of_a_second),
+static void offsets_without_end_are_forgotten(void **state) {
+    (void)state;
+    float memory[1];
+    uint64_t left_ns[1];
+    nb_smooth smooth;
+    nb_smooth_desc desc = {.row_count = 1, .float_count = 1, .memory = memory, .left_ns = left_ns};
+    assert_int_equal(nb_smooth_init(&smooth, &desc), NB_OK);
+    const float far = 3e38f, near = 1, zero = 0;
+    float drawn = 5;
+    nb_smooth_correct(&smooth, 0, &far, &zero);
+    nb_smooth_correct(&smooth, 0, &far, &zero); // together more than a float has
+    assert_int_equal(nb_smooth_stats_get(&smooth).snap_count, 1);
+    nb_smooth_apply(&smooth, 0, &drawn);
+    assert_true(drawn == 5);
+    nb_smooth_correct(&smooth, 0, &near, &zero);
+    nb_smooth_apply(&smooth, 0, &drawn);
+    assert_true(drawn == 6);
+}
+
+TEST_MAIN(cmocka_unit_test(offsets_without_end_are_forgotten),
+          cmocka_unit_test(small_corrections_blend_over_a_tenth_of_a_second),
           cmocka_unit_test(corrections_on_the_way_do_not_jump), cmocka_unit_test(large_corrections_jump),
           cmocka_unit_test(corrections_that_move_nothing_leave_a_blend_alone),
           cmocka_unit_test(rows_in_new_use_begin_where_they_are))

@@ -101,7 +101,7 @@ NB_API void nb_history_destroy(nb_history *history);
 
 // Keeps the state as that after `tick`. The first time any tick will do, and memory is taken; from then on it is the
 // newest one + 1, or the newest one itself after a correction. What a rewind left behind it is gone. Ticks left out, as
-// well as providers that came or went, begin a new history with this tick.
+// well as providers that came or went, begin a new history with this tick; in the first case inputs are kept.
 // Thread: the history's, while no other writes, between ticks. Owner: nothing. Fails: NB_FULL (the tick changed more
 // than there is room for: it is saved, and the oldest one now), NB_ERR_MEMORY (nothing was saved; the first time, and
 // where a provider with callbacks has grown), NB_ERR_MISUSE (NULL, an older tick, UINT64_MAX, inside a tick, a provider

@@ -26,6 +26,7 @@ typedef struct nb_rollback_stats {
     uint64_t same_count;       // that were as it had been: nothing was simulated again
     uint64_t refuse_count;     // of ticks that are not kept, too far back or still to come
     uint64_t fail_count;       // that could not be applied: the state is as it was before
+    uint64_t lost_count;       // ticks with more input than desc.history keeps: nothing before them is simulated again
     uint64_t rollback_count;   // frames that went back
     uint64_t tick_count;       // ticks simulated again
     uint64_t depth_max;        // most ticks at once
@@ -36,19 +37,21 @@ NB_EXTERN_C_BEGIN
 
 // The past ticks of the engine: T in it is the state after T ticks, with the input of tick T - 1. Saving, rewinding and
 // setting inputs is the engine's.
-// Thread: the coordinator. Owner: the engine. Fails: NULL for NULL, without desc.keeps_history, and before the first
-// frame.
+// Thread: the coordinator. Owner: the engine; it begins anew, as another, in the first frame of a world that came late.
+// Fails: NULL for NULL, without desc.keeps_history, and before the first frame.
 NB_API nb_history *nb_engine_history(nb_engine *engine);
 
 // Says what the tick of this index got. The same as it was changes nothing; else all ticks from it on are simulated
 // again when the phase ends.
 // Thread: the handler's, in NetworkReconciliation. Owner: events are copied. Fails: NB_ERR_RANGE (not kept, more than
-// desc.rollback_count_max back, or not run yet; counted, not reported), NB_FULL (more events than desc.history allows),
-// NB_ERR_PERMISSION, NB_ERR_THREAD, NB_ERR_STALE, NB_ERR_MISUSE.
+// desc.rollback_count_max back, not run yet, before a state that was sent, before the newest change of who has a tick
+// handler, or before a tick whose input did not fit; counted, not reported), NB_FULL (more events than desc.history
+// allows), NB_ERR_PERMISSION, NB_ERR_THREAD, NB_ERR_STALE, NB_ERR_MISUSE.
 NB_API nb_result nb_context_correct_input(const nb_context *context, uint64_t tick, const nb_history_input *input);
 
-// Says what the state was after so many ticks: bytes of nb_states_save. Of several in one frame the newest tick's
-// counts. What it makes of the states needs the heap.
+// Says what the state was after so many ticks, up to that of now: bytes of nb_states_save. Of several in one frame the
+// newest tick's counts; what comes later about ticks before it is refused. What it makes of the states needs the heap.
+// Where it is other than ours all rows of the world are new: local columns are zero, refs are stale.
 // Thread: the handler's, in NetworkReconciliation. Owner: the bytes must stay until the phase ends. Fails: as
 // nb_context_correct_input. Bytes that do not load are counted, reported, and change nothing.
 NB_API nb_result nb_context_correct_state(const nb_context *context, uint64_t tick_count, const void *bytes,

@@ -60,10 +60,17 @@ static float distance_of(const float *a, const float *b, uint32_t count) {
     return most;
 }
 
-static void blend(nb_smooth *smooth, uint32_t row, const float *before, const float *after) {
+// False: what is left of many large ones is no number any more.
+static bool blend(nb_smooth *smooth, uint32_t row, const float *before, const float *after) {
     float *offset = offset_of(smooth, row), left = left_of(smooth, row);
-    for (uint32_t i = 0; i < smooth->desc.float_count; ++i) offset[i] = offset[i] * left + (before[i] - after[i]);
-    smooth->desc.left_ns[row] = smooth->desc.blend_ns;
+    bool is_number = true;
+    for (uint32_t i = 0; i < smooth->desc.float_count; ++i) {
+        // Where nothing is left the offset may be any: also one that was no number.
+        offset[i] = (left > 0 ? offset[i] * left : 0) + (before[i] - after[i]);
+        is_number = is_number && isfinite(offset[i]);
+    }
+    smooth->desc.left_ns[row] = is_number ? smooth->desc.blend_ns : 0;
+    return is_number;
 }
 
 nb_result nb_smooth_correct(nb_smooth *smooth, uint32_t row, const float *before, const float *after) {
@@ -78,10 +85,11 @@ nb_result nb_smooth_correct(nb_smooth *smooth, uint32_t row, const float *before
     } else if (is_far) {
         ++stats->snap_count;
         smooth->desc.left_ns[row] = 0;
+    } else if (!blend(smooth, row, before, after)) {
+        ++stats->snap_count;
     } else {
         ++stats->blend_count;
         if (distance > stats->distance_max) stats->distance_max = distance;
-        blend(smooth, row, before, after);
     }
     return NB_OK;
 }

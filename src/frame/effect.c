@@ -16,7 +16,8 @@ static nb_result check_effect(const nb_context *context) {
     nb_result result = nbi_context_check_call(context);
     if (result != NB_OK) nbi_context_report(context, NBI_PLACE_EFFECT, result);
     nb_engine *engine = context->engine;
-    if (result != NB_OK || !engine->is_resimulating) return result;
+    // Jobs are in no tick, also where a late one runs beside ticks that are simulated again.
+    if (result != NB_OK || context->call != &engine->call || !engine->is_resimulating) return result;
     ++engine->rollback.effect_count;
     return NB_EMPTY;
 }

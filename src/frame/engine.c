@@ -2,6 +2,7 @@
 // The engine as an object: made, run, ended.
 
 #include "engine.h"
+#include "history.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     if (desc->module_count_max > NB_MODULE_COUNT_MAX) problem = "module_count_max is over NB_MODULE_COUNT_MAX";
     if (desc->synctest_depth > NB_SYNCTEST_DEPTH_MAX) problem = "synctest_depth is over NB_SYNCTEST_DEPTH_MAX";
     if ((uint32_t)desc->violation_policy >= NB_VIOLATION_POLICY_COUNT) problem = "violation_policy does not exist";
-    if (problem == NULL) return NB_OK;
+    if (problem == NULL) return desc->keeps_history ? nbi_history_check(&desc->history) : NB_OK;
     return nbi_fail(&desc->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_RANGE, "nb_engine_create", "%s", problem);
 }
 

@@ -119,6 +119,7 @@ struct nb_engine {
     nb_async *async;
     nb_history *history;    // where desc.keeps_history, from the first frame on
     nbi_synctest *synctest; // where desc.synctest_depth is not 0, the same
+    uint64_t load_count;    // of the states, as the history knows it
     nb_timeline *epochs;
     nb_budget budget;
     nb_loop loop;
@@ -134,6 +135,7 @@ struct nb_engine {
     uint32_t module_count, module_limit; // limit: places that were ever used
     uint64_t module_number;
     bool is_order_old;
+    bool is_tick_order_old; // and tick handlers came or went
     bool is_calling; // a module's on_attach or on_detach, or a discard between frames: nothing may be freed under it
     bool is_ending;  // nb_engine_destroy has begun with the modules
     uint32_t *order; // all modules
@@ -164,6 +166,7 @@ struct nb_engine {
     bool is_resimulating;
     bool has_correction; // of input: ticks from correct_from on are to be simulated again
     uint64_t correct_from;
+    uint64_t correct_oldest;   // ticks before it cannot be simulated again as they were: see nbi_correct_from_now
     const void *correct_bytes; // of the state after correct_state_tick ticks; NULL = none
     size_t correct_size_bytes;
     uint64_t correct_state_tick;
@@ -259,6 +262,9 @@ nb_result nbi_history_begin(nb_engine *engine);
 
 // After the tick of this index.
 void nbi_history_keep(nb_engine *engine, uint64_t tick);
+
+// From here on ticks before the loop's next one are not simulated again: what they need is not known any more.
+void nbi_correct_from_now(nb_engine *engine);
 
 // Applies what handlers have corrected.
 void nbi_rollback(nb_engine *engine);

@@ -42,7 +42,8 @@ void nbi_call_end(nb_engine *engine) { nbi_atomic_store_relaxed_u64(&engine->cal
 void nbi_module_failed(nb_engine *engine, nbi_module *module, nb_phase phase, nb_result result) {
     nbi_health *health = &module->health[nbi_health_of(phase)];
     ++engine->stats.failure_count;
-    if (engine->failure == NB_OK) engine->failure = result;
+    // Of the frame; a tick that is simulated again is of an earlier one.
+    if (engine->failure == NB_OK && !engine->is_resimulating) engine->failure = result;
     // One record for a row of ticks or frames that fail.
     if (!health->has_failed && health->fail_streak == 0) {
         nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FAILURE, "nb_engine_frame",

@@ -34,8 +34,8 @@ void nbi_modules_note(nb_engine *engine, nbi_health_kind kind) {
 
 // --- as simulated state ---
 
-// Of one module, in the order of places; a place without one, or with one that has not failed, is zeros: who else is
-// attached is not simulated.
+// Of one module, in the order of hashes; behind the last one zeros. Only those that have failed: who else is there, and
+// in which place, is nothing simulated.
 typedef struct health_entry {
     uint64_t name_hash;
     uint32_t fail_streak, is_disabled;
@@ -43,18 +43,27 @@ typedef struct health_entry {
 
 static uint64_t name_hash_of(const nbi_module *module) { return nb_hash64(module->name, strlen(module->name), 0); }
 
+static void insert(unsigned char *bytes, uint32_t count, health_entry added) {
+    unsigned char *place = bytes + count * sizeof added;
+    for (health_entry before; count > 0; --count, place -= sizeof before) {
+        memcpy(&before, place - sizeof before, sizeof before);
+        if (before.name_hash <= added.name_hash) break;
+        memcpy(place, &before, sizeof before);
+    }
+    memcpy(place, &added, sizeof added);
+}
+
 static size_t save(void *user, void *bytes, size_t capacity_bytes) {
     const nb_engine *engine = user;
     size_t size_bytes = engine->desc.module_count_max * sizeof(health_entry);
     if (capacity_bytes < size_bytes) return size_bytes;
-    for (uint32_t i = 0; i < engine->desc.module_count_max; ++i) {
+    uint32_t count = 0;
+    memset(bytes, 0, size_bytes);
+    for (uint32_t i = 0; i < engine->module_limit; ++i) {
         const nbi_module *module = &engine->modules[i];
         const nbi_health *health = &module->health[NBI_HEALTH_TICKS];
-        health_entry entry = {0};
-        bool has_failed = health->fail_streak != 0 || health->is_disabled;
-        if (module->number != 0 && has_failed)
-            entry = (health_entry){name_hash_of(module), health->fail_streak, health->is_disabled ? 1 : 0};
-        memcpy((unsigned char *)bytes + i * sizeof entry, &entry, sizeof entry);
+        if (module->number == 0 || (health->fail_streak == 0 && !health->is_disabled)) continue;
+        insert(bytes, count++, (health_entry){name_hash_of(module), health->fail_streak, health->is_disabled ? 1 : 0});
     }
     return size_bytes;
 }

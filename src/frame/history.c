@@ -100,6 +100,11 @@ static nb_result check_desc(const nb_history_desc *desc) {
                     NB_HISTORY_CHANGE_BYTES_MIN);
 }
 
+nb_result nbi_history_check(const nb_history_desc *desc) {
+    nb_history_desc resolved = resolve(desc);
+    return check_desc(&resolved);
+}
+
 static unsigned char *pages_take(const nb_hooks *hooks, size_t size_bytes, const char *function) {
     unsigned char *pages = nbi_pages_reserve(size_bytes);
     if (pages != NULL && nbi_pages_commit(pages, size_bytes) == NB_OK) return pages;
@@ -253,14 +258,23 @@ static void forget(nb_history *history) {
     for (uint32_t i = 0; i < history->slot_count; ++i) history->slots[i].is_set = false;
 }
 
+static void report_restart(nb_history *history, const char *function, const char *reason) {
+    if (!history->has_begun) return;
+    history->stats.restart_count += 1;
+    nbi_log(&history->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_RESTARTED, function, "%s: all %llu ticks are forgotten",
+            reason, (unsigned long long)(history->tick_newest - history->undo.tick_oldest));
+}
+
 static void restart(nb_history *history, const char *function, const char *reason) {
-    if (history->has_begun) {
-        history->stats.restart_count += 1;
-        nbi_log(&history->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_RESTARTED, function,
-                "%s: all %llu ticks are forgotten", reason,
-                (unsigned long long)(history->tick_newest - history->undo.tick_oldest));
-    }
+    report_restart(history, function, reason);
     forget(history);
+}
+
+// Inputs stay: where a tick that was simulated again could not be saved, those of the ticks behind it are still needed.
+static void leave_out(nb_history *history, uint64_t tick, const char *function) {
+    report_restart(history, function, "ticks were left out");
+    history->has_begun = false;
+    nbi_undo_clear(&history->undo, tick);
 }
 
 // Regions of providers that are gone must not be touched again.
@@ -397,10 +411,10 @@ nb_result nb_history_save(nb_history *history, uint64_t tick) {
     nb_result result = check_save(history, tick);
     if (result != NB_OK) return result;
     follow_providers(history, __func__);
-    if (history->has_begun && tick > history->tick_newest + 1) restart(history, __func__, "ticks were left out");
     if (history->regions == NULL) result = regions_make(history);
     if (result == NB_OK) result = sources_fill(history);
     if (result != NB_OK) return result;
+    if (history->has_begun && tick > history->tick_newest + 1) leave_out(history, tick, __func__);
     if (history->has_begun)
         nbi_undo_begin(&history->undo, tick);
     else
@@ -484,6 +498,23 @@ nb_result nb_history_rewind(nb_history *history, uint64_t tick) {
     history->stats.rewind_count += 1;
     return NB_OK;
 }
+
+nb_result nbi_history_return(nb_history *history, uint64_t tick) {
+    nb_world *world = history->desc.world;
+    uint64_t version = world != NULL ? ++world->version : 0;
+    nb_result result = NB_OK;
+    nbi_undo_move(&history->undo, history->regions, tick, version);
+    for (uint32_t i = 0; i < history->source_count; ++i) {
+        if (history->sources[i].desc.save == NULL) continue;
+        nb_result loaded = source_load(history, i, history->regions[i].shadow);
+        if (loaded != NB_OK) result = loaded;
+    }
+    state_follows(history, version);
+    history->tick_newest = tick;
+    return result;
+}
+
+const nb_world *nbi_history_world(const nb_history *history) { return history->desc.world; }
 
 nb_result nb_history_confirm(nb_history *history, uint64_t tick) {
     if (history == NULL) return NBI_FAIL_NULL("history");

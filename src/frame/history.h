@@ -48,6 +48,18 @@ void nbi_region_restore(const nbi_region *region, uint64_t since, uint64_t versi
 // Marks the blocks of a range; nothing where the region has no versions.
 void nbi_region_mark(const nbi_region *region, nbi_range range, uint64_t version);
 
+// --- for the engine (history.c) ---
+
+// Whether a history could be made of this, but for memory; reported.
+nb_result nbi_history_check(const nb_history_desc *desc);
+
+// As nb_history_rewind to a tick that is kept, after other state was loaded, whatever that is now: it needs no memory.
+// Fails with what a provider's load returned; the others are there.
+nb_result nbi_history_return(nb_history *history, uint64_t tick);
+
+// The world that it keeps; NULL = none.
+const nb_world *nbi_history_world(const nb_history *history);
+
 // --- the ring of what was before (history_undo.c) ---
 
 // From the state after `tick` to the one before it and, once that was done, back again: to apply it is to swap bytes.

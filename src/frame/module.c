@@ -270,6 +270,7 @@ static nb_result attach(nb_engine *engine, nbi_module *module, const nb_module_d
     if (!sort(engine)) result = report_cycle(engine, module);
     if (result == NB_OK) result = call_attach(engine, desc);
     engine->is_order_old = true;
+    engine->is_tick_order_old |= has_work(module, NB_PHASE_FIXED_SIM);
     if (result < 0) --engine->module_count;
     return result < 0 ? result : NB_OK;
 }
@@ -298,6 +299,7 @@ nb_result nb_engine_module_detach(nb_engine *engine, nb_module handle) {
     if (module == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_STALE, NB_ERR_STALE, "no such module");
     module->is_leaving = true;
     engine->is_order_old = true;
+    engine->is_tick_order_old |= has_work(module, NB_PHASE_FIXED_SIM);
     if (may_settle(engine)) nbi_modules_settle(engine);
     return NB_OK;
 }
@@ -316,6 +318,7 @@ nb_result nb_engine_module_replace(nb_engine *engine, nb_module handle, const nb
         nbi_modules_settle(engine);
         return NB_ERR_STALE;
     }
+    engine->is_tick_order_old |= has_work(module, NB_PHASE_FIXED_SIM);
     nbi_module old = *module;
     module->is_leaving = true; // for its on_detach it is gone already
     --engine->module_count;
@@ -358,6 +361,9 @@ void nbi_modules_settle(nb_engine *engine) {
     list_by_phase(engine);
     ++engine->order_serial;
     engine->is_order_old = false;
+    // Those who take part now did not in the ticks before.
+    if (engine->is_tick_order_old) nbi_correct_from_now(engine);
+    engine->is_tick_order_old = false;
 }
 
 nb_result nbi_modules_end(nb_engine *engine) {

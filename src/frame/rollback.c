@@ -5,6 +5,9 @@
 #include "nebula/rollback.h"
 
 #include "engine.h"
+#include "history.h"
+#include "state.h"
+#include "world.h"
 
 #include <string.h>
 
@@ -12,6 +15,10 @@
 
 nb_result nbi_history_begin(nb_engine *engine) {
     if (!engine->desc.keeps_history) return NB_OK;
+    // A world that came since is not in it.
+    bool is_other = engine->history != NULL && nbi_history_world(engine->history) != engine->world;
+    if (is_other) nb_history_destroy(engine->history);
+    if (is_other) engine->history = NULL;
     if (engine->history == NULL) {
         nb_history_desc desc = engine->desc.history;
         desc.states = engine->states;
@@ -21,21 +28,37 @@ nb_result nbi_history_begin(nb_engine *engine) {
     }
     uint64_t now = nb_loop_tick_count(&engine->loop);
     nb_history_stats stats = nb_history_stats_get(engine->history);
-    if (stats.has_begun && stats.tick_newest == now) return NB_OK;
-    // Where it begins, or somebody has moved the loop's tick.
+    uint64_t load_count = nbi_states_load_count(engine->states);
+    if (stats.has_begun && stats.tick_newest == now && engine->load_count == load_count) return NB_OK;
+    // Where it begins, or somebody has moved the loop's tick or loaded other state.
+    engine->load_count = load_count;
     nb_history_reset(engine->history);
-    return nb_history_save(engine->history, now);
+    nb_history_save(engine->history, now); // without memory there is no way back; the game goes on
+    return NB_OK;
+}
+
+// What does not fit cannot be played again, and so nobody goes back behind this tick.
+static void keep_input(nb_engine *engine, uint64_t tick) {
+    nb_history_input input = {engine->tick_input, engine->tick_commands};
+    nb_result result = nb_history_input_set(engine->history, tick + 1, &input);
+    // After a rewind: what was known of ticks from here on was of another past.
+    if (engine->correct_oldest > tick) engine->correct_oldest = tick;
+    if (result == NB_OK) return;
+    engine->correct_oldest = tick + 1;
+    if (result != NB_FULL || engine->rollback.lost_count++ != 0) return;
+    nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_ENGINE_FULL, "nb_engine_frame",
+            "tick %llu has %u events and %u commands, more than desc.history keeps: no way back behind it; further "
+            "ones are only counted",
+            (unsigned long long)tick, input.events.count, input.commands.count);
 }
 
 void nbi_history_keep(nb_engine *engine, uint64_t tick) {
     if (engine->history == NULL) return;
-    nb_history_input input = {engine->tick_input, engine->tick_commands};
-    nb_result kept = NB_OK;
-    if (!engine->is_resimulating) kept = nb_history_input_set(engine->history, tick + 1, &input);
+    if (!engine->is_resimulating) keep_input(engine, tick);
     nb_history_save(engine->history, tick + 1);
-    // Without its input it cannot be simulated again: nothing goes back behind it.
-    if (kept != NB_OK) nb_history_confirm(engine->history, tick + 1);
 }
+
+void nbi_correct_from_now(nb_engine *engine) { engine->correct_oldest = nb_loop_tick_count(&engine->loop); }
 
 nb_history *nb_engine_history(nb_engine *engine) {
     if (engine == NULL) NBI_FAIL_NULL("engine");
@@ -53,12 +76,14 @@ static nb_result check_call(const nb_context *context) {
     return result;
 }
 
-// Whether the state after so many ticks is one to go back to.
-static nb_result check_tick(nb_engine *engine, uint64_t tick_count) {
+// Whether the state after so many ticks, `newest` at most, is one to go back to.
+static nb_result check_tick(nb_engine *engine, uint64_t tick_count, uint64_t newest) {
     uint64_t now = nb_loop_tick_count(&engine->loop);
-    bool is_past = engine->history != NULL && tick_count < now;
-    bool is_near = is_past && now - tick_count <= engine->desc.rollback_count_max;
-    if (is_near && tick_count >= nb_history_stats_get(engine->history).tick_oldest) return NB_OK;
+    bool is_near = tick_count <= newest && newest <= now && now - tick_count <= engine->desc.rollback_count_max;
+    if (engine->history != NULL && is_near && tick_count >= engine->correct_oldest) {
+        nb_history_stats stats = nb_history_stats_get(engine->history);
+        if (stats.has_begun && tick_count >= stats.tick_oldest) return NB_OK;
+    }
     ++engine->rollback.refuse_count;
     return NB_ERR_RANGE;
 }
@@ -78,7 +103,8 @@ nb_result nb_context_correct_input(const nb_context *context, uint64_t tick, con
     nb_engine *engine = context->engine;
     if (input == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "input is NULL");
     nb_result result = check_call(context);
-    if (result == NB_OK) result = check_tick(engine, tick);
+    // Where none has run yet, this wraps and is newer than now.
+    if (result == NB_OK) result = check_tick(engine, tick, nb_loop_tick_count(&engine->loop) - 1);
     if (result != NB_OK) return result;
     nb_history_input kept = {{NULL, 0}, {NULL, 0}};
     nb_history_input_get(engine->history, tick + 1, &kept);
@@ -97,7 +123,7 @@ nb_result nb_context_correct_state(const nb_context *context, uint64_t tick_coun
     nb_engine *engine = context->engine;
     if (bytes == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
     nb_result result = check_call(context);
-    if (result == NB_OK) result = check_tick(engine, tick_count);
+    if (result == NB_OK) result = check_tick(engine, tick_count, nb_loop_tick_count(&engine->loop));
     if (result != NB_OK) return result;
     bool is_older = engine->correct_bytes != NULL && tick_count < engine->correct_state_tick;
     if (is_older) return NB_OK; // what a later state says is already more than this one knows
@@ -134,20 +160,39 @@ static void simulate_to(nb_engine *engine, uint64_t from, uint64_t now) {
 
 typedef enum sent_state { SENT_FAILED, SENT_SAME, SENT_OTHER } sent_state;
 
-// Where the state that was sent is other than ours, ours is what was sent.
+// Loads what was sent where it belongs. A hash of 0: there was no memory for it.
+static nb_result load_there(nb_engine *engine, bool *is_other) {
+    uint64_t before = nb_states_hash(engine->states);
+    nb_result result = nb_states_load(engine->states, engine->correct_bytes, engine->correct_size_bytes);
+    uint64_t after = result == NB_OK ? nb_states_hash(engine->states) : 0;
+    engine->load_count = nbi_states_load_count(engine->states);
+    if (result == NB_OK && (before == 0 || after == 0)) result = NB_ERR_MEMORY;
+    *is_other = result == NB_OK && after != before;
+    return *is_other ? nb_history_save(engine->history, engine->correct_state_tick) : result;
+}
+
+// Where the state that was sent is other than ours, ours is what was sent. Else it is as before, with all that is
+// drawn: `aside`.
+static sent_state try_state(nb_engine *engine, uint64_t now, unsigned char *aside) {
+    nb_world *world = engine->is_world_joined ? engine->world : NULL;
+    bool is_other = false;
+    if (world != NULL) nbi_world_aside(world, aside, NBI_ASIDE_TAKE);
+    if (nb_history_rewind(engine->history, engine->correct_state_tick) != NB_OK) return SENT_FAILED;
+    nb_result result = load_there(engine, &is_other);
+    if (is_other && result >= 0) return SENT_OTHER;
+    nbi_history_return(engine->history, now);
+    if (world != NULL) nbi_world_aside(world, aside, NBI_ASIDE_PUT);
+    return result < 0 ? SENT_FAILED : SENT_SAME;
+}
+
 static sent_state load_state(nb_engine *engine, uint64_t now) {
-    uint64_t before = 0;
-    nb_result result = nb_history_rewind(engine->history, engine->correct_state_tick);
-    if (result == NB_OK) before = nb_states_hash(engine->states);
-    if (result == NB_OK) result = nb_states_load(engine->states, engine->correct_bytes, engine->correct_size_bytes);
-    bool is_other = result == NB_OK && nb_states_hash(engine->states) != before;
-    if (is_other) {
-        result = nb_history_save(engine->history, engine->correct_state_tick);
-    } else {
-        nb_history_rewind(engine->history, now);
-    }
-    if (result < 0) return SENT_FAILED;
-    return is_other ? SENT_OTHER : SENT_SAME;
+    // One more byte: there may be nothing to put aside.
+    size_t size_bytes = 1 + (engine->is_world_joined ? nbi_world_aside(engine->world, NULL, NBI_ASIDE_COUNT) : 0);
+    unsigned char *aside = nbi_alloc(&engine->hooks, size_bytes, NB_CACHE_LINE, "nb_context_correct_state");
+    if (aside == NULL) return SENT_FAILED;
+    sent_state sent = try_state(engine, now, aside);
+    nbi_free(&engine->hooks, aside, size_bytes);
+    return sent;
 }
 
 // From where to simulate again, or `now`. Inputs of ticks before a state that was sent are in it.
@@ -156,10 +201,12 @@ static uint64_t apply_state(nb_engine *engine, uint64_t now) {
     if (engine->correct_bytes == NULL) return from;
     sent_state sent = load_state(engine, now);
     if (sent == SENT_FAILED) ++engine->rollback.fail_count;
+    if (sent == SENT_FAILED) return from;
     if (sent == SENT_SAME) ++engine->rollback.same_count;
     if (sent == SENT_OTHER) ++engine->rollback.correction_count;
-    if (sent == SENT_OTHER) return engine->correct_state_tick;
-    return sent == SENT_SAME ? nbi_max_u64(from, engine->correct_state_tick) : from;
+    // What comes later about ticks before it knows less.
+    engine->correct_oldest = engine->correct_state_tick;
+    return sent == SENT_SAME ? nbi_max_u64(from, engine->correct_state_tick) : engine->correct_state_tick;
 }
 
 void nbi_rollback(nb_engine *engine) {
@@ -167,6 +214,7 @@ void nbi_rollback(nb_engine *engine) {
     uint64_t now = nb_loop_tick_count(&engine->loop);
     nbi_world_allow(engine, NB_PHASE_FIXED_SIM);
     uint64_t from = apply_state(engine, now);
+    if (engine->desc.hashes_ticks && from == now) engine->stats.tick_hash = nb_states_hash(engine->states);
     bool is_back = from == now || nb_history_rewind(engine->history, from) == NB_OK;
     if (!is_back) ++engine->rollback.fail_count;
     if (is_back && from != now) simulate_to(engine, from, now);

@@ -24,6 +24,7 @@ struct nb_states {
     provider *providers; // by name
     uint32_t count;
     uint64_t number;
+    uint64_t load_count;
 };
 
 // --- a save ---
@@ -229,6 +230,8 @@ const nb_hooks *nbi_states_hooks(const nb_states *states) { return &states->hook
 
 uint64_t nbi_states_added_count(const nb_states *states) { return states->number; }
 
+uint64_t nbi_states_load_count(const nb_states *states) { return states->load_count; }
+
 uint32_t nb_state_flags(const nb_states *states, nb_state state) {
     if (states == NULL) return NBI_FAIL_NULL("states") == NB_OK;
     const provider *p = find(states, state);
@@ -374,6 +377,7 @@ nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes
     result = nb_states_save(states, kept, kept_bytes, &saved_bytes);
     uint32_t count = states->count;
     if (result == NB_OK) result = load_first(states, bytes, &count);
+    if (result >= 0) states->load_count += 1;
     if (result < 0) {
         load_first(states, kept, &count); // only those before the one that refused have changed
         nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, __func__, "a provider refused its part");

@@ -26,3 +26,5 @@ typedef struct nbi_saved_part {
 
 // Goes to the next part of a save that was checked; zeros before the first. False behind the last.
 bool nbi_saved_part_next(const nb_states *states, const void *bytes, nbi_saved_part *part);
+// How often other state was loaded.
+uint64_t nbi_states_load_count(const nb_states *states);

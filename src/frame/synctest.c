@@ -35,22 +35,17 @@ static uint32_t slot_count(const nb_engine *engine) { return engine->desc.syncte
 
 static size_t slots_bytes(const nb_engine *engine) { return slot_count(engine) * sizeof(nbi_sync_slot); }
 
-// Of all slots, and of both kinds while they are put aside.
 static size_t health_bytes(const nb_engine *engine) {
-    return (size_t)engine->desc.module_count_max * (slot_count(engine) + NBI_HEALTH_COUNT) * sizeof(nbi_health);
+    return (size_t)engine->desc.module_count_max * NBI_HEALTH_COUNT * sizeof(nbi_health);
 }
 
 static void init(nbi_synctest *self, nb_engine *engine) {
-    uint32_t count = slot_count(engine), module_count = engine->desc.module_count_max;
     self->engine = engine;
     self->report.depth = engine->desc.synctest_depth;
     self->report.memory_bytes = sizeof *self + slots_bytes(engine) + health_bytes(engine);
     memset(self->slots, 0, slots_bytes(engine));
     memset(self->health, 0, health_bytes(engine));
-    for (uint32_t i = 0; i < count; ++i) {
-        self->slots[i].tick_count = UINT64_MAX;
-        self->slots[i].health = self->health + (size_t)module_count * (i + NBI_HEALTH_COUNT);
-    }
+    for (uint32_t i = 0; i < slot_count(engine); ++i) self->slots[i].tick_count = UINT64_MAX;
 }
 
 nb_result nbi_synctest_begin(nb_engine *engine) {
@@ -126,16 +121,6 @@ static void note_outside(nbi_synctest *self, nbi_sync_slot *slot) {
             (unsigned long long)slot->tick_count, difference.text);
 }
 
-static void keep_health(const nbi_synctest *self, nbi_health *to) {
-    const nb_engine *engine = self->engine;
-    for (uint32_t i = 0; i < engine->module_limit; ++i) to[i] = engine->modules[i].health[NBI_HEALTH_TICKS];
-}
-
-static void put_health(const nbi_synctest *self, const nbi_health *from) {
-    nb_engine *engine = self->engine;
-    for (uint32_t i = 0; i < engine->module_limit; ++i) engine->modules[i].health[NBI_HEALTH_TICKS] = from[i];
-}
-
 static void before_first(nbi_synctest *self, uint64_t tick_count) {
     nb_engine *engine = self->engine;
     nbi_sync_slot *slot = nbi_sync_slot_of(self, tick_count);
@@ -148,7 +133,6 @@ static void before_first(nbi_synctest *self, uint64_t tick_count) {
     slot->tick_count = tick_count;
     slot->hash = hash;
     nbi_local_keep(self, &slot->local);
-    keep_health(self, slot->health);
 }
 
 static void after_first(nbi_synctest *self, uint64_t tick_count) {
@@ -179,8 +163,6 @@ void nbi_synctest_before(nb_engine *engine) {
     if (self == NULL) return;
     if (self->mode == NBI_SYNC_FIRST) before_first(self, engine->tick->index);
     if (self->mode == NBI_SYNC_AGAIN) nbi_local_keep(self, &self->local_again);
-    // Which handlers are left out after failures is not rewound, so it is put to what it was.
-    if (self->mode != NBI_SYNC_FIRST) put_health(self, nbi_sync_slot_of(self, engine->tick->index)->health);
 }
 
 void nbi_synctest_after(nb_engine *engine) {
@@ -203,6 +185,7 @@ static bool put_state(nbi_synctest *self, uint64_t tick_count) {
     const nbi_sync_slot *slot = nbi_sync_slot_of(self, tick_count);
     if (slot->state.size_bytes == 0) return false;
     if (nb_states_load(engine->states, slot->state.bytes, slot->state.size_bytes) != NB_OK) return false;
+    engine->load_count = nbi_states_load_count(engine->states); // what the history knows of
     nbi_local_put(self, &slot->local, NULL, NULL);
     return nb_history_save(engine->history, tick_count) >= 0;
 }

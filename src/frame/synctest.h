@@ -19,9 +19,8 @@ typedef struct nbi_copy {
 typedef struct nbi_sync_slot {
     uint64_t tick_count; // UINT64_MAX: none
     uint64_t hash;
-    nbi_copy state;     // of nb_states_save; empty where there was no memory
-    nbi_copy local;     // of nbi_local_keep, before the next tick
-    nbi_health *health; // of each module's ticks, before the next one
+    nbi_copy state; // of nb_states_save; empty where there was no memory
+    nbi_copy local; // of nbi_local_keep, before the next tick
 } nbi_sync_slot;
 
 typedef enum nbi_sync_mode {

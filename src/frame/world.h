@@ -150,6 +150,14 @@ nbi_pool_parts nbi_pool_parts_of(nb_handle_pool *pool);
 // The slot released last, if it still waits, as the pool's links have it; what nbi_table.slot_last is.
 uint32_t nbi_table_slot_last(const nbi_table *table, uint32_t used_count);
 
+// --- world_aside.c ---
+
+typedef enum nbi_aside { NBI_ASIDE_COUNT, NBI_ASIDE_TAKE, NBI_ASIDE_PUT } nbi_aside;
+
+// Counts the bytes that local columns and previous values of simulated tables have, takes a copy, or puts it back: then
+// the rows are those that were there.
+size_t nbi_world_aside(nb_world *world, unsigned char *bytes, nbi_aside what);
+
 // --- world_view.c ---
 
 // Does any column go into snapshots?
