@@ -14,17 +14,25 @@ run_timeout_s=30
 # --- the one place that knows how a test program is built; the kind is <runtime>[+<sanitizer>] ---
 
 kind_of() { # test sanitizer
-    case $1 in explore_*) printf explore ;; *) printf plain ;; esac
+    case $1 in explore_* | simulate) printf explore ;; *) printf plain ;; esac
     [ -z "$2" ] || printf '+%s' "$2"
 }
 
-test_source() { case $1 in explore_*) echo "tests/explore/$1.c" ;; *) echo "tests/$1.c" ;; esac; }
+test_source() {
+    case $1 in
+    explore_*) echo "tests/explore/$1.c" ;;
+    simulate) echo "tests/simulation/$1.c" ;;
+    *) echo "tests/$1.c" ;;
+    esac
+}
 
 library_sources() { # kind, in a tree
     case $1 in
     explore*)
         for file in src/*/*.c; do case $file in */platform_*.c) ;; *) echo "$file" ;; esac; done
-        for file in tests/explore/*.c; do case $file in */explore_*.c) ;; *) echo "$file" ;; esac; done
+        for file in tests/explore/*.c tests/simulation/*.c; do
+            case $file in */explore_*.c | */simulate.c | 'tests/simulation/*.c') ;; *) echo "$file" ;; esac
+        done
         ;;
     *)
         printf '%s\n' src/*/*.c
@@ -127,7 +135,7 @@ affected_sources() { # base test_source changed...
     shift 2
     awk -v own="$own" -v changed="$*" '
     BEGIN { count = split(changed, files, " ") }
-    $1 ~ /^tests\/(explore\/explore|test)_/ && $1 != own { next }
+    $1 ~ /^tests\/((explore\/explore|test)_|simulation\/simulate)/ && $1 != own { next }
     { for (i = 1; i <= count; ++i) for (j = 1; j <= NF; ++j) if ($j == files[i]) { print $1; next } }
     ' "$table"
 }

@@ -135,6 +135,38 @@ static void running_history_calls_no_heap(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
+// Ticks are simulated again, and one of them is not saved: those behind it still get their input.
+static void tick_without_memory_forgets_no_later_input(void **state) {
+    (void)state;
+    static game g;
+    test_heap heap = {0};
+    game_open(&g, 100, (nb_history_desc){.hooks = test_hooks(NULL, &heap)});
+    g.first.size_bytes = 10;
+    for (uint64_t tick = 0; tick <= 8; ++tick) {
+        nb_input_event event = {.code = (uint32_t)tick};
+        nb_history_input input = {{&event, 1}, {NULL, 0}};
+        if (tick > 0) assert_int_equal(nb_history_input_set(g.history, tick, &input), NB_OK);
+        assert_int_equal(nb_history_save(g.history, tick), NB_OK);
+    }
+    assert_int_equal(nb_history_rewind(g.history, 3), NB_OK);
+    g.first.size_bytes = 800;
+    heap.fail_from = 1;
+    assert_int_equal(nb_history_save(g.history, 4), NB_ERR_MEMORY);
+    assert_int_equal(nb_history_save(g.history, 5), NB_ERR_MEMORY);
+    heap.fail_from = 0;
+    for (uint64_t tick = 6; tick <= 8; ++tick) {
+        nb_history_input input = {{NULL, 0}, {NULL, 0}};
+        assert_int_equal(nb_history_input_get(g.history, tick, &input), NB_OK);
+        assert_int_equal(input.events.count, 1);
+        assert_int_equal(input.events.events[0].code, tick);
+        assert_int_equal(nb_history_save(g.history, tick), NB_OK);
+    }
+    assert_int_equal(nb_history_stats_get(g.history).tick_oldest, 6);
+    assert_int_equal(nb_history_stats_get(g.history).restart_count, 1);
+    game_close(&g);
+}
+
 TEST_MAIN(cmocka_unit_test(beginning_survives_every_failed_allocation),
           cmocka_unit_test(growth_without_memory_keeps_what_was),
+          cmocka_unit_test(tick_without_memory_forgets_no_later_input),
           cmocka_unit_test(pages_that_are_not_there_are_a_clean_error), cmocka_unit_test(running_history_calls_no_heap))

@@ -46,7 +46,7 @@ static void keep_input(nb_engine *engine, uint64_t tick) {
     if (result == NB_OK) return;
     engine->correct_oldest = tick + 1;
     if (result != NB_FULL || engine->rollback.lost_count++ != 0) return;
-    nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_ENGINE_FULL, "nb_engine_frame",
+    nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_FULL, "nb_engine_frame",
             "tick %llu has %u events and %u commands, more than desc.history keeps: no way back behind it; further "
             "ones are only counted",
             (unsigned long long)tick, input.events.count, input.commands.count);

@@ -15,13 +15,17 @@
 #include "platform/platform.h"
 
 #define STACK_SIZE (128 * 1024)
-#define HEAP_SIZE (1024 * 1024)
-#define HEAP_GRAIN 16 // shadow resolution; every block starts on it
+#define HEAP_SIZE (16 * 1024 * 1024) // only what a schedule uses is touched
+#define HEAP_GRAIN 16                // shadow resolution; every block starts on it
 #define PAGE_SIZE 4096
-#define PAGES_SIZE (256 * PAGE_SIZE)     // what the small reservations of one schedule come from
+#define PAGES_SIZE (2048 * PAGE_SIZE)    // what the small reservations of one schedule come from
 #define PAGES_SMALL_MAX (16 * PAGE_SIZE) // larger ones are the OS's: too slow for every schedule, too large to clear
-#define STEP_LIMIT 200000 // a schedule of the tests here ends within a few thousand steps: beyond is a livelock
-#define HISTORY_SIZE 48   // switches shown with a failure
+#define STEP_LIMIT 200000  // a schedule of the tests here ends within a few thousand steps: beyond is a livelock
+#define HISTORY_SIZE 48    // switches shown with a failure
+#define FIBER_COUNT_MAX 24 // threads of the test, and those that the library starts
+
+// Steps between two changes of priority in a long schedule, on average: a few in each frame of an engine.
+#define LONG_CHANGE_PERIOD 512
 
 typedef enum fiber_state { FIBER_READY, FIBER_PARKED, FIBER_DONE } fiber_state;
 
@@ -32,8 +36,11 @@ typedef struct fiber {
     const void *parked_on;
     uint64_t deadline_ns;
     nb_result park_result;
-    uint32_t priority; // larger runs first, in the priority strategy
-    bool has_yielded;  // skipped until another fiber has taken a step
+    uint32_t priority;       // larger runs first, in the priority strategy
+    bool has_yielded;        // skipped until another fiber has taken a step
+    void (*run)(void *user); // of a thread that the library has started; NULL = one of the test
+    void *user;
+    bool is_joined; // its place may be taken
 } fiber;
 
 typedef struct history_entry {
@@ -46,10 +53,13 @@ typedef enum heap_shadow { SHADOW_UNUSED, SHADOW_LIVE, SHADOW_FREED } heap_shado
 // One explorer a process: fibers cannot be handed a context through the platform's fixed signatures.
 static struct explorer {
     const explore_test *test;
+    explore_options options;
     void *user;
-    fiber fibers[EXPLORE_THREADS_MAX];
-    uint32_t current; // index of the running fiber; EXPLORE_THREADS_MAX: the runner itself
-    sigjmp_buf runner;
+    fiber fibers[FIBER_COUNT_MAX];
+    uint32_t fiber_count; // in use
+    uint32_t current;     // index of the running fiber; RUNNER: the runner itself
+    sigjmp_buf runner, creator;
+    bool refuses_threads;
     uint64_t random_state;
     uint64_t schedule_hash;
     bool uses_priorities;
@@ -70,7 +80,7 @@ static struct explorer {
     size_t pages_used;
 } explorer;
 
-#define RUNNER EXPLORE_THREADS_MAX
+#define RUNNER FIBER_COUNT_MAX
 
 uint64_t explore_random(void) {
     uint64_t z = (explorer.random_state += 0x9E3779B97F4A7C15u);
@@ -90,20 +100,26 @@ void explore_fail(const char *file, int line, const char *message) {
 
 // --- scheduling ---
 
-static bool fiber_can_run(uint32_t index) { return explorer.fibers[index].state == FIBER_READY; }
+// Bits of the fibers that can run, and of those among them that are not to be skipped.
+typedef struct ready_fibers {
+    uint32_t all, fresh;
+} ready_fibers;
 
-static uint32_t runnable_count(bool with_yielded) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
-        if (fiber_can_run(i) && (with_yielded || !explorer.fibers[i].has_yielded)) ++count;
+static ready_fibers fibers_ready(void) {
+    ready_fibers ready = {0, 0};
+    for (uint32_t i = 0; i < explorer.fiber_count; ++i) {
+        const fiber *f = &explorer.fibers[i];
+        if (f->state != FIBER_READY) continue;
+        ready.all |= UINT32_C(1) << i;
+        if (!f->has_yielded) ready.fresh |= UINT32_C(1) << i;
     }
-    return count;
+    return ready;
 }
 
 // Nobody can run: the earliest deadline passes. False when there is none.
 static bool time_passes(void) {
     fiber *first = NULL;
-    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
+    for (uint32_t i = 0; i < explorer.fiber_count; ++i) {
         fiber *f = &explorer.fibers[i];
         if (f->state != FIBER_PARKED || f->deadline_ns == NBI_NEVER_NS) continue;
         if (first == NULL || f->deadline_ns < first->deadline_ns) first = f;
@@ -116,44 +132,45 @@ static bool time_passes(void) {
 }
 
 static bool all_done(void) {
-    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
+    for (uint32_t i = 0; i < explorer.fiber_count; ++i) {
         if (explorer.fibers[i].state != FIBER_DONE) return false;
     }
     return true;
 }
 
-static uint32_t pick_random(bool with_yielded, uint32_t count) {
+static uint32_t pick_random(uint32_t fibers) {
+    uint32_t count = 0;
+    for (uint32_t left = fibers; left != 0; left &= left - 1) ++count;
     uint32_t nth = (uint32_t)(explore_random() % count);
     for (uint32_t i = 0;; ++i) {
-        if (!fiber_can_run(i) || (!with_yielded && explorer.fibers[i].has_yielded)) continue;
-        if (nth-- == 0) return i;
+        if ((fibers >> i & 1) != 0 && nth-- == 0) return i;
     }
 }
 
-static uint32_t pick_highest(bool with_yielded) {
+static uint32_t pick_highest(uint32_t fibers) {
     uint32_t best = RUNNER;
-    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
-        if (!fiber_can_run(i) || (!with_yielded && explorer.fibers[i].has_yielded)) continue;
+    for (uint32_t i = 0; i < explorer.fiber_count; ++i) {
+        if ((fibers >> i & 1) == 0) continue;
         if (best == RUNNER || explorer.fibers[i].priority > explorer.fibers[best].priority) best = i;
     }
     return best;
 }
 
 static uint32_t pick_next(void) {
-    if (runnable_count(true) == 0) {
+    ready_fibers ready = fibers_ready();
+    if (ready.all == 0) {
         if (all_done()) return RUNNER;
         if (!time_passes()) FAIL("deadlock: every thread is parked and no deadline is left");
+        ready = fibers_ready();
     }
-    uint32_t count = runnable_count(false);
-    bool with_yielded = count == 0;
-    if (with_yielded) count = runnable_count(true);
-    return explorer.uses_priorities ? pick_highest(with_yielded) : pick_random(with_yielded, count);
+    uint32_t fibers = ready.fresh != 0 ? ready.fresh : ready.all;
+    return explorer.uses_priorities ? pick_highest(fibers) : pick_random(fibers);
 }
 
 static void note_switch(uint32_t next, const volatile void *address) {
     explorer.schedule_hash = (explorer.schedule_hash ^ (next + 1u)) * 0x100000001B3u;
     explorer.history[explorer.history_count++ % HISTORY_SIZE] = (history_entry){next, address};
-    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
+    for (uint32_t i = 0; i < explorer.fiber_count; ++i) {
         if (i != next) explorer.fibers[i].has_yielded = false;
     }
 }
@@ -171,11 +188,17 @@ static void switch_to(uint32_t next, const volatile void *address) {
 }
 
 static void count_step(void) {
-    if (++explorer.step_count > STEP_LIMIT) FAIL("livelock: the schedule does not end");
+    if (++explorer.step_count > explorer.options.step_limit) FAIL("livelock: the schedule does not end");
 }
 
 // The running fiber's priority falls below everybody's at a few random steps: what is preempted there stays away long.
 static void maybe_change_priority(void) {
+    if (explorer.options.is_long) {
+        // There is no end to the points: everybody comes first for a while.
+        if (explore_random() % LONG_CHANGE_PERIOD == 0)
+            explorer.fibers[explorer.current].priority = 16 + (uint32_t)(explore_random() % 1024);
+        return;
+    }
     if (explorer.change_points_left == 0 || explore_random() % explorer.change_period != 0) return;
     --explorer.change_points_left;
     explorer.fibers[explorer.current].priority = explorer.change_points_left;
@@ -212,7 +235,7 @@ uint64_t nbi_thread_id(void) { return explorer.current + 1u; }
 
 // Deadlines race with threads that can still run.
 static void fire_due(void) {
-    for (uint32_t i = 0; i < explorer.test->thread_count; ++i) {
+    for (uint32_t i = 0; i < explorer.fiber_count; ++i) {
         fiber *f = &explorer.fibers[i];
         if (f->state != FIBER_PARKED || f->deadline_ns > explorer.now_ns) continue;
         f->state = FIBER_READY;
@@ -258,9 +281,9 @@ void nbi_unpark(const nb_atomic_u32 *word, uint32_t count) {
         // The word is an address only: no use-after-free check. The switch lets its owner go away in between.
         if ((explore_random() & 255) < 64) switch_to(pick_next(), word);
     }
-    uint32_t start = (uint32_t)(explore_random() % explorer.test->thread_count);
-    for (uint32_t i = 0; i < explorer.test->thread_count && count > 0; ++i) {
-        fiber *f = &explorer.fibers[(start + i) % explorer.test->thread_count];
+    uint32_t start = (uint32_t)(explore_random() % explorer.fiber_count);
+    for (uint32_t i = 0; i < explorer.fiber_count && count > 0; ++i) {
+        fiber *f = &explorer.fibers[(start + i) % explorer.fiber_count];
         if (f->state != FIBER_PARKED || f->parked_on != word) continue;
         f->state = FIBER_READY;
         --count;
@@ -272,17 +295,46 @@ void nbi_sleep_until_ns(uint64_t deadline_ns) {
     park_fiber(NULL, deadline_ns);
 }
 
-// Threads of the library do not exist here: a test gives its fibers their parts.
 bool nbi_platform_has(nbi_ability ability) {
     (void)ability;
     return false;
 }
-nb_result nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc) {
-    (void)thread;
-    (void)desc;
-    return NB_ERR_UNSUPPORTED;
+
+static void fiber_create(uint32_t index);
+
+// A place whose fiber has ended and was joined, or a new one.
+static uint32_t fiber_place(void) {
+    for (uint32_t i = 0; i < explorer.fiber_count; ++i) {
+        if (explorer.fibers[i].state == FIBER_DONE && explorer.fibers[i].is_joined) return i;
+    }
+    return explorer.fiber_count;
 }
-void nbi_thread_join(nbi_thread *thread) { (void)thread; }
+
+// Where the options do not ask for them, threads of the library do not exist: a test gives its fibers their parts.
+nb_result nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc) {
+    if (!explorer.options.has_threads) return NB_ERR_UNSUPPORTED;
+    uint32_t place = fiber_place();
+    if (place == FIBER_COUNT_MAX || explorer.refuses_threads) return NB_ERR_OS;
+    fiber_create(place);
+    fiber *f = &explorer.fibers[place];
+    f->run = desc->run, f->user = desc->user;
+    f->state = FIBER_READY;
+    f->is_joined = f->has_yielded = false;
+    f->priority = 16 + (uint32_t)(explore_random() % 1024);
+    if (place == explorer.fiber_count) ++explorer.fiber_count;
+    thread->os = place + 1u;
+    return NB_OK;
+}
+
+void nbi_thread_join(nbi_thread *thread) {
+    if (thread->os == 0) return;
+    fiber *f = &explorer.fibers[thread->os - 1];
+    while (f->state != FIBER_DONE) park_fiber(f, NBI_NEVER_NS);
+    f->is_joined = true;
+    thread->os = 0;
+}
+
+void nbi_thread_set_name(const char *name) { (void)name; }
 nb_result nbi_thread_set_affinity(const nbi_thread *thread, uint64_t cpu_mask) {
     (void)thread;
     (void)cpu_mask;
@@ -382,8 +434,16 @@ nb_hooks explore_hooks(void) {
 static void fiber_main(void) {
     for (;;) {
         uint32_t self = explorer.current;
-        explorer.test->thread(explorer.user, self);
-        explorer.fibers[self].state = FIBER_DONE;
+        fiber *f = &explorer.fibers[self];
+        if (f->run != NULL)
+            f->run(f->user);
+        else
+            explorer.test->thread(explorer.user, self);
+        f->state = FIBER_DONE;
+        for (uint32_t i = 0; i < explorer.fiber_count; ++i) {
+            fiber *other = &explorer.fibers[i];
+            if (other->state == FIBER_PARKED && other->parked_on == f) other->state = FIBER_READY;
+        }
         switch_to(pick_next(), NULL);
     }
 }
@@ -400,14 +460,15 @@ static void fiber_create(uint32_t index) {
     context.uc_link = NULL;
     void fiber_entry(void);
     makecontext(&context, fiber_entry, 0);
+    uint32_t self = explorer.current;
     explorer.current = index;
-    if (sigsetjmp(explorer.runner, 0) == 0) swapcontext(&back, &context);
-    explorer.current = RUNNER;
+    if (sigsetjmp(explorer.creator, 0) == 0) swapcontext(&back, &context);
+    explorer.current = self;
 }
 
-// Runs on the fiber's own stack: remembers the place, returns to the runner, and starts the body when resumed.
+// Runs on the fiber's own stack: remembers the place, returns to the creator, and starts the body when resumed.
 void fiber_entry(void) {
-    if (sigsetjmp(explorer.fibers[explorer.current].resume_at, 0) == 0) siglongjmp(explorer.runner, 1);
+    if (sigsetjmp(explorer.fibers[explorer.current].resume_at, 0) == 0) siglongjmp(explorer.creator, 1);
     fiber_main();
 }
 
@@ -442,9 +503,12 @@ static void reset_schedule(uint64_t seed) {
 
 static bool run_schedule(const explore_test *test, uint64_t seed) {
     explorer.test = test;
+    explorer.fiber_count = test->thread_count;
+    explorer.refuses_threads = false;
     reset_schedule(seed);
     for (uint32_t i = 0; i < test->thread_count; ++i) {
         fiber_create(i);
+        explorer.fibers[i].run = NULL;
         explorer.fibers[i].state = FIBER_READY;
         explorer.fibers[i].has_yielded = false;
     }
@@ -462,6 +526,23 @@ static bool run_schedule(const explore_test *test, uint64_t seed) {
     default: break; // a check has failed
     }
     return !explorer.has_failed;
+}
+
+static void explorer_open(const explore_options *options) {
+    explorer.options = options != NULL ? *options : (explore_options){0};
+    if (explorer.options.step_limit == 0) explorer.options.step_limit = STEP_LIMIT;
+    explorer.heap = aligned_alloc(4096, HEAP_SIZE);
+    explorer.pages = mmap(NULL, PAGES_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (explorer.heap == NULL || explorer.pages == MAP_FAILED) abort();
+}
+
+static void explorer_close(void) {
+    free(explorer.heap);
+    munmap(explorer.pages, PAGES_SIZE);
+    for (uint32_t i = 0; i < FIBER_COUNT_MAX; ++i) {
+        free(explorer.fibers[i].stack);
+        explorer.fibers[i].stack = NULL;
+    }
 }
 
 static void print_failure(const explore_test *test, uint64_t seed) {
@@ -497,6 +578,35 @@ static bool explore_one(const explore_test *test, uint64_t seed, uint64_t schedu
     return passed;
 }
 
+// --- schedules one by one ---
+
+void explore_open(const explore_test *test, const explore_options *options) {
+    explorer_open(options);
+    explorer.user = calloc(1, test->user_size_bytes + 1);
+    if (explorer.user == NULL) abort();
+}
+
+bool explore_run(const explore_test *test, uint64_t seed, explore_outcome *outcome) {
+    bool passed = run_schedule(test, seed);
+    *outcome = (explore_outcome){.failure = passed ? NULL : explorer.failure,
+                                 .schedule_hash = explorer.schedule_hash,
+                                 .step_count = explorer.step_count};
+    return passed;
+}
+
+void explore_close(void) {
+    free(explorer.user);
+    explorer_close();
+}
+
+void *explore_user(void) { return explorer.user; }
+
+uint32_t explore_step_count(void) { return explorer.step_count; }
+
+size_t explore_heap_live_count(void) { return explorer.heap_live_count; }
+
+void explore_refuse_threads(bool refuses) { explorer.refuses_threads = refuses; }
+
 static uint64_t default_schedule_count(void) {
     const char *size = getenv("NB_TEST_SIZE");
     if (size != NULL && strcmp(size, "full") == 0) return 2000000;
@@ -515,9 +625,7 @@ int explore_main(int argc, char **argv, const explore_test *tests, size_t test_c
         else
             filter = argv[i];
     }
-    explorer.heap = aligned_alloc(4096, HEAP_SIZE);
-    explorer.pages = mmap(NULL, PAGES_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (explorer.heap == NULL || explorer.pages == MAP_FAILED) abort();
+    explorer_open(NULL);
     uint32_t failed = 0, passed = 0;
     for (size_t i = 0; i < test_count; ++i) {
         if (filter != NULL && strstr(tests[i].name, filter) == NULL) continue;
@@ -526,12 +634,7 @@ int explore_main(int argc, char **argv, const explore_test *tests, size_t test_c
         else
             ++failed;
     }
-    free(explorer.heap);
-    munmap(explorer.pages, PAGES_SIZE);
-    for (uint32_t i = 0; i < EXPLORE_THREADS_MAX; ++i) {
-        free(explorer.fibers[i].stack);
-        explorer.fibers[i].stack = NULL;
-    }
+    explorer_close();
     printf("explored: %u passed, %u failed\n", passed, failed);
     return failed == 0 && passed > 0 ? 0 : 1;
 }

@@ -37,6 +37,31 @@ _Noreturn void explore_fail(const char *file, int line, const char *message);
         if (!(condition)) explore_fail(__FILE__, __LINE__, #condition); \
     } while (0)
 
+// Of a program that runs its schedules one by one, with explore_open.
+typedef struct explore_options {
+    uint32_t step_limit; // after which a schedule counts as a livelock; 0 = that of explore_main
+    bool has_threads;    // threads that the library starts are fibers, too
+    bool is_long;        // priorities change through the whole of a schedule
+} explore_options;
+
+typedef struct explore_outcome {
+    const char *failure; // NULL = passed; valid until the next run
+    uint64_t schedule_hash;
+    uint32_t step_count;
+} explore_outcome;
+
+void explore_open(const explore_test *test, const explore_options *options);
+bool explore_run(const explore_test *test, uint64_t seed, explore_outcome *outcome);
+void explore_close(void);
+
+// Of the schedule that runs: its user, the steps so far, the blocks of its heap.
+void *explore_user(void);
+uint32_t explore_step_count(void);
+size_t explore_heap_live_count(void);
+
+// From now on no thread starts, or they do again.
+void explore_refuse_threads(bool refuses);
+
 // Runs every test over many seeds: `program [--schedules N] [--seed S] [filter]`. Returns an exit code: 0 all passed,
 // 1 a schedule failed. The number of schedules follows NB_TEST_SIZE unless given.
 int explore_main(int argc, char **argv, const explore_test *tests, size_t test_count);
