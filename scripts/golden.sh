@@ -84,8 +84,8 @@ missing() { # name compiler flag...
     esac
 }
 
-# The demo may use a module beside the core, whose library is not there for other machines.
-demo_needs_record() { grep -q -E '#include "nebula/(record|replay|save_file)' demo/*.[ch] 2>/dev/null; }
+# The demo without the modules beside the core, whose libraries are not there for other machines.
+demo_sources() { for file in demo/*.c; do case $file in */replay_game.c) ;; *) echo "$file" ;; esac; done; }
 
 # The library, the program and the demo, unless they are there and newer than all sources.
 build() { # name compiler flags
@@ -93,33 +93,26 @@ build() { # name compiler flags
     to=$work/$name
     stamp="$compiler $flags"
     if [ -f "$to/stamp" ] && [ "$(cat "$to/stamp")" = "$stamp" ] &&
-        [ -z "$(find src include demo modules tests/determinism scripts/golden.sh -newer "$to/stamp" 2>/dev/null | head -n 1)" ]; then
+        [ -z "$(find src include demo tests/determinism scripts/golden.sh -newer "$to/stamp" 2>/dev/null | head -n 1)" ]; then
         return 0
     fi
     rm -rf "${to:?}"
     mkdir -p "$to/core" "$to/game" "$to/demo"
     sources=$(printf '%s\n' src/*/*.c tests/determinism/*.c)
-    libraries='-lm -pthread'
-    record=
-    if demo_needs_record; then record=yes; fi
-    case $name,$record in
-    control* | *-arm64,yes) ;;
-    *,yes) sources=$(printf '%s\n' "$sources" demo/*.c modules/record/*.c) libraries="$libraries -lzstd" ;;
-    *) sources=$(printf '%s\n' "$sources" demo/*.c) ;;
-    esac
+    case $name in control*) ;; *) sources=$(printf '%s\n' "$sources" && demo_sources) ;; esac
     contract=-ffp-contract=off
     case $flags in *contract=fast*) contract= ;; esac
-    compile="$compiler -std=c17 -w $contract $flags -Iinclude -Imodules/record/include -c"
+    compile="$compiler -std=c17 -w $contract $flags -Iinclude -DDEMO_WITHOUT_NET=1 -c"
     export compile to
     # shellcheck disable=SC2016
     echo "$sources" | xargs -P "$jobs" -n 6 sh -c 'for file; do
-        case $file in tests/*) part=game ;; demo/* | modules/*) part=demo ;; *) part=core ;; esac
+        case $file in tests/*) part=game ;; demo/*) part=demo ;; *) part=core ;; esac
         $compile "$file" -o "$to/$part/$(echo "$file" | tr / _).o" || exit 255
     done' sh || return 1
     # shellcheck disable=SC2086
     $compiler $flags "$to"/game/*.o "$to"/core/*.o -lm -pthread -o "$to/determinism" || return 1
     # shellcheck disable=SC2086
-    if ls "$to"/demo/*.o >/dev/null 2>&1; then $compiler $flags "$to"/demo/*.o "$to"/core/*.o $libraries -o "$to/demo-program" || return 1; fi
+    if ls "$to"/demo/*.o >/dev/null 2>&1; then $compiler $flags "$to"/demo/*.o "$to"/core/*.o -lm -pthread -o "$to/demo-program" || return 1; fi
     echo "$stamp" >"$to/stamp"
 }
 

@@ -42,6 +42,8 @@ typedef struct host {
     uint64_t looked_at; // ticks that were looked at for going back, and for states
     host_doubt doubt;
     uint64_t doubt_tick;
+    uint64_t sent_tick;    // of the newest state that was sent
+    uint64_t refuse_count; // inputs from before it
     host_state right, wrong;
     uint64_t rewind_count, state_count;
     const char *problem; // the first thing that should not have happened
