@@ -103,9 +103,9 @@ static void submit_one(peer *p) {
                               .user = p,
                               .state = &e,
                               .state_size_bytes = sizeof e,
-                              .priority = (nb_priority)(1 + sim_random(NB_PRIORITY_COUNT - 1)),
-                              .budget_class = (nb_async_class)sim_random(NB_ASYNC_CLASS_COUNT),
                               .token = has_token ? p->tokens[token] : NULL};
+    desc.priority = (nb_priority)(1 + sim_random(NB_PRIORITY_COUNT - 1));
+    desc.budget_class = (nb_async_class)sim_random(NB_ASYNC_CLASS_COUNT);
     *record = (errand_record){.is_live = true, .token = has_token ? token + 1 : 0};
     ++p->errand_count; // before the submit: its step may run within it
     nb_result result = nb_async_submit(p->async, &desc, &record->job);

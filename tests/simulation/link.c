@@ -11,8 +11,7 @@
 
 #include <string.h>
 
-// Behind these the other has heard all: see WINDOW.
-#define RESEND_TICKS (3u * WINDOW)
+#define RESEND_TICKS (2u * WINDOW)
 
 void compose(const peer *p, uint64_t tick, composed *out) {
     out->event_count = out->command_count = 0;
@@ -193,7 +192,8 @@ void link_settle(peer *p) {
 // --- sending ---
 
 static void post(sim *s, mail m) {
-    if (fault_happens(s, FAULT_LOSS) || s->round < s->partition_until) return;
+    bool is_parted = !s->is_calm && s->round < s->partition_until;
+    if (is_parted || fault_happens(s, FAULT_LOSS)) return;
     uint32_t count = fault_happens(s, FAULT_COPY) ? 2 : 1;
     for (uint32_t i = 0; i < MAIL_MAX && count > 0; ++i) {
         if (s->mails[i].kind != MAIL_NONE) continue;
@@ -253,7 +253,9 @@ static void send_state(sim *s, peer *from) {
 }
 
 void link_send(sim *s, peer *from) {
-    uint64_t count = min_u64(from->run_count, RESEND_TICKS);
+    // What the other is known to have is sent a few times more, as copies of a kind.
+    uint64_t first = from->run_count - min_u64(from->run_count, RESEND_TICKS);
+    uint64_t count = from->run_count - min_u64(first, s->peers[1 - from->index].received);
     if (fault_happens(s, FAULT_PARTITION)) s->partition_until = s->round + sim_random(24);
     mail input = {.kind = MAIL_INPUT, .to = 1 - from->index, .first = from->run_count - count, .count = count};
     if (count != 0) post(s, input);

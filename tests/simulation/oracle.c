@@ -96,7 +96,8 @@ static const allowed log_allowed[] = {
     {NB_ITEM_ENGINE_FAILURE, UINT64_MAX}, // ticks fail in every run
     {NB_ITEM_ENGINE_DISABLED, UINT64_MAX},
     {NB_ITEM_ENGINE_VIOLATION, F(VIOLATION)},
-    {NB_ITEM_ENGINE_FULL, F(COMMAND_FLOOD)},
+    // A peer that waits for the other for long has no tick to give its commands to.
+    {NB_ITEM_ENGINE_FULL, F(COMMAND_FLOOD) | F(PARTITION) | F(LOSS) | F(DELAY) | F(PAUSE) | F(CLOCK_STALL)},
     {NB_ITEM_ENGINE_LEFTOVER, F(LATE_JOB)},
     {NB_ITEM_STATE_SAVE, F(CORRUPT)},
     {NB_ITEM_WORLD_LAYOUT, F(CORRUPT)},

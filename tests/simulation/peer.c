@@ -241,8 +241,8 @@ static void keep_pace(peer *p) {
     if (p->pause_left != 0) --p->pause_left;
     if (is_paused && !p->is_paused) EXPLORE_CHECK(nb_loop_pause(loop) == NB_OK);
     if (!is_paused && p->is_paused) EXPLORE_CHECK(nb_loop_resume(loop) == NB_OK);
-    if (fault_happens(p->sim, FAULT_PAUSE))
-        EXPLORE_CHECK(nb_loop_set_scale(loop, 1 + (uint32_t)sim_random(2), 1 + (uint32_t)sim_random(2)) == NB_OK);
+    uint32_t num = 1 + (uint32_t)sim_random(2), den = 1 + (uint32_t)sim_random(2);
+    if (fault_happens(p->sim, FAULT_PAUSE)) EXPLORE_CHECK(nb_loop_set_scale(loop, num, den) == NB_OK);
     if (p->sim->is_calm) EXPLORE_CHECK(nb_loop_set_scale(loop, 1, 1) == NB_OK);
     p->is_paused = is_paused;
 }
