@@ -192,6 +192,8 @@ void oracle_after(peer *p) {
 
 // --- when all should be well ---
 
+bool oracle_has_backlog(const peer *p) { return p->watched_count > 8 || p->events.count > 8 || p->commands.count > 8; }
+
 const char *oracle_unwell(const peer *p) {
     nb_engine_stats stats = nb_engine_stats_get(p->engine);
     nb_fence_stats fence = nb_fence_stats_get(p->engine->fence);
@@ -205,7 +207,7 @@ const char *oracle_unwell(const peer *p) {
     if (p->running_jobs != 0) return "a job runs";
     if (p->bound_run_count != p->bound_count) return "a task of a frame has not run";
     if (nb_async_stats_get(p->async).live_count != 0) return "a job of many frames is alive";
-    if (p->watched_count > 8 || p->events.count > 8 || p->commands.count > 8) return "input waits";
+    if (oracle_has_backlog(p)) return "input waits";
     if (snapshots.pin_count != 0) return "a snapshot is held";
     if (snapshots.version == 0) return "nothing was ever published";
     if (p->right_until != UINT64_MAX) return "the state is wrong";

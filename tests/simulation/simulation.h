@@ -31,6 +31,9 @@
 
 // After the faults have stopped: rounds in which everything must be well again, and then stay so.
 #define RECOVER_ROUNDS 60u
+
+// And for what a flood has left waiting, two events a tick.
+#define BACKLOG_ROUNDS 128u
 #define STEADY_ROUNDS 12u
 
 #define PART_MAX 4u     // events of one peer in one tick, and commands
@@ -362,6 +365,8 @@ void oracle_after(peer *p);
 void oracle_log(peer *p, const nb_log_record *record);
 // NULL: all is well; else what is not.
 const char *oracle_unwell(const peer *p);
+// Input waits for ticks to take it.
+bool oracle_has_backlog(const peer *p);
 
 static inline uint64_t mix(uint64_t a, uint64_t b) {
     uint64_t z = a * 0x9E3779B97F4A7C15u ^ (b + 0xD1342543DE82EF95u);
