@@ -220,7 +220,7 @@ static void huge_numbers_stay_inside_the_buffer(void **state) {
     (void)state;
     demo_report report;
     memset(&report, 0xff, sizeof report);
-    report.is_virtual = false;
+    report.is_virtual = report.is_back = false;
     report.time_s = report.fps = report.chunks_per_s = 1e300;
     struct {
         char text[REPORT_END_SIZE], guard[8];
