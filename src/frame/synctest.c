@@ -35,16 +35,11 @@ static uint32_t slot_count(const nb_engine *engine) { return engine->desc.syncte
 
 static size_t slots_bytes(const nb_engine *engine) { return slot_count(engine) * sizeof(nbi_sync_slot); }
 
-static size_t health_bytes(const nb_engine *engine) {
-    return (size_t)engine->desc.module_count_max * NBI_HEALTH_COUNT * sizeof(nbi_health);
-}
-
 static void init(nbi_synctest *self, nb_engine *engine) {
     self->engine = engine;
     self->report.depth = engine->desc.synctest_depth;
-    self->report.memory_bytes = sizeof *self + slots_bytes(engine) + health_bytes(engine);
+    self->report.memory_bytes = sizeof *self + slots_bytes(engine);
     memset(self->slots, 0, slots_bytes(engine));
-    memset(self->health, 0, health_bytes(engine));
     for (uint32_t i = 0; i < slot_count(engine); ++i) self->slots[i].tick_count = UINT64_MAX;
 }
 
@@ -53,17 +48,14 @@ nb_result nbi_synctest_begin(nb_engine *engine) {
     const nb_hooks *hooks = &engine->hooks;
     nbi_synctest *self = nbi_alloc(hooks, sizeof *self, 16, "nb_engine_frame");
     if (self == NULL) return NB_ERR_MEMORY;
-    *self = (nbi_synctest){.slots = nbi_alloc(hooks, slots_bytes(engine), 16, "nb_engine_frame"),
-                           .health = nbi_alloc(hooks, health_bytes(engine), 16, "nb_engine_frame")};
-    if (self->slots != NULL && self->health != NULL) {
-        init(self, engine);
-        engine->synctest = self;
-        return NB_OK;
+    *self = (nbi_synctest){.slots = nbi_alloc(hooks, slots_bytes(engine), 16, "nb_engine_frame")};
+    if (self->slots == NULL) {
+        nbi_free(hooks, self, sizeof *self);
+        return NB_ERR_MEMORY;
     }
-    if (self->slots != NULL) nbi_free(hooks, self->slots, slots_bytes(engine));
-    if (self->health != NULL) nbi_free(hooks, self->health, health_bytes(engine));
-    nbi_free(hooks, self, sizeof *self);
-    return NB_ERR_MEMORY;
+    init(self, engine);
+    engine->synctest = self;
+    return NB_OK;
 }
 
 void nbi_synctest_end(nb_engine *engine) {
@@ -77,7 +69,6 @@ void nbi_synctest_end(nb_engine *engine) {
     copy_free(hooks, &self->local_again);
     copy_free(hooks, &self->scratch);
     nbi_free(hooks, self->slots, slots_bytes(engine));
-    nbi_free(hooks, self->health, health_bytes(engine));
     nbi_free(hooks, self, sizeof *self);
     engine->synctest = NULL;
 }
@@ -232,9 +223,6 @@ static aside put_aside(nbi_synctest *self) {
         kept.despawn_count = world->despawn_count;
         kept.stale_count = world->stale_count;
     }
-    for (uint32_t i = 0; i < engine->module_limit; ++i)
-        memcpy(&self->health[(size_t)i * NBI_HEALTH_COUNT], engine->modules[i].health,
-               sizeof engine->modules[i].health);
     engine->hooks.logger.level_min = NB_LOG_OFF; // what handlers are told off for was said when they first did it
     return kept;
 }
@@ -254,9 +242,6 @@ static void put_back(nbi_synctest *self, const aside *kept) {
         world->despawn_count = kept->despawn_count;
         world->stale_count = kept->stale_count;
     }
-    for (uint32_t i = 0; i < engine->module_limit; ++i)
-        memcpy(engine->modules[i].health, &self->health[(size_t)i * NBI_HEALTH_COUNT],
-               sizeof engine->modules[i].health);
 }
 
 // The history keeps so many events and no more; a tick without all of its input is another one.

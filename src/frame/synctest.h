@@ -32,7 +32,6 @@ typedef enum nbi_sync_mode {
 struct nbi_synctest {
     nb_engine *engine;
     nbi_sync_slot *slots; // depth + 1, by tick count
-    nbi_health *health;   // of all modules, ticks and frames, while others are in their place
     nbi_copy local_again; // before the newest tick that was simulated again
     nbi_copy scratch;
     nbi_sync_mode mode;

@@ -124,15 +124,14 @@ bool nbi_local_is_same(const nbi_copy *a, const nbi_copy *b, uint32_t index) {
 
 // --- putting back ---
 
-static void put_table(nbi_synctest *self, const nbi_local *piece, const unsigned char *bytes, size_t size_bytes) {
-    if (!nbi_copy_reserve(self, &self->scratch, piece->size_bytes)) return;
-    nbi_table_save(piece->table, self->scratch.bytes);
-    bool is_same = size_bytes == piece->size_bytes && memcmp(bytes, self->scratch.bytes, size_bytes) == 0;
-    if (!is_same) nbi_table_load(nbi_world_of(self->engine->world), piece->table, bytes, size_bytes);
+// What is the same and marked all the same would be hashed and copied anew. What is local is not compared: its padding
+// may be anything.
+static bool is_same_aside(const nbi_local *piece, const unsigned char *bytes) {
+    return piece->kind == NBI_LOCAL_ASIDE && memcmp(piece->memory, bytes, piece->size_bytes) == 0;
 }
 
 static void put_memory(const nbi_synctest *self, const nbi_local *piece, const unsigned char *bytes) {
-    if (piece->size_bytes == 0 || memcmp(piece->memory, bytes, piece->size_bytes) == 0) return;
+    if (piece->size_bytes == 0 || is_same_aside(piece, bytes)) return;
     memcpy(piece->memory, bytes, piece->size_bytes);
     if (piece->kind == NBI_LOCAL_PROVIDER) return;
     uint32_t block_count = nbi_block_count(piece->table->head->row_count);
@@ -147,7 +146,8 @@ void nbi_local_put(nbi_synctest *self, const nbi_copy *copy, nbi_local_filter fi
         const unsigned char *bytes = at + 8;
         at = bytes + size_bytes;
         if (filter != NULL && !filter(&piece, index, user)) continue;
-        if (piece.kind == NBI_LOCAL_TABLE) put_table(self, &piece, bytes, size_bytes);
+        if (piece.kind == NBI_LOCAL_TABLE)
+            nbi_table_load(nbi_world_of(self->engine->world), piece.table, bytes, size_bytes);
         if (piece.kind != NBI_LOCAL_TABLE && piece.size_bytes == size_bytes) put_memory(self, &piece, bytes);
     }
 }
