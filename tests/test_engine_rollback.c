@@ -443,6 +443,12 @@ static void loaded_state_has_no_past(void **state) {
     run_ticks(&m.r, 2);
     assert_int_equal(nb_loop_tick_count(nb_engine_loop(m.r.engine)), 1002);
     assert_int_equal(nb_history_stats_get(nb_engine_history(m.r.engine)).tick_oldest, 1000);
+    // Put there by other hands than nb_states_load, at the tick where it is.
+    m.plain.score += 5;
+    assert_int_equal(nb_engine_set_tick(m.r.engine, 1002), NB_OK);
+    run_ticks(&m.r, 1);
+    assert_int_equal(nb_engine_rewind(m.r.engine, 1001), NB_ERR_RANGE);
+    assert_int_equal(nb_engine_rewind(m.r.engine, 1002), NB_OK);
     match_close(&m);
 }
 
