@@ -80,13 +80,18 @@ static void submit_reaches_a_worker_that_is_about_to_sleep(void **state) {
 
 typedef struct flood {
     nb_atomic_u32 low_started, low_at_critical;
-    event critical;
+    event critical, go;
 } flood;
 
 static void run_low(nb_task_context *context, void *argument) {
     (void)context;
     flood *f = pointer_of(argument);
     nbi_atomic_fetch_add_seq_cst_u32(&f->low_started, 1);
+}
+
+static void run_low_until(nb_task_context *context, void *argument) {
+    run_low(context, argument);
+    expect(event_await(&((flood *)pointer_of(argument))->go, 1));
 }
 
 static void run_critical(nb_task_context *context, void *argument) {
@@ -105,12 +110,17 @@ static void critical_overtakes_a_flood_of_low(void **state) {
         tasks t;
         tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 1});
         flood f = {0};
-        for (uint32_t i = 0; i < count; ++i) {
+        // In turns: a worker that is held until all is there, and one that is in the middle of it, or has done it all.
+        bool is_held = round % 2 == 0;
+        submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, is_held ? run_low_until : run_low, &f);
+        if (is_held) AWAIT(nbi_atomic_load_seq_cst_u32(&f.low_started) == 1);
+        for (uint32_t i = 1; i < count; ++i) {
             submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, run_low, &f);
         }
-        pause_for(&seed, 20000);
+        if (!is_held) pause_for(&seed, 20000);
         submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_CRITICAL}, run_critical, &f);
         uint32_t before = nbi_atomic_load_seq_cst_u32(&f.low_started);
+        event_set(&f.go);
         assert_true(event_await(&f.critical, 1));
         assert_in_range(f.low_at_critical.value, 0, before + 1);
         AWAIT(nbi_atomic_load_seq_cst_u32(&f.low_started) == count);
