@@ -169,15 +169,19 @@ static nb_result write_copy(void *user, const void *bytes, size_t size_bytes) {
     return NB_OK;
 }
 
+static void record_tick(copy *c, const nb_record_tick *tick) {
+    nb_recorder_desc desc = {.sink = {.write = write_copy, .user = c}};
+    nb_recorder *recorder = NULL;
+    assert_int_equal(nb_recorder_create(&desc, &recorder), NB_OK);
+    assert_int_equal(nb_recorder_push(recorder, tick), NB_OK);
+    assert_int_equal(nb_recorder_destroy(recorder), NB_OK);
+}
+
 static void bad_questions_to_a_replay_are_refused(void **state) {
     (void)state;
     static copy c;
-    nb_recorder_desc desc = {.sink = {.write = write_copy, .user = &c}};
-    nb_recorder *recorder = NULL;
     nb_record_tick tick = {.index = 5};
-    assert_int_equal(nb_recorder_create(&desc, &recorder), NB_OK);
-    assert_int_equal(nb_recorder_push(recorder, &tick), NB_OK);
-    assert_int_equal(nb_recorder_destroy(recorder), NB_OK);
+    record_tick(&c, &tick);
     nb_replay_desc replay_desc = {.hooks = bad_hooks(NULL)};
     nb_replay *replay = UNTOUCHED(nb_replay);
     refused(NB_ERR_UNSUPPORTED, NB_ITEM_RECORD_FORMAT, nb_replay_open_memory("x", 1, &replay_desc, &replay));
@@ -207,12 +211,8 @@ static nb_result attach_nothing(void *user, nb_engine *engine) {
 static void bad_verifications_are_refused(void **state) {
     (void)state;
     static copy c;
-    nb_recorder_desc desc = {.sink = {.write = write_copy, .user = &c}};
-    nb_recorder *recorder = NULL;
     nb_record_tick tick = {.index = 5};
-    assert_int_equal(nb_recorder_create(&desc, &recorder), NB_OK);
-    assert_int_equal(nb_recorder_push(recorder, &tick), NB_OK);
-    assert_int_equal(nb_recorder_destroy(recorder), NB_OK);
+    record_tick(&c, &tick);
     nb_replay_desc replay_desc = {.hooks = bad_hooks(NULL)};
     nb_replay *replay = NULL, *other = NULL;
     assert_int_equal(nb_replay_open_memory(c.bytes, c.size, &replay_desc, &replay), NB_OK);

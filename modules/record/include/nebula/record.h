@@ -13,7 +13,8 @@
 //     nb_engine_run_ticks(engine, 600); // ten seconds, recorded
 //     if (nb_recorder_destroy(recorder) != NB_OK) printf("the recording is not whole\n");
 //
-// A crash loses the blocks that were not yet full: half a second as a rule. What is in the file stays readable.
+// A crash loses the blocks that were not yet full, half a second as a rule, and of an engine that keeps a history also
+// the ticks that may still change. What is in the file stays readable.
 
 #include "nebula/engine.h"
 #include "nebula/hooks.h"
