@@ -470,6 +470,78 @@ static void provider_that_is_never_content_is_refused(void **state) {
     plain_close(&p);
 }
 
+// --- images ---
+
+typedef struct dense {
+    unsigned char bytes[16384];
+    nb_states *states;
+    nb_history *history;
+} dense;
+
+static void dense_open(dense *d, size_t bytes_max) {
+    memset(d, 0, sizeof *d);
+    assert_int_equal(nb_states_create(NULL, &d->states), NB_OK);
+    nb_state_desc state = {.name = "bytes", .data = d->bytes, .size_bytes = sizeof d->bytes};
+    assert_int_equal(nb_states_add(d->states, &state, NULL), NB_OK);
+    nb_history_desc desc = {.states = d->states,
+                            .bytes_max = bytes_max,
+                            .tick_count_max = 1000,
+                            .event_count_max = 1,
+                            .command_count_max = 1};
+    assert_int_equal(nb_history_create(&desc, &d->history), NB_OK);
+    assert_int_equal(nb_history_save(d->history, 0), NB_OK);
+}
+
+static void dense_close(dense *d) {
+    nb_history_destroy(d->history);
+    nb_states_destroy(d->states);
+}
+
+static uint64_t dense_step(dense *d, uint64_t tick, bool is_storm) {
+    for (size_t i = 0; i < (is_storm ? sizeof d->bytes : 1); ++i) d->bytes[i] = (unsigned char)(tick * 7 + i);
+    assert_int_equal(nb_history_save(d->history, tick), NB_OK);
+    return nb_history_stats_get(d->history).changed_bytes;
+}
+
+// Room for some twenty of them: a hundred times as many go through it, back and forth.
+static void images_are_used_again(void **state) {
+    (void)state;
+    dense d;
+    dense_open(&d, (size_t)512 << 10);
+    uint64_t random = test_seed(__func__), tick = 0, least = UINT64_MAX;
+    for (uint32_t round = 0; round < 500; ++round) {
+        for (uint32_t i = 0; i < 5; ++i) dense_step(&d, ++tick, true);
+        nb_history_stats stats = nb_history_stats_get(d.history);
+        assert_true(stats.used_bytes <= stats.change_bytes_max);
+        uint64_t depth = tick - stats.tick_oldest;
+        if (round > 10 && depth < least) least = depth;
+        uint64_t back = tick - test_random(&random) % (depth < 3 ? depth + 1 : 4);
+        assert_int_equal(nb_history_rewind(d.history, back), NB_OK);
+        for (size_t i = 0; i < sizeof d.bytes; ++i) assert_int_equal(d.bytes[i], (unsigned char)(back * 7 + i));
+        tick = back;
+    }
+    assert_true(least >= 15); // of 384 KiB in images of 16
+    dense_close(&d);
+}
+
+static void images_are_for_what_changes_much(void **state) {
+    (void)state;
+    dense d;
+    dense_open(&d, (size_t)16 << 20);
+    uint64_t tick = 0;
+    for (uint32_t i = 0; i < 10; ++i) assert_true(dense_step(&d, ++tick, true) > 16000);
+    // In the calm that follows it is compared again, at the latest after sixteen more.
+    for (uint32_t i = 0; i < 20; ++i) dense_step(&d, ++tick, false);
+    for (uint32_t i = 0; i < 10; ++i) assert_true(dense_step(&d, ++tick, false) <= 64);
+    for (uint64_t back = tick + 1; back-- > 0;) {
+        assert_int_equal(nb_history_rewind(d.history, back), NB_OK);
+        if (back != 0) assert_int_equal(d.bytes[0], (unsigned char)(back * 7));
+    }
+    assert_int_equal(nb_history_rewind(d.history, tick), NB_OK);
+    assert_int_equal(d.bytes[0], (unsigned char)(tick * 7));
+    dense_close(&d);
+}
+
 TEST_MAIN(cmocka_unit_test(rewind_brings_back_every_kept_tick), cmocka_unit_test(what_was_not_saved_is_gone),
           cmocka_unit_test(rewind_goes_forward_until_the_next_save), cmocka_unit_test(correction_belongs_to_its_tick),
           cmocka_unit_test(correction_that_pushes_its_tick_out_is_the_oldest),
@@ -479,4 +551,5 @@ TEST_MAIN(cmocka_unit_test(rewind_brings_back_every_kept_tick), cmocka_unit_test
           cmocka_unit_test(inputs_stay_through_rewinds_and_can_be_replaced),
           cmocka_unit_test(providers_that_come_or_go_begin_anew), cmocka_unit_test(list_comes_back_at_its_size),
           cmocka_unit_test(refused_load_puts_everything_back),
-          cmocka_unit_test(provider_that_is_never_content_is_refused))
+          cmocka_unit_test(provider_that_is_never_content_is_refused), cmocka_unit_test(images_are_used_again),
+          cmocka_unit_test(images_are_for_what_changes_much))

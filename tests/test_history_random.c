@@ -195,12 +195,12 @@ static void random_rewinds_bring_back_what_was(void **state) {
     nb_history_stats sum = {0};
     uint64_t runs = test_size(12, 60, 1000);
     for (uint64_t i = 0; i < runs; ++i) {
-        // Large, small enough that ticks fall off, so small that some do not fit.
-        static const size_t sizes[] = {NB_HISTORY_BYTES_DEFAULT, 64 << 10, 11 << 10};
+        // Large, with few images, small enough that ticks fall off, so small that some do not fit.
+        static const size_t sizes[] = {NB_HISTORY_BYTES_DEFAULT, 300 << 10, 64 << 10, 11 << 10};
         nb_history_desc desc = {.tick_count_max = i % 4 == 3 ? 10 : 100,
                                 .event_count_max = 1,
                                 .command_count_max = 1,
-                                .bytes_max = sizes[i % 3]};
+                                .bytes_max = sizes[i / 2 % 4]};
         play(seed + i, test_size(200, 500, 2000), desc, &sum);
     }
     assert_true(sum.fallen_count > 0 && sum.full_count > 0 && sum.confirmed_count > 0);

@@ -22,6 +22,9 @@ typedef struct source {
 
 #define SIZE_BYTES sizeof(uint64_t)
 
+// Bytes for changes from which on there are images: dozens of a table with a hundred rows.
+#define IMAGE_SHARE_MIN ((size_t)256 << 10)
+
 typedef struct input_slot {
     uint64_t tick;
     uint32_t event_count, command_count;
@@ -140,8 +143,14 @@ nb_result nb_history_create(const nb_history_desc *given, nb_history **out) {
     history->pages = pages;
     history->pages_bytes = pages_bytes;
     history->slots = (input_slot *)(void *)(block + slots_at);
+    // A quarter for what changes little, the rest for whole images of what changes much: each is larger.
+    size_t change_bytes = desc.bytes_max - inputs_bytes(&desc);
+    size_t image_bytes = change_bytes >= IMAGE_SHARE_MIN ? change_bytes / 4 * 3 / NB_CACHE_LINE * NB_CACHE_LINE : 0;
+    unsigned char *images = pages + desc.bytes_max - image_bytes;
+    if (image_bytes != 0) images -= (uintptr_t)images % NB_CACHE_LINE;
     history->undo = (nbi_undo){.bytes = pages + inputs_bytes(&desc),
-                               .size_bytes = desc.bytes_max - inputs_bytes(&desc),
+                               .size_bytes = (size_t)(images - pages) - inputs_bytes(&desc),
+                               .images = {.bytes = images, .size_bytes = image_bytes},
                                .records = (nbi_record *)(void *)(block + records_at),
                                .record_count_max = desc.tick_count_max};
     *out = history;
@@ -155,7 +164,8 @@ static void regions_free(nb_history *history) {
     }
     nbi_pages_release(history->shadows, history->shadows_bytes);
     if (history->regions != NULL) nbi_free(&history->hooks, history->regions, history->regions_bytes);
-    history->regions = NULL;
+    history->regions = history->undo.regions = NULL;
+    history->undo.region_count = 0;
     history->shadows = NULL;
     history->region_count = history->source_count = 0;
     history->since = 0;
@@ -197,7 +207,7 @@ static size_t shadows_place(const nb_history *history, unsigned char *base) {
     size_t used_bytes = 0;
     for (uint32_t i = 0; i < history->region_count; ++i) {
         nbi_region *region = &history->regions[i];
-        if (base != NULL && region->size_bytes_max != 0) region->shadow = base + used_bytes;
+        if (base != NULL && region->size_bytes_max != 0) region->shadow = region->home = base + used_bytes;
         used_bytes += round_up(region->size_bytes_max, SHADOW_ALIGNMENT);
     }
     return used_bytes;
@@ -209,6 +219,7 @@ static void regions_describe(nb_history *history) {
         if (desc->save != NULL) continue; // both halves come with the first filling
         history->regions[i] =
             (nbi_region){.live = desc->data, .size_bytes = desc->size_bytes, .size_bytes_max = desc->size_bytes};
+        history->regions[i].may_image = true;
     }
     nb_world *world = history->desc.world;
     if (world != NULL) nbi_world_regions_describe(world, history->regions + history->source_count, history->heads);
@@ -242,6 +253,9 @@ static nb_result regions_make(nb_history *history) {
         return NB_ERR_MEMORY;
     }
     shadows_place(history, history->shadows);
+    history->undo.regions = history->regions;
+    history->undo.region_count = history->region_count;
+    history->undo.images.used_bytes = 0;
     return NB_OK;
 }
 
@@ -486,10 +500,10 @@ nb_result nb_history_rewind(nb_history *history, uint64_t tick) {
     nb_world *world = history->desc.world;
     // One that no block has: whoever copies by versions sees all that changes here.
     uint64_t version = world != NULL ? ++world->version : 0;
-    nbi_undo_move(&history->undo, history->regions, tick, version);
+    nbi_undo_move(&history->undo, tick, version);
     result = sources_load(history);
     if (result != NB_OK) {
-        nbi_undo_move(&history->undo, history->regions, history->tick_newest, version);
+        nbi_undo_move(&history->undo, history->tick_newest, version);
         if (world != NULL) world->version += 1;
         return result;
     }
@@ -503,7 +517,7 @@ nb_result nbi_history_return(nb_history *history, uint64_t tick) {
     nb_world *world = history->desc.world;
     uint64_t version = world != NULL ? ++world->version : 0;
     nb_result result = NB_OK;
-    nbi_undo_move(&history->undo, history->regions, tick, version);
+    nbi_undo_move(&history->undo, tick, version);
     for (uint32_t i = 0; i < history->source_count; ++i) {
         if (history->sources[i].desc.save == NULL) continue;
         nb_result loaded = source_load(history, i, history->regions[i].shadow);
@@ -593,12 +607,12 @@ nb_history_stats nb_history_stats_get(const nb_history *history) {
     stats.has_begun = history->has_begun && !has_other_providers(history);
     stats.fallen_count = undo->fallen_count;
     stats.changed_bytes = undo->changed_bytes;
-    stats.change_bytes_max = undo->size_bytes;
+    stats.change_bytes_max = undo->size_bytes + undo->images.size_bytes;
     stats.copy_bytes = history->shadows != NULL ? history->shadows_bytes : 0;
     if (!stats.has_begun) return stats;
     stats.tick_newest = history->tick_newest;
     stats.tick_oldest = undo->tick_oldest;
     stats.tick_last = tick_last(history);
-    stats.used_bytes = (size_t)(undo->head - undo->tail);
+    stats.used_bytes = (size_t)(undo->head - undo->tail) + undo->images.held_bytes;
     return stats;
 }

@@ -3,7 +3,8 @@
 
 // What the files of the history share. State is a list of regions, each with its live bytes and a shadow: a copy as of
 // the newest saved tick. history_undo.c keeps what shadows were before, in a ring; history_region.c lets one follow the
-// other; world_history.c says which regions a world has; history.c puts it together.
+// other; history_image.c keeps whole copies of what changes much; world_history.c says which regions a world has;
+// history.c puts it together.
 
 #include "nebula/history.h"
 
@@ -22,17 +23,41 @@ static inline void nbi_copy_run(unsigned char *to, const unsigned char *from, si
         memcpy(to, from, size_bytes);
 }
 
+// --- images (history_image.c) ---
+
+typedef struct nbi_region nbi_region;
+typedef struct nbi_undo nbi_undo;
+
+// Memory for one copy of a region, of its size_bytes_max; the copy lies behind it.
+typedef struct nbi_image {
+    struct nbi_image *next; // that is free, of the same region
+    size_t used_bytes;      // of the copy that were ever written: what is behind them is zero
+} nbi_image;
+
+// Where images come from: pages that get memory as they are used.
+typedef struct nbi_image_pool {
+    unsigned char *bytes;
+    size_t size_bytes, used_bytes; // used: given out once, and from then on by way of the regions
+    size_t held_bytes;             // by records
+} nbi_image_pool;
+
 // --- regions (history_region.c) ---
 
-typedef struct nbi_region {
+struct nbi_region {
     unsigned char *live;           // looked up before each use: it may have moved
-    unsigned char *shadow;         // a copy as of the newest saved tick
+    unsigned char *shadow;         // a copy as of the newest saved tick: home, or an image
+    unsigned char *home;           // memory of its own
     size_t size_bytes;             // of what may differ between the two; what lies behind is of no meaning
     size_t size_bytes_max;         // ever
     nb_atomic_u64 *block_versions; // raised by the owner where blocks are written; NULL = all is compared
     size_t block_bytes;
     size_t versioned_bytes; // blocks that begin behind it are compared, whatever their versions
-} nbi_region;
+    bool may_image;         // where it changes much it is kept as images
+    bool is_dense;          // it did when it was last compared
+    uint32_t image_count;   // since then
+    nbi_image *image;       // that the shadow is; NULL = home
+    nbi_image *free_images;
+};
 
 // A run of bytes that is to be looked at: [begin, end) of a region.
 typedef struct nbi_range {
@@ -66,11 +91,12 @@ const nb_world *nbi_history_world(const nb_history *history);
 typedef struct nbi_record {
     uint64_t tick;
     uint64_t begin, end; // in the ring; positions count up for ever
+    bool has_images;     // some of its entries are
 } nbi_record;
 
 // Records [first, now) can be undone, [now, last) can be done again. All count up for ever; a record's place is its
 // number modulo record_count_max.
-typedef struct nbi_undo {
+struct nbi_undo {
     unsigned char *bytes;
     size_t size_bytes;
     nbi_record *records;
@@ -82,7 +108,10 @@ typedef struct nbi_undo {
     uint64_t changed_bytes; // added since the last begin
     bool is_open;           // a record is being written
     bool is_over;           // and does not fit
-} nbi_undo;
+    nbi_image_pool images;
+    nbi_region *regions; // NULL = none yet
+    uint32_t region_count;
+};
 
 // Forgets everything: `tick` is the only one.
 void nbi_undo_clear(nbi_undo *undo, uint64_t tick);
@@ -93,6 +122,12 @@ void nbi_undo_begin(nbi_undo *undo, uint64_t tick);
 // Adds bytes as they were; older records fall off where there is no room. Nothing while no record is open.
 void nbi_undo_add(nbi_undo *undo, uint32_t region, size_t offset, const unsigned char *bytes, size_t size_bytes);
 
+// Adds that the region's shadow was this image. False: there is no room for it, and nothing was added.
+bool nbi_undo_add_image(nbi_undo *undo, uint32_t region, nbi_image *image);
+
+// Lets the oldest record go, to give back its images. False: there is none.
+bool nbi_undo_drop(nbi_undo *undo);
+
 // False: the record did not fit, and all is forgotten.
 bool nbi_undo_end(nbi_undo *undo);
 
@@ -100,10 +135,24 @@ bool nbi_undo_end(nbi_undo *undo);
 uint32_t nbi_undo_confirm(nbi_undo *undo, uint64_t tick);
 
 // Moves the shadows to what they were after `tick`, back or forth, and marks what has changed.
-void nbi_undo_move(nbi_undo *undo, const nbi_region *regions, uint64_t tick, uint64_t version);
+void nbi_undo_move(nbi_undo *undo, uint64_t tick, uint64_t version);
 
 // The shadow becomes what the live bytes are.
-void nbi_region_follow(const nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo);
+void nbi_region_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo);
+
+// The shadow becomes a new image of the live bytes, where the region changes much; the old one is in the record. False:
+// it is to follow.
+bool nbi_image_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo);
+
+// What was found when it was compared.
+void nbi_image_note(nbi_region *region, const nbi_undo *undo, uint64_t changed_bytes);
+
+// The image that a shadow becomes, or ceases to be.
+void nbi_image_set(nbi_region *region, nbi_image *image);
+void nbi_image_free(nbi_region *region, nbi_image *image);
+
+// What a record holds with it: nothing for NULL.
+size_t nbi_image_held(const nbi_region *region, const nbi_image *image);
 
 // --- a world's regions (world_history.c) ---
 

@@ -74,9 +74,11 @@ static void follow_range(const nbi_region *region, uint32_t index, nbi_range ran
     }
 }
 
-void nbi_region_follow(const nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo) {
-    nbi_range range = {0, 0};
-    while (nbi_region_next(region, since, &range)) follow_range(region, index, range, undo);
+void nbi_region_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo) {
+    if (nbi_image_follow(region, index, since, undo)) return;
+    uint64_t before = undo->changed_bytes;
+    for (nbi_range range = {0, 0}; nbi_region_next(region, since, &range);) follow_range(region, index, range, undo);
+    nbi_image_note(region, undo, undo->changed_bytes - before);
 }
 
 void nbi_region_restore(const nbi_region *region, uint64_t since, uint64_t version) {

@@ -12,6 +12,9 @@ typedef struct entry {
     uint32_t size_bytes;
 } entry;
 
+// In an entry's size: its bytes are the address of an image.
+#define IMAGE_MARK UINT32_MAX
+
 // Swapped at a time: what fits into the registers of any machine, and the least that changes are kept by.
 #define SWAP_BYTES ((size_t)64)
 
@@ -88,7 +91,28 @@ static void ring_swap(cursor *with, unsigned char *bytes, size_t size_bytes) {
 
 // --- writing ---
 
+// Images go back to their regions; those that became the shadow meanwhile are no longer in the record.
+static void free_images(nbi_undo *undo, const nbi_record *record) {
+    if (!record->has_images) return;
+    cursor from = cursor_at(undo, record->begin);
+    for (uint64_t position = record->begin; position < record->end;) {
+        entry next;
+        nbi_image *image;
+        ring_read(&from, &next, sizeof next);
+        size_t size_bytes = next.size_bytes == IMAGE_MARK ? sizeof image : next.size_bytes;
+        position += sizeof next + size_bytes;
+        if (next.size_bytes != IMAGE_MARK) {
+            from = cursor_at(undo, position);
+            continue;
+        }
+        ring_read(&from, &image, sizeof image);
+        undo->images.held_bytes -= nbi_image_held(&undo->regions[next.region], image);
+        nbi_image_free(&undo->regions[next.region], image);
+    }
+}
+
 void nbi_undo_clear(nbi_undo *undo, uint64_t tick) {
+    for (uint64_t i = undo->first; i < undo->last; ++i) free_images(undo, record_at(undo, i));
     undo->first = undo->now = undo->last = 0;
     undo->head = undo->tail = 0;
     undo->tick_oldest = tick;
@@ -101,6 +125,7 @@ static uint32_t drop_first(nbi_undo *undo) {
     uint32_t count = 0;
     undo->tick_oldest = record_at(undo, undo->first)->tick;
     for (; undo->first < undo->now && record_at(undo, undo->first)->tick <= undo->tick_oldest; ++count) {
+        free_images(undo, record_at(undo, undo->first));
         undo->tail = record_at(undo, undo->first)->end;
         undo->first += 1;
     }
@@ -109,6 +134,7 @@ static uint32_t drop_first(nbi_undo *undo) {
 
 void nbi_undo_begin(nbi_undo *undo, uint64_t tick) {
     if (undo->now < undo->last) undo->head = record_at(undo, undo->now)->begin;
+    for (uint64_t i = undo->now; i < undo->last; ++i) free_images(undo, record_at(undo, i));
     undo->last = undo->now;
     undo->changed_bytes = 0;
     if (undo->last - undo->first == undo->record_count_max) undo->fallen_count += drop_first(undo);
@@ -118,22 +144,42 @@ void nbi_undo_begin(nbi_undo *undo, uint64_t tick) {
     if (undo->is_open) *record_at(undo, undo->last) = (nbi_record){.tick = tick, .begin = undo->head};
 }
 
+bool nbi_undo_drop(nbi_undo *undo) {
+    if (undo->first == undo->last) return false;
+    undo->fallen_count += drop_first(undo);
+    return true;
+}
+
+static bool has_room(const nbi_undo *undo, size_t size_bytes) {
+    return undo->head - undo->tail + size_bytes <= undo->size_bytes;
+}
+
+static bool add(nbi_undo *undo, const entry *added, const void *bytes, size_t size_bytes) {
+    size_t wanted = sizeof *added + size_bytes;
+    while (!has_room(undo, wanted) && nbi_undo_drop(undo)) {
+    }
+    if (!has_room(undo, wanted)) return false;
+    cursor to = cursor_at(undo, undo->head);
+    ring_write(&to, added, sizeof *added);
+    ring_write(&to, bytes, size_bytes);
+    undo->head += wanted;
+    return true;
+}
+
 void nbi_undo_add(nbi_undo *undo, uint32_t region, size_t offset, const unsigned char *bytes, size_t size_bytes) {
     undo->changed_bytes += size_bytes;
     if (!undo->is_open || undo->is_over) return;
-    size_t wanted = sizeof(entry) + size_bytes;
-    while (undo->head - undo->tail + wanted > undo->size_bytes && undo->first < undo->last) {
-        undo->fallen_count += drop_first(undo);
-    }
-    if (undo->head - undo->tail + wanted > undo->size_bytes) {
-        undo->is_over = true;
-        return;
-    }
     entry added = {.offset = offset, .region = region, .size_bytes = (uint32_t)size_bytes};
-    cursor to = cursor_at(undo, undo->head);
-    ring_write(&to, &added, sizeof added);
-    ring_write(&to, bytes, size_bytes);
-    undo->head += wanted;
+    undo->is_over = !add(undo, &added, bytes, size_bytes);
+}
+
+bool nbi_undo_add_image(nbi_undo *undo, uint32_t region, nbi_image *image) {
+    entry added = {.region = region, .size_bytes = IMAGE_MARK};
+    if (!add(undo, &added, &image, sizeof image)) return false;
+    undo->changed_bytes += undo->regions[region].size_bytes;
+    undo->images.held_bytes += nbi_image_held(&undo->regions[region], image);
+    record_at(undo, undo->last)->has_images = true;
+    return true;
 }
 
 bool nbi_undo_end(nbi_undo *undo) {
@@ -141,6 +187,9 @@ bool nbi_undo_end(nbi_undo *undo) {
     nbi_record *record = record_at(undo, undo->last);
     uint64_t tick = record->tick, changed_bytes = undo->changed_bytes;
     undo->is_open = false;
+    bool is_lost = undo->is_over || tick <= undo->tick_oldest;
+    record->end = undo->head;
+    if (is_lost) free_images(undo, record);
     if (undo->is_over) {
         nbi_undo_clear(undo, tick);
         undo->changed_bytes = changed_bytes;
@@ -151,7 +200,6 @@ bool nbi_undo_end(nbi_undo *undo) {
         undo->head = undo->tail;
         return true;
     }
-    record->end = undo->head;
     undo->last += 1;
     undo->now = undo->last;
     return true;
@@ -165,12 +213,29 @@ uint32_t nbi_undo_confirm(nbi_undo *undo, uint64_t tick) {
 
 // --- applying ---
 
-static void swap_record(const nbi_undo *undo, const nbi_record *record, const nbi_region *regions, uint64_t version) {
+// The image that the record holds becomes the shadow, and the other way round.
+static void swap_image(nbi_undo *undo, cursor *with, nbi_region *region, uint64_t version) {
+    nbi_image *image, *now = region->image;
+    cursor back = *with;
+    ring_read(with, &image, sizeof image);
+    ring_write(&back, &now, sizeof now);
+    undo->images.held_bytes += nbi_image_held(region, now);
+    undo->images.held_bytes -= nbi_image_held(region, image);
+    nbi_image_set(region, image);
+    nbi_region_mark(region, (nbi_range){0, region->size_bytes}, version);
+}
+
+static void swap_record(nbi_undo *undo, const nbi_record *record, uint64_t version) {
     cursor with = cursor_at(undo, record->begin);
     for (uint64_t position = record->begin; position < record->end;) {
         entry next;
         ring_read(&with, &next, sizeof next);
-        const nbi_region *region = &regions[next.region];
+        nbi_region *region = &undo->regions[next.region];
+        if (next.size_bytes == IMAGE_MARK) {
+            swap_image(undo, &with, region, version);
+            position += sizeof next + sizeof(nbi_image *);
+            continue;
+        }
         nbi_range range = {(size_t)next.offset, (size_t)next.offset + next.size_bytes};
         ring_swap(&with, region->shadow + range.begin, next.size_bytes);
         nbi_region_mark(region, range, version);
@@ -178,13 +243,13 @@ static void swap_record(const nbi_undo *undo, const nbi_record *record, const nb
     }
 }
 
-void nbi_undo_move(nbi_undo *undo, const nbi_region *regions, uint64_t tick, uint64_t version) {
+void nbi_undo_move(nbi_undo *undo, uint64_t tick, uint64_t version) {
     while (undo->now > undo->first && record_at(undo, undo->now - 1)->tick > tick) {
         undo->now -= 1;
-        swap_record(undo, record_at(undo, undo->now), regions, version);
+        swap_record(undo, record_at(undo, undo->now), version);
     }
     while (undo->now < undo->last && record_at(undo, undo->now)->tick <= tick) {
-        swap_record(undo, record_at(undo, undo->now), regions, version);
+        swap_record(undo, record_at(undo, undo->now), version);
         undo->now += 1;
     }
 }

@@ -65,7 +65,9 @@ static void describe_table(nbi_table *table, const table_regions *to, nbi_table_
     if (to->marks != NULL) describe(table, to->marks, &table->marks);
     nbi_region *region = to->columns;
     for (uint32_t i = 0; i < table->head->column_count; ++i) {
-        if (nbi_column_is_simulated(&table->heads[i])) describe(table, region++, &table->heads[i]);
+        if (!nbi_column_is_simulated(&table->heads[i])) continue;
+        describe(table, region, &table->heads[i]);
+        region++->may_image = true;
     }
 }
 

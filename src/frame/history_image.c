@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Images: where most of a region changes in each tick, comparing it and keeping what it was costs more than a copy of
+// all of it. Such a copy is the shadow until the next one, and then what the next one's record holds. So a save is one
+// copy, and a way back over any number of ticks changes a pointer. Ticks that change little go on in the same copy.
+
+#include "history.h"
+
+#include <string.h>
+
+// The part of a region above which it is copied: what changes less takes less memory cell by cell.
+#define DENSE_PART 3
+
+// Smaller ones are not worth it: a page.
+#define IMAGE_BYTES_MIN ((size_t)4096)
+
+// Images that there is room for, at least, or the history would be short.
+#define IMAGE_COUNT_MIN 8
+
+// Copies after which a region is compared again: it may have come to rest while all of it is still written.
+#define IMAGE_RUN_MAX 16
+
+// Images begin on a cache line, and so do the copies in them.
+#define IMAGE_HEAD_BYTES NB_CACHE_LINE
+
+static unsigned char *copy_of(nbi_image *image) { return (unsigned char *)image + IMAGE_HEAD_BYTES; }
+
+static size_t image_bytes(const nbi_region *region) {
+    size_t whole = IMAGE_HEAD_BYTES + region->size_bytes_max;
+    return (whole + NB_CACHE_LINE - 1) / NB_CACHE_LINE * NB_CACHE_LINE;
+}
+
+static bool can_image(const nbi_undo *undo, const nbi_region *region) {
+    return region->may_image && region->size_bytes >= IMAGE_BYTES_MIN &&
+           image_bytes(region) <= undo->images.size_bytes / IMAGE_COUNT_MIN;
+}
+
+// Bytes of the blocks that were written.
+static size_t written_bytes(const nbi_region *region, uint64_t since) {
+    size_t sum = 0;
+    for (nbi_range range = {0, 0}; nbi_region_next(region, since, &range);) sum += range.end - range.begin;
+    return sum;
+}
+
+static nbi_image *pool_take(nbi_image_pool *pool, const nbi_region *region) {
+    if (pool->size_bytes - pool->used_bytes < image_bytes(region)) return NULL;
+    nbi_image *image = (nbi_image *)(void *)(pool->bytes + pool->used_bytes);
+    pool->used_bytes += image_bytes(region);
+    *image = (nbi_image){0};
+    return image;
+}
+
+// One that is free, or that the oldest records give back.
+static nbi_image *image_take(nbi_undo *undo, nbi_region *region) {
+    nbi_image *image = region->free_images == NULL ? pool_take(&undo->images, region) : NULL;
+    while (image == NULL && region->free_images == NULL && nbi_undo_drop(undo)) {
+    }
+    if (image != NULL || region->free_images == NULL) return image;
+    image = region->free_images;
+    region->free_images = image->next;
+    return image;
+}
+
+static void fill(nbi_image *image, const nbi_region *region) {
+    unsigned char *copy = copy_of(image);
+    memcpy(copy, region->live, region->size_bytes);
+    if (image->used_bytes > region->size_bytes)
+        memset(copy + region->size_bytes, 0, image->used_bytes - region->size_bytes);
+    image->used_bytes = region->size_bytes;
+}
+
+void nbi_image_set(nbi_region *region, nbi_image *image) {
+    region->image = image;
+    region->shadow = image != NULL ? copy_of(image) : region->home;
+}
+
+size_t nbi_image_held(const nbi_region *region, const nbi_image *image) {
+    return image != NULL ? image_bytes(region) : 0;
+}
+
+void nbi_image_free(nbi_region *region, nbi_image *image) {
+    if (image == NULL) return; // its own memory
+    image->next = region->free_images;
+    region->free_images = image;
+}
+
+bool nbi_image_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo) {
+    bool is_due = region->is_dense && region->image_count < IMAGE_RUN_MAX && can_image(undo, region) && undo->is_open &&
+                  !undo->is_over && written_bytes(region, since) * DENSE_PART > region->size_bytes;
+    nbi_image *image = is_due ? image_take(undo, region) : NULL;
+    if (image == NULL) return false;
+    if (!nbi_undo_add_image(undo, index, region->image)) {
+        nbi_image_free(region, image);
+        return false;
+    }
+    fill(image, region);
+    nbi_image_set(region, image);
+    region->image_count += 1;
+    return true;
+}
+
+void nbi_image_note(nbi_region *region, const nbi_undo *undo, uint64_t changed_bytes) {
+    region->is_dense = can_image(undo, region) && changed_bytes * DENSE_PART > region->size_bytes;
+    region->image_count = 0;
+    nbi_image *image = region->image;
+    if (image != NULL && image->used_bytes < region->size_bytes) image->used_bytes = region->size_bytes;
+}
