@@ -337,6 +337,54 @@ static void world_of_an_engine_is_kept_by_blocks(void **state) {
     rig_close(&r);
 }
 
+// --- images: where all rows change in each tick, columns are kept whole ---
+
+static void storm(small_world *w, uint32_t tick) {
+    uint32_t count = nb_world_row_count(w->f.world, w->f.units);
+    uint32_t *health = NB_COLUMN_WRITE(w->f.world, w->f.units, HEALTH, uint32_t);
+    for (uint32_t row = 0; row < count; ++row) health[row] = tick * 100000 + row;
+    assert_int_equal(nb_history_save(w->history, tick), NB_OK);
+}
+
+static void rows_that_all_change_come_back(void **state) {
+    (void)state;
+    small_world w;
+    open_world(&w, 4000);
+    for (uint32_t i = 0; i < 3000; ++i) unit_spawn(&w.f, i);
+    assert_int_equal(nb_history_save(w.history, 0), NB_OK);
+    for (uint32_t tick = 1; tick <= 12; ++tick) storm(&w, tick);
+    for (uint32_t tick = 12; tick >= 1; --tick) {
+        assert_int_equal(nb_history_rewind(w.history, tick), NB_OK);
+        const uint32_t *health = NB_COLUMN(w.f.world, w.f.units, HEALTH, uint32_t);
+        for (uint32_t row = 0; row < 3000; ++row) assert_int_equal(health[row], tick * 100000 + row);
+    }
+    close_world(&w);
+}
+
+static void nothing_is_left_behind_the_last_row(void **state) {
+    (void)state;
+    small_world w;
+    open_world(&w, 4000);
+    for (uint32_t i = 0; i < 3000; ++i) unit_spawn(&w.f, i);
+    assert_int_equal(nb_history_save(w.history, 0), NB_OK);
+    for (uint32_t tick = 1; tick <= 6; ++tick) storm(&w, tick);
+    // Half of them go, and the memory of the large images is used for small ones.
+    for (uint32_t row = 2999; row >= 1500; --row) {
+        assert_int_equal(nb_world_despawn(w.f.world, nb_world_entity(w.f.world, w.f.units, row)), NB_OK);
+    }
+    for (uint32_t tick = 7; tick <= 12; ++tick) {
+        assert_int_equal(nb_history_confirm(w.history, tick - 1), NB_OK);
+        storm(&w, tick);
+    }
+    for (uint32_t i = 0; i < 1500; ++i) unit_spawn(&w.f, i);
+    assert_int_equal(nb_history_save(w.history, 13), NB_OK);
+    assert_int_equal(nb_history_rewind(w.history, 12), NB_OK);
+    nb_entity young;
+    assert_int_equal(nb_world_spawn(w.f.world, w.f.units, &young), NB_OK);
+    assert_int_equal(unit_health(&w.f, young), 0);
+    close_world(&w);
+}
+
 TEST_MAIN(cmocka_unit_test(lives_come_back_and_new_ones_are_others),
           cmocka_unit_test(local_columns_stay_with_their_lives),
           cmocka_unit_test(nothing_moves_after_a_rewind_until_the_next_tick),
@@ -344,4 +392,5 @@ TEST_MAIN(cmocka_unit_test(lives_come_back_and_new_ones_are_others),
           cmocka_unit_test(hash_sees_what_a_rewind_takes_back), cmocka_unit_test(unwritten_blocks_are_not_looked_at),
           cmocka_unit_test(moment_and_permission_are_checked),
           cmocka_unit_test(read_only_world_is_saved_and_not_rewound),
-          cmocka_unit_test(world_of_an_engine_is_kept_by_blocks))
+          cmocka_unit_test(world_of_an_engine_is_kept_by_blocks), cmocka_unit_test(rows_that_all_change_come_back),
+          cmocka_unit_test(nothing_is_left_behind_the_last_row))
