@@ -19,7 +19,7 @@ BEGIN {
     MODULE = 5; PROGRAM = 6
     # Public headers without a source file of the same name.
     public["types"] = public["atomic"] = 0
-    public["hooks"] = public["log_items"] = rank["base"]
+    public["hooks"] = public["log_items"] = public["report"] = public["bytes"] = rank["base"]
     public["tasks"] = rank["tasks"]
     public["budget"] = rank["frame"]
     public["nebula"] = PROGRAM

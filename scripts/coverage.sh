@@ -14,7 +14,7 @@ tests='test_record test_replay test_save_file test_verify test_verify_bytes test
 targets='recording save netplay'
 core_readers='src/frame/state.c src/frame/world_save.c src/base/handle.c'
 core_targets='world states correction'
-core_functions='state.c:get_u64 nbi_states_check nbi_saved_part_next state.c:load_first state.c:provider_load nb_states_load world_save.c:take
+core_functions='nbi_states_check nbi_saved_part_next state.c:load_first state.c:provider_load nb_states_load world_save.c:take
 world_save.c:take_u32 nbi_saved_table_take world_save.c:fill_spare world_save.c:saved_entity world_save.c:slot_of
 world_save.c:has_valid_entities world_save.c:has_valid_rows world_save.c:check_table world_save.c:check_body
 world_save.c:check_header world_save.c:swap_pools nbi_table_slot_last world_save.c:mark_blocks world_save.c:take_columns

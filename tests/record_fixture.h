@@ -5,12 +5,12 @@
 
 #include "support.h"
 
+#include "nebula/bytes.h"
 #include "nebula/hash.h"
 #include "nebula/record.h"
 #include "nebula/replay.h"
 #include "record/format.h"
 #include "record/recorder.h"
-#include "record/report.h"
 #include "record/squeeze.h"
 
 #define TICK_EVENTS_MAX 6u

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// What the small pieces do with bad arguments: names, clocks, statistics, poses, hashes, handles, labels. Together with
-// test_bad_input_*.c this calls every public function at least once with something it must refuse;
+// What the small pieces do with bad arguments: names, reports, clocks, statistics, poses, hashes, handles, labels.
+// Together with test_bad_input_*.c this calls every public function at least once with something it must refuse;
 // scripts/check_bad_input.sh sees to that.
 
 #include "bad_input.h"
 
+#include "nebula/bytes.h"
 #include "nebula/clock.h"
 #include "nebula/frame_stats.h"
 #include "nebula/handle.h"
 #include "nebula/hash.h"
 #include "nebula/interpolate.h"
 #include "nebula/label.h"
+#include "nebula/report.h"
 
 // --- names ---
 
@@ -26,6 +28,59 @@ static void values_outside_an_enum_are_named_unknown(void **state) {
         silent(name = nb_log_level_name((nb_log_level)values[i]));
         assert_string_equal(name, "unknown");
     }
+}
+
+// --- hooks, reports and bytes ---
+
+static void reports_without_hooks_or_words_are_delivered(void **state) {
+    (void)state;
+    const nb_hooks hooks = bad_hooks(NULL);
+    const char *none = NULL;
+    reported_default(NB_ITEM_BASE_OS, nb_report(NULL, NB_LOG_ERROR, NB_ITEM_BASE_OS, "nb_f", "x"));
+    refused_default(NB_ERR_OS, NB_ITEM_BASE_OS, nb_report_failure(NULL, NB_ITEM_BASE_OS, NB_ERR_OS, "nb_f", "x"));
+    refused_default(NB_ERR_OS, NB_ITEM_BASE_ARGUMENT,
+                    nb_report_mistake(NULL, NB_ITEM_BASE_ARGUMENT, NB_ERR_OS, "nb_f", "x"));
+    refused(NB_ERR_OS, NB_ITEM_RECORD_FILE, nb_report_failure(&hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_f", none, 1));
+    refused(NB_ERR_OS, NB_ITEM_BASE_ARGUMENT,
+            nb_report_mistake(&hooks, NB_ITEM_BASE_ARGUMENT, NB_ERR_OS, "nb_f", none, 1));
+    const nb_log_level levels[] = {NB_LOG_DEFAULT, NB_LOG_OFF, (nb_log_level)77, (nb_log_level)-1};
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; ++i) {
+        reported(NB_ITEM_RECORD_FILE, nb_report(&hooks, levels[i], NB_ITEM_RECORD_FILE, "nb_f", "x"));
+    }
+    listen_begin();
+    nb_report(&hooks, NB_LOG_ERROR, NB_ITEM_BASE_OS, none, none, 1);
+    listen_end();
+    assert_int_equal(bad_heard.own_count, 1);
+    assert_string_equal(bad_heard.own_function, "?");
+}
+
+static void memory_of_no_alignment_is_refused(void **state) {
+    (void)state;
+    test_heap heap = {0};
+    const nb_hooks hooks = nb_hooks_resolve(&(nb_hooks){.logger.log = bad_log, .assertion.failed = bad_assertion});
+    assert_int_equal(hooks.logger.level_min, NB_LOG_WARNING);
+    const size_t alignments[] = {0, 3, 24, SIZE_MAX};
+    for (size_t i = 0; i < sizeof alignments / sizeof alignments[0]; ++i) {
+        refused(NULL, NB_ITEM_BASE_ARGUMENT, nb_hooks_alloc(&hooks, 8, alignments[i], "nb_f"));
+        refused_default(NULL, NB_ITEM_BASE_ARGUMENT, nb_hooks_alloc(NULL, 8, alignments[i], NULL));
+    }
+    refused(NULL, NB_ITEM_BASE_MEMORY, nb_hooks_alloc(&hooks, SIZE_MAX, 64, NULL));
+    refused_default(NULL, NB_ITEM_BASE_MEMORY, nb_hooks_alloc(NULL, SIZE_MAX, 64, NULL));
+    void *memory = NULL;
+    silent(memory = nb_hooks_alloc(NULL, 8, 8, NULL));
+    assert_non_null(memory);
+    silent(nb_hooks_free(NULL, memory, 8));
+    const nb_hooks counted = bad_hooks(&heap);
+    silent(nb_hooks_free(&counted, NULL, 8));
+    assert_int_equal(heap.live_bytes.value, 0);
+}
+
+static void integers_of_no_bytes_are_zero(void **state) {
+    (void)state;
+    silent(nb_bytes_put_u16(NULL, 1), nb_bytes_put_u32(NULL, 1), nb_bytes_put_u64(NULL, 1));
+    accepted(0, nb_bytes_get_u16(NULL));
+    accepted(0, nb_bytes_get_u32(NULL));
+    accepted(0, nb_bytes_get_u64(NULL));
 }
 
 // --- clock ---
@@ -344,6 +399,8 @@ static void label_functions_refuse_null_and_foreign_labels(void **state) {
 }
 
 TEST_MAIN(cmocka_unit_test(values_outside_an_enum_are_named_unknown),
+          cmocka_unit_test(reports_without_hooks_or_words_are_delivered),
+          cmocka_unit_test(memory_of_no_alignment_is_refused), cmocka_unit_test(integers_of_no_bytes_are_zero),
           cmocka_unit_test(clock_without_an_object_is_the_machines),
           cmocka_unit_test(manual_clock_refuses_null_and_stops_at_the_end),
           cmocka_unit_test(frame_stats_refuse_null_and_keep_their_frames),

@@ -139,14 +139,14 @@ static void each_flipped_bit_is_noticed(void **state) {
 
 // Where block `number` begins.
 static size_t block_at(const memory_sink *sink, uint32_t number) {
-    size_t at = nbi_get_u32(sink->bytes + 12);
-    for (uint32_t i = 0; i < number; ++i) at += NBI_BLOCK_BYTES + (size_t)nbi_get_u64(sink->bytes + at + 32);
+    size_t at = nb_bytes_get_u32(sink->bytes + 12);
+    for (uint32_t i = 0; i < number; ++i) at += NBI_BLOCK_BYTES + (size_t)nb_bytes_get_u64(sink->bytes + at + 32);
     return at;
 }
 
 static void sign_block(memory_sink *sink, size_t at) {
-    uint64_t head_hash = nbi_get_u64(sink->bytes + nbi_get_u32(sink->bytes + 12) - 8);
-    nbi_put_u64(sink->bytes + at + 56, nb_hash64(sink->bytes + at, 56, head_hash));
+    uint64_t head_hash = nb_bytes_get_u64(sink->bytes + nb_bytes_get_u32(sink->bytes + 12) - 8);
+    nb_bytes_put_u64(sink->bytes + at + 56, nb_hash64(sink->bytes + at, 56, head_hash));
 }
 
 static reading forge_u64(uint32_t number, size_t offset, uint64_t value, bool is_u32) {
@@ -154,9 +154,9 @@ static reading forge_u64(uint32_t number, size_t offset, uint64_t value, bool is
     recording_make(&small, &sink);
     size_t at = block_at(&sink, number);
     if (is_u32)
-        nbi_put_u32(sink.bytes + at + offset, (uint32_t)value);
+        nb_bytes_put_u32(sink.bytes + at + offset, (uint32_t)value);
     else
-        nbi_put_u64(sink.bytes + at + offset, value);
+        nb_bytes_put_u64(sink.bytes + at + offset, value);
     sign_block(&sink, at);
     reading found = read_bytes(NULL, sink.bytes, sink.size_bytes);
     assert_int_equal(found.opened, NB_OK);
@@ -224,8 +224,8 @@ static void forged_ends_are_noticed(void **state) {
     // An error block with each reason, and with none that there is.
     size_t at = block_at(&sink, 5);
     for (uint32_t stop = 1; stop <= NB_RECORD_STOP_COUNT; ++stop) {
-        nbi_put_u32(sink.bytes + at + 4, NBI_BLOCK_ERROR);
-        nbi_put_u32(sink.bytes + at + 20, stop);
+        nb_bytes_put_u32(sink.bytes + at + 4, NBI_BLOCK_ERROR);
+        nb_bytes_put_u32(sink.bytes + at + 20, stop);
         sign_block(&sink, at);
         found = read_bytes(&small, sink.bytes, sink.size_bytes);
         assert_int_equal(found.info.end, stop < NB_RECORD_STOP_COUNT ? NB_REPLAY_END_STOPPED : NB_REPLAY_END_DAMAGED);
@@ -286,8 +286,8 @@ static void forged_ticks_are_refused(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         memset(raw, 0, sizeof raw);
-        nbi_put_u32(raw, cases[i].events), nbi_put_u32(raw + 4, cases[i].commands);
-        nbi_put_u32(raw + 16, cases[i].hashes), nbi_put_u32(raw + 20, cases[i].zero);
+        nb_bytes_put_u32(raw, cases[i].events), nb_bytes_put_u32(raw + 4, cases[i].commands);
+        nb_bytes_put_u32(raw + 16, cases[i].hashes), nb_bytes_put_u32(raw + 20, cases[i].zero);
         size_t size = forge_content(file, sizeof file, raw, (size_t)cases[i].size, cases[i].said, cases[i].ticks);
         reading found = read_bytes(NULL, file, size);
         assert_int_equal(found.opened, NB_OK);
@@ -302,13 +302,13 @@ static void a_forged_frame_is_refused(void **state) {
     size_t size = forge_content(file, sizeof file, raw, sizeof raw, sizeof raw, 1);
     nb_record_head head = {.tick_rate = {60, 1}};
     size_t at = nbi_head_size(&head);
-    uint64_t head_hash = nbi_get_u64(file + at - 8);
+    uint64_t head_hash = nb_bytes_get_u64(file + at - 8);
     // Each byte of the zstd frame, with checksums that are right.
     for (size_t i = at + NBI_BLOCK_BYTES; i < size; ++i) {
         for (unsigned bit = 0; bit < 8; ++bit) {
             file[i] ^= (unsigned char)(1u << bit);
-            nbi_put_u64(file + at + 40, nb_hash64(file + at + NBI_BLOCK_BYTES, size - at - NBI_BLOCK_BYTES, 0));
-            nbi_put_u64(file + at + 56, nb_hash64(file + at, 56, head_hash));
+            nb_bytes_put_u64(file + at + 40, nb_hash64(file + at + NBI_BLOCK_BYTES, size - at - NBI_BLOCK_BYTES, 0));
+            nb_bytes_put_u64(file + at + 56, nb_hash64(file + at, 56, head_hash));
             reading found = read_bytes(NULL, file, size);
             assert_int_equal(found.opened, NB_OK);
             assert_true(found.last == NB_ERR_RANGE || found.last == NB_EMPTY);
@@ -332,13 +332,13 @@ static void forged_heads_are_refused(void **state) {
         {60, 16, NB_ERR_RANGE},         {32, 0, NB_ERR_RANGE},          {36, 1, NB_ERR_RANGE},
         {40, 0, NB_ERR_RANGE},          {44, 1, NB_ERR_RANGE},
     };
-    uint32_t head_bytes = nbi_get_u32(sink.bytes + 12);
+    uint32_t head_bytes = nb_bytes_get_u32(sink.bytes + 12);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
-        uint32_t before = nbi_get_u32(sink.bytes + cases[i].offset);
-        nbi_put_u32(sink.bytes + cases[i].offset, cases[i].value);
-        nbi_put_u64(sink.bytes + head_bytes - 8, nb_hash64(sink.bytes, head_bytes - 8, 0));
+        uint32_t before = nb_bytes_get_u32(sink.bytes + cases[i].offset);
+        nb_bytes_put_u32(sink.bytes + cases[i].offset, cases[i].value);
+        nb_bytes_put_u64(sink.bytes + head_bytes - 8, nb_hash64(sink.bytes, head_bytes - 8, 0));
         assert_int_equal(read_bytes(NULL, sink.bytes, sink.size_bytes).opened, cases[i].expected);
-        nbi_put_u32(sink.bytes + cases[i].offset, before);
+        nb_bytes_put_u32(sink.bytes + cases[i].offset, before);
     }
     free(sink.bytes);
 }
@@ -447,7 +447,7 @@ static void a_recording_without_key_states_has_none(void **state) {
 static void a_forged_block_leaves_the_place_where_it_was(void **state) {
     (void)state;
     static unsigned char file[4096], raw[48];
-    nbi_put_u32(raw, 1); // an event that is not there
+    nb_bytes_put_u32(raw, 1); // an event that is not there
     size_t size = forge_content(file, sizeof file, raw, 24, 24, 1);
     test_log log = {0};
     nb_replay_desc desc = quiet_replay(&log, NULL);
@@ -503,7 +503,7 @@ static void a_forged_key_state_is_refused(void **state) {
     memory_sink sink;
     recording_make(&small, &sink);
     size_t at = block_at(&sink, 0);
-    nbi_put_u64(sink.bytes + at + 24, STATE_BYTES + 1);
+    nb_bytes_put_u64(sink.bytes + at + 24, STATE_BYTES + 1);
     sign_block(&sink, at);
     test_log log = {0};
     test_heap heap = {0};
@@ -604,9 +604,9 @@ static void random_forgeries_are_survived(void **state) {
             sink.bytes[test_random(&random) % sink.size_bytes] = (unsigned char)test_random(&random);
         for (uint32_t b = 0; b < 6; ++b) {
             size_t at = block_at(&(memory_sink){.bytes = before}, b);
-            size_t stored = (size_t)nbi_get_u64(before + at + 32);
-            nbi_put_u64(sink.bytes + at + 40, nb_hash64(sink.bytes + at + NBI_BLOCK_BYTES, stored, 0));
-            nbi_put_u32(sink.bytes + 12, nbi_get_u32(before + 12));
+            size_t stored = (size_t)nb_bytes_get_u64(before + at + 32);
+            nb_bytes_put_u64(sink.bytes + at + 40, nb_hash64(sink.bytes + at + NBI_BLOCK_BYTES, stored, 0));
+            nb_bytes_put_u32(sink.bytes + 12, nb_bytes_get_u32(before + 12));
             sign_block(&sink, at);
         }
         read_bytes(NULL, sink.bytes, sink.size_bytes);

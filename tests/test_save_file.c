@@ -6,9 +6,9 @@
 
 #include "support.h"
 
+#include "nebula/bytes.h"
 #include "nebula/hash.h"
 #include "nebula/save_file.h"
-#include "record/report.h"
 #include "record/save_file.h"
 #include "record/squeeze.h"
 
@@ -200,8 +200,8 @@ static void each_flipped_bit_is_refused(void **state) {
 }
 
 static void sign(bytes saved) {
-    nbi_put_u64(saved.at + 56, nb_hash64(saved.at + NBI_SAVE_HEAD_BYTES, saved.size - NBI_SAVE_HEAD_BYTES, 0));
-    nbi_put_u64(saved.at + 64, nb_hash64(saved.at, 64, 0));
+    nb_bytes_put_u64(saved.at + 56, nb_hash64(saved.at + NBI_SAVE_HEAD_BYTES, saved.size - NBI_SAVE_HEAD_BYTES, 0));
+    nb_bytes_put_u64(saved.at + 64, nb_hash64(saved.at, 64, 0));
 }
 
 static void forged_numbers_are_refused(void **state) {
@@ -227,11 +227,11 @@ static void forged_numbers_are_refused(void **state) {
         {48, UINT64_MAX, NB_ERR_RANGE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
-        uint64_t before = nbi_get_u64(saved.at + cases[i].offset);
-        nbi_put_u64(saved.at + cases[i].offset, cases[i].value);
+        uint64_t before = nb_bytes_get_u64(saved.at + cases[i].offset);
+        nb_bytes_put_u64(saved.at + cases[i].offset, cases[i].value);
         sign(saved);
         assert_int_equal(try_read(&b, saved.at, saved.size), cases[i].expected);
-        nbi_put_u64(saved.at + cases[i].offset, before);
+        nb_bytes_put_u64(saved.at + cases[i].offset, before);
         sign(saved);
     }
     assert_int_equal(try_read(&b, saved.at, saved.size), NB_OK);
@@ -255,7 +255,7 @@ static void a_right_frame_with_a_wrong_state_is_refused(void **state) {
     bed_open(&b);
     bed_fill(&b, 5);
     bytes saved = save_bytes(&b);
-    size_t raw_bytes = (size_t)nbi_get_u64(saved.at + 40);
+    size_t raw_bytes = (size_t)nb_bytes_get_u64(saved.at + 40);
     unsigned char *raw = malloc(raw_bytes), *file = malloc(4096);
     assert_non_null(raw);
     assert_non_null(file);
@@ -270,7 +270,7 @@ static void a_right_frame_with_a_wrong_state_is_refused(void **state) {
         assert_int_equal(nbi_squeeze_pack(&squeeze, 1, raw, raw_bytes, file + NBI_SAVE_HEAD_BYTES,
                                           4096 - NBI_SAVE_HEAD_BYTES, &stored),
                          NB_OK);
-        nbi_put_u64(file + 48, stored);
+        nb_bytes_put_u64(file + 48, stored);
         bytes forged = {file, NBI_SAVE_HEAD_BYTES + stored};
         sign(forged);
         assert_true(try_read(&b, forged.at, forged.size) < 0);

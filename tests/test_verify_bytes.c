@@ -253,8 +253,8 @@ static void hashes_now_and_then_find_it_later(void **state) {
 
 // Where a block of ticks begins that has this tick first.
 static size_t block_of(const memory_sink *sink, uint64_t tick, nbi_block *block) {
-    size_t at = nbi_get_u32(sink->bytes + 12);
-    uint64_t head_hash = nbi_get_u64(sink->bytes + at - 8);
+    size_t at = nb_bytes_get_u32(sink->bytes + 12);
+    uint64_t head_hash = nb_bytes_get_u64(sink->bytes + at - 8);
     for (;; at += NBI_BLOCK_BYTES + (size_t)block->stored_bytes) {
         assert_true(at + NBI_BLOCK_BYTES <= sink->size_bytes);
         assert_null(nbi_block_read(sink->bytes + at, head_hash, block));
@@ -274,14 +274,14 @@ static void forge_block(const memory_sink *from, uint64_t tick, uint32_t event_c
     assert_int_equal(
         nbi_squeeze_unpack(&squeeze, from->bytes + at + NBI_BLOCK_BYTES, (size_t)block.stored_bytes, raw, raw_bytes),
         NB_OK);
-    nbi_put_u32(raw, event_count);
+    nb_bytes_put_u32(raw, event_count);
     unsigned char *content = to->bytes + at + NBI_BLOCK_BYTES;
     assert_int_equal(nbi_squeeze_pack(&squeeze, 3, raw, raw_bytes, content, nbi_squeeze_bound(raw_bytes), &stored),
                      NB_OK);
     block.stored_bytes = stored;
     block.stored_hash = nb_hash64(content, stored, 0);
     memcpy(to->bytes, from->bytes, at);
-    nbi_block_write(&block, nbi_get_u64(from->bytes + nbi_get_u32(from->bytes + 12) - 8), to->bytes + at);
+    nbi_block_write(&block, nb_bytes_get_u64(from->bytes + nb_bytes_get_u32(from->bytes + 12) - 8), to->bytes + at);
     memcpy(content + stored, from->bytes + behind, from->size_bytes - behind);
     to->size_bytes = at + NBI_BLOCK_BYTES + stored + from->size_bytes - behind;
     nbi_squeeze_end(&squeeze);

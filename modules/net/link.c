@@ -4,7 +4,7 @@
 #include "nebula/link.h"
 
 #include "nebula/random.h"
-#include "report.h"
+#include "nebula/report.h"
 
 #include <string.h>
 
@@ -60,20 +60,19 @@ static nb_link_desc resolve(const nb_link_desc *desc) {
     if (resolved.message_count_max == 0) resolved.message_count_max = NB_LINK_MESSAGE_COUNT_DEFAULT;
     if (resolved.message_bytes_max == 0) resolved.message_bytes_max = NB_LINK_MESSAGE_BYTES_DEFAULT;
     if (resolved.bytes_max == 0) resolved.bytes_max = (size_t)resolved.message_count_max * resolved.message_bytes_max;
-    resolved.hooks = nbi_net_hooks(&resolved.hooks);
+    resolved.hooks = nb_hooks_resolve(&resolved.hooks);
     return resolved;
 }
 
 nb_result nb_link_create(const nb_link_desc *desc, nb_link **out) {
-    if (out == NULL) return NBI_NET_NULL("out");
+    if (out == NULL) return NB_FAIL_NULL("out");
     nb_link_desc d = resolve(desc);
     bool is_fine = d.message_count_max <= NB_LINK_MESSAGE_COUNT_MAX && d.message_bytes_max <= NB_LINK_MESSAGE_BYTES_MAX;
     if (!is_fine || !are_possible(&d.conditions))
-        return nbi_net_fail(&d.hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE, __func__,
-                            "a count, time or chance is too large");
+        return NB_FAIL(&d.hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE, "a count, time or chance is too large");
     size_t letters_bytes = d.message_count_max * sizeof(letter);
     size_t memory_bytes = sizeof(nb_link) + letters_bytes + (size_t)d.message_count_max * d.message_bytes_max;
-    nb_link *link = nbi_net_alloc(&d.hooks, memory_bytes, __func__);
+    nb_link *link = nb_hooks_alloc(&d.hooks, memory_bytes, NB_CACHE_LINE, __func__);
     if (link == NULL) return NB_ERR_MEMORY;
     *link = (nb_link){.desc = d, .hooks = d.hooks, .memory_bytes = memory_bytes};
     link->letters = (letter *)(link + 1);
@@ -86,22 +85,20 @@ nb_result nb_link_create(const nb_link_desc *desc, nb_link **out) {
 void nb_link_destroy(nb_link *link) {
     if (link == NULL) return;
     nb_hooks hooks = link->hooks;
-    nbi_net_free(&hooks, link, link->memory_bytes);
+    nb_hooks_free(&hooks, link, link->memory_bytes);
 }
 
 nb_result nb_link_conditions_set(nb_link *link, const nb_link_conditions *conditions) {
-    if (link == NULL) return NBI_NET_NULL("link");
-    if (conditions == NULL)
-        return nbi_net_fail(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_MISUSE, __func__, "conditions is NULL");
+    if (link == NULL) return NB_FAIL_NULL("link");
+    if (conditions == NULL) return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_MISUSE, "conditions is NULL");
     if (!are_possible(conditions))
-        return nbi_net_fail(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE, __func__,
-                            "a time or chance is too large");
+        return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE, "a time or chance is too large");
     link->desc.conditions = *conditions;
     return NB_OK;
 }
 
 nb_link_conditions nb_link_conditions_get(const nb_link *link) {
-    if (link == NULL) NBI_NET_NULL("link");
+    if (link == NULL) NB_FAIL_NULL("link");
     return link != NULL ? link->desc.conditions : (nb_link_conditions){0};
 }
 
@@ -153,12 +150,11 @@ static nb_result put(nb_link *link, nb_random random, uint64_t now_ns, const voi
 }
 
 nb_result nb_link_send(nb_link *link, uint64_t now_ns, const void *bytes, size_t size_bytes) {
-    if (link == NULL) return NBI_NET_NULL("link");
+    if (link == NULL) return NB_FAIL_NULL("link");
     if (bytes == NULL && size_bytes != 0)
-        return nbi_net_fail(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_MISUSE, __func__, "bytes is NULL");
+        return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
     if (size_bytes > link->desc.message_bytes_max)
-        return nbi_net_fail(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE, __func__, "%zu bytes are too many",
-                            size_bytes);
+        return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE, "%zu bytes are too many", size_bytes);
     const nb_link_conditions *c = &link->desc.conditions;
     nb_random random = nb_random_make(link->desc.seed, link->stats.sent_count, link->desc.stream);
     ++link->stats.sent_count;
@@ -189,10 +185,9 @@ static letter *first_of(const nb_link *link) {
 }
 
 nb_result nb_link_receive(nb_link *link, uint64_t now_ns, void *bytes, size_t capacity_bytes, size_t *size_bytes) {
-    if (link == NULL) return NBI_NET_NULL("link");
+    if (link == NULL) return NB_FAIL_NULL("link");
     if (bytes == NULL || size_bytes == NULL)
-        return nbi_net_fail(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_MISUSE, __func__,
-                            "there is no place for a message");
+        return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_MISUSE, "there is no place for a message");
     letter *l = first_of(link);
     if (l == NULL || l->arrive_ns > now_ns) return NB_EMPTY;
     if (l->size_bytes > capacity_bytes) return NB_FULL;
@@ -208,12 +203,12 @@ nb_result nb_link_receive(nb_link *link, uint64_t now_ns, void *bytes, size_t ca
 }
 
 uint64_t nb_link_next_ns(const nb_link *link) {
-    if (link == NULL) NBI_NET_NULL("link");
+    if (link == NULL) NB_FAIL_NULL("link");
     const letter *l = link != NULL ? first_of(link) : NULL;
     return l != NULL ? l->arrive_ns : UINT64_MAX;
 }
 
 nb_link_stats nb_link_stats_get(const nb_link *link) {
-    if (link == NULL) NBI_NET_NULL("link");
+    if (link == NULL) NB_FAIL_NULL("link");
     return link != NULL ? link->stats : (nb_link_stats){0};
 }

@@ -3,8 +3,8 @@
 
 #include "message.h"
 
+#include "nebula/bytes.h"
 #include "nebula/hash.h"
-#include "report.h"
 
 #include <string.h>
 
@@ -17,14 +17,14 @@
 // --- inputs ---
 
 static void pack(const nb_input_event *event, unsigned char *bytes) {
-    nbi_put_u16(bytes, event->kind), nbi_put_u16(bytes + 2, event->device), nbi_put_u32(bytes + 4, event->code);
+    nb_bytes_put_u16(bytes, event->kind), nb_bytes_put_u16(bytes + 2, event->device);
+    nb_bytes_put_u32(bytes + 4, event->code);
     memcpy(bytes + 8, event->payload.bytes, sizeof event->payload.bytes);
 }
 
 static void unpack(const unsigned char *bytes, nb_input_event *event) {
-    *event = (nb_input_event){.kind = (uint16_t)nbi_get_u16(bytes),
-                              .device = (uint16_t)nbi_get_u16(bytes + 2),
-                              .code = nbi_get_u32(bytes + 4)};
+    *event = (nb_input_event){
+        .kind = nb_bytes_get_u16(bytes), .device = nb_bytes_get_u16(bytes + 2), .code = nb_bytes_get_u32(bytes + 4)};
     memcpy(event->payload.bytes, bytes + 8, sizeof event->payload.bytes);
 }
 
@@ -46,7 +46,7 @@ static size_t write_run(unsigned char *bytes, uint32_t count, const unsigned cha
         bytes[size++] = event[i];
     }
     bytes[0] = (unsigned char)count;
-    nbi_put_u16(bytes + 1, mask & 0xFFFFu);
+    nb_bytes_put_u16(bytes + 1, (uint16_t)mask);
     bytes[3] = (unsigned char)(mask >> 16);
     return size;
 }
@@ -70,7 +70,7 @@ static size_t write_inputs(const nbi_message *message, unsigned char *bytes, siz
 // Applies the run at `bytes` to the event before it; returns its bytes, 0: it is cut.
 static size_t read_run(const unsigned char *bytes, size_t size_bytes, unsigned char *event) {
     if (size_bytes < RUN_HEAD_BYTES) return 0;
-    uint32_t mask = nbi_get_u16(bytes + 1) | (uint32_t)bytes[3] << 16;
+    uint32_t mask = nb_bytes_get_u16(bytes + 1) | (uint32_t)bytes[3] << 16;
     size_t size = RUN_HEAD_BYTES;
     for (uint32_t i = 0; i < PACKED_BYTES; ++i) {
         if ((mask >> i & 1) == 0) continue;
@@ -99,36 +99,37 @@ static bool read_inputs(const unsigned char *bytes, size_t size_bytes, nbi_messa
 // --- the whole ---
 
 static void write_head(const nbi_message *m, unsigned char *bytes, uint32_t input_count) {
-    nbi_put_u32(bytes, MAGIC), nbi_put_u16(bytes + 4, NBI_MESSAGE_VERSION);
+    nb_bytes_put_u32(bytes, MAGIC), nb_bytes_put_u16(bytes + 4, NBI_MESSAGE_VERSION);
     bytes[6] = (unsigned char)m->from, bytes[7] = (unsigned char)m->to;
     bytes[8] = (unsigned char)m->player_count, bytes[9] = (unsigned char)input_count;
     bytes[10] = (unsigned char)m->hash_count, bytes[11] = 0;
-    nbi_put_u32(bytes + 12, (uint32_t)m->advantage), nbi_put_u32(bytes + 16, m->echo_age), nbi_put_u32(bytes + 20, 0);
-    nbi_put_u64(bytes + 24, m->tick_count), nbi_put_u64(bytes + 32, m->echo);
-    nbi_put_u64(bytes + 40, m->input_acked), nbi_put_u64(bytes + 48, m->hash_acked);
-    nbi_put_u64(bytes + 56, m->input_first), nbi_put_u64(bytes + 64, m->hash_first);
+    nb_bytes_put_u32(bytes + 12, (uint32_t)m->advantage), nb_bytes_put_u32(bytes + 16, m->echo_age);
+    nb_bytes_put_u32(bytes + 20, 0);
+    nb_bytes_put_u64(bytes + 24, m->tick_count), nb_bytes_put_u64(bytes + 32, m->echo);
+    nb_bytes_put_u64(bytes + 40, m->input_acked), nb_bytes_put_u64(bytes + 48, m->hash_acked);
+    nb_bytes_put_u64(bytes + 56, m->input_first), nb_bytes_put_u64(bytes + 64, m->hash_first);
 }
 
 size_t nbi_message_write(const nbi_message *message, uint64_t session, unsigned char *bytes) {
     size_t size = NBI_MESSAGE_HEAD_BYTES;
     uint32_t input_count = 0;
-    for (uint32_t i = 0; i < message->hash_count; ++i, size += 4) nbi_put_u32(bytes + size, message->hashes[i]);
+    for (uint32_t i = 0; i < message->hash_count; ++i, size += 4) nb_bytes_put_u32(bytes + size, message->hashes[i]);
     size += write_inputs(message, bytes + size, NB_NETPLAY_MESSAGE_BYTES_MAX - 8 - size, &input_count);
     write_head(message, bytes, input_count);
-    nbi_put_u64(bytes + size, nb_hash64(bytes, size, session));
+    nb_bytes_put_u64(bytes + size, nb_hash64(bytes, size, session));
     return size + 8;
 }
 
 // False: another version, or counts and ranges that cannot be.
 static bool read_head(const unsigned char *bytes, nbi_message *m) {
-    if (nbi_get_u32(bytes) != MAGIC || nbi_get_u16(bytes + 4) != NBI_MESSAGE_VERSION) return false;
+    if (nb_bytes_get_u32(bytes) != MAGIC || nb_bytes_get_u16(bytes + 4) != NBI_MESSAGE_VERSION) return false;
     m->from = bytes[6], m->to = bytes[7], m->player_count = bytes[8];
     m->input_count = bytes[9], m->hash_count = bytes[10];
-    m->advantage = (int32_t)nbi_get_u32(bytes + 12), m->echo_age = nbi_get_u32(bytes + 16);
-    m->tick_count = nbi_get_u64(bytes + 24), m->echo = nbi_get_u64(bytes + 32);
-    m->input_acked = nbi_get_u64(bytes + 40), m->hash_acked = nbi_get_u64(bytes + 48);
-    m->input_first = nbi_get_u64(bytes + 56), m->hash_first = nbi_get_u64(bytes + 64);
-    if (bytes[11] != 0 || nbi_get_u32(bytes + 20) != 0) return false;
+    m->advantage = (int32_t)nb_bytes_get_u32(bytes + 12), m->echo_age = nb_bytes_get_u32(bytes + 16);
+    m->tick_count = nb_bytes_get_u64(bytes + 24), m->echo = nb_bytes_get_u64(bytes + 32);
+    m->input_acked = nb_bytes_get_u64(bytes + 40), m->hash_acked = nb_bytes_get_u64(bytes + 48);
+    m->input_first = nb_bytes_get_u64(bytes + 56), m->hash_first = nb_bytes_get_u64(bytes + 64);
+    if (bytes[11] != 0 || nb_bytes_get_u32(bytes + 20) != 0) return false;
     if (m->input_count > NBI_MESSAGE_INPUTS_MAX || m->hash_count > NBI_MESSAGE_HASHES_MAX) return false;
     return m->input_first <= UINT64_MAX - m->input_count && m->hash_first <= UINT64_MAX - m->hash_count;
 }
@@ -136,11 +137,11 @@ static bool read_head(const unsigned char *bytes, nbi_message *m) {
 bool nbi_message_read(const unsigned char *bytes, size_t size_bytes, uint64_t session, nbi_message *message) {
     if (size_bytes < NBI_MESSAGE_BYTES_MIN || size_bytes > NB_NETPLAY_MESSAGE_BYTES_MAX) return false;
     size_t size = size_bytes - 8;
-    if (nbi_get_u64(bytes + size) != nb_hash64(bytes, size, session)) return false;
+    if (nb_bytes_get_u64(bytes + size) != nb_hash64(bytes, size, session)) return false;
     if (!read_head(bytes, message)) return false;
     size_t at = NBI_MESSAGE_HEAD_BYTES + (size_t)message->hash_count * 4;
     if (at > size) return false;
     for (uint32_t i = 0; i < message->hash_count; ++i)
-        message->hashes[i] = nbi_get_u32(bytes + NBI_MESSAGE_HEAD_BYTES + i * 4);
+        message->hashes[i] = nb_bytes_get_u32(bytes + NBI_MESSAGE_HEAD_BYTES + i * 4);
     return read_inputs(bytes + at, size - at, message);
 }

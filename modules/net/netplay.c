@@ -31,13 +31,12 @@ static const char *problem_with(const nb_engine_desc *engine, const nb_netplay_d
 }
 
 static nb_result refuse(const nb_netplay_desc *desc, nb_result result, const char *reason) {
-    nb_hooks hooks = nbi_net_hooks(&desc->hooks);
-    return nbi_net_fail(&hooks, NB_ITEM_NETPLAY_ARGUMENT, result, "nb_netplay_create", "%s", reason);
+    return nb_report_mistake(&desc->hooks, NB_ITEM_NETPLAY_ARGUMENT, result, "nb_netplay_create", "%s", reason);
 }
 
 static nb_netplay *begin(const nb_netplay_desc *desc, uint64_t base) {
-    nb_hooks hooks = nbi_net_hooks(&desc->hooks);
-    nb_netplay *netplay = nbi_net_alloc(&hooks, sizeof *netplay, "nb_netplay_create");
+    nb_hooks hooks = nb_hooks_resolve(&desc->hooks);
+    nb_netplay *netplay = nb_hooks_alloc(&hooks, sizeof *netplay, NB_CACHE_LINE, "nb_netplay_create");
     if (netplay == NULL) return NULL;
     memset(netplay, 0, sizeof *netplay);
     netplay->desc = *desc;
@@ -54,9 +53,9 @@ static nb_netplay *begin(const nb_netplay_desc *desc, uint64_t base) {
 }
 
 nb_result nb_netplay_create(nb_engine *engine, const nb_netplay_desc *desc, nb_netplay **out) {
-    if (engine == NULL) return NBI_NET_NULL("engine");
-    if (desc == NULL) return NBI_NET_NULL("desc");
-    if (out == NULL) return NBI_NET_NULL("out");
+    if (engine == NULL) return NB_FAIL_NULL("engine");
+    if (desc == NULL) return NB_FAIL_NULL("desc");
+    if (out == NULL) return NB_FAIL_NULL("out");
     const nb_engine_desc *engine_desc = nb_engine_desc_get(engine);
     nb_netplay_desc d = *desc;
     if (d.window == 0) d.window = (uint32_t)nbi_min_u64(NB_NETPLAY_WINDOW_MAX, engine_desc->rollback_count_max);
@@ -71,7 +70,7 @@ nb_result nb_netplay_create(nb_engine *engine, const nb_netplay_desc *desc, nb_n
     netplay->has_hashes = engine_desc->hashes_ticks;
     nb_result result = nbi_netplay_attach(netplay, engine);
     if (result != NB_OK) {
-        nbi_net_free(&netplay->hooks, netplay, sizeof *netplay);
+        nb_hooks_free(&netplay->hooks, netplay, sizeof *netplay);
         return result;
     }
     *out = netplay;
@@ -83,7 +82,7 @@ nb_result nb_netplay_destroy(nb_netplay *netplay) {
     nb_result result = nbi_netplay_detach(netplay);
     if (result != NB_OK) return result;
     nb_hooks hooks = netplay->hooks;
-    nbi_net_free(&hooks, netplay, sizeof *netplay);
+    nb_hooks_free(&hooks, netplay, sizeof *netplay);
     return NB_OK;
 }
 
@@ -113,7 +112,7 @@ static uint32_t hint_of(const nb_netplay *netplay) {
 
 nb_netplay_advice nb_netplay_advice_get(nb_netplay *netplay) {
     if (netplay == NULL) {
-        NBI_NET_NULL("netplay");
+        NB_FAIL_NULL("netplay");
         return (nb_netplay_advice){0};
     }
     nb_netplay_advice advice = {.must_wait = nbi_netplay_is_full(netplay, nbi_netplay_known(netplay))};
@@ -124,9 +123,8 @@ nb_netplay_advice nb_netplay_advice_get(nb_netplay *netplay) {
 }
 
 nb_result nb_netplay_hash_get(const nb_netplay *netplay, uint64_t tick_count, uint64_t *hash) {
-    if (netplay == NULL) return NBI_NET_NULL("netplay");
-    if (hash == NULL)
-        return nbi_net_fail(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, __func__, "hash is NULL");
+    if (netplay == NULL) return NB_FAIL_NULL("netplay");
+    if (hash == NULL) return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, "hash is NULL");
     if (!netplay->has_hashes) return NB_ERR_UNSUPPORTED;
     bool is_kept = tick_count > netplay->base && tick_count <= netplay->confirmed &&
                    netplay->confirmed - tick_count < NB_NETPLAY_KEEP_COUNT / 2;
@@ -136,11 +134,10 @@ nb_result nb_netplay_hash_get(const nb_netplay *netplay, uint64_t tick_count, ui
 }
 
 nb_result nb_netplay_peer_get(const nb_netplay *netplay, uint32_t player, nb_netplay_peer *peer) {
-    if (netplay == NULL) return NBI_NET_NULL("netplay");
-    if (peer == NULL)
-        return nbi_net_fail(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, __func__, "peer is NULL");
+    if (netplay == NULL) return NB_FAIL_NULL("netplay");
+    if (peer == NULL) return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, "peer is NULL");
     if (player >= netplay->desc.player_count || player == netplay->desc.local_player)
-        return nbi_net_fail(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_RANGE, __func__, "no other player");
+        return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_RANGE, "no other player");
     const nbi_player *from = &netplay->players[player];
     *peer = (nb_netplay_peer){.known_count = from->known,
                               .acked_count = from->acked,
@@ -152,7 +149,7 @@ nb_result nb_netplay_peer_get(const nb_netplay *netplay, uint32_t player, nb_net
 
 nb_netplay_stats nb_netplay_stats_get(const nb_netplay *netplay) {
     if (netplay == NULL) {
-        NBI_NET_NULL("netplay");
+        NB_FAIL_NULL("netplay");
         return (nb_netplay_stats){0};
     }
     nb_netplay_stats stats = netplay->stats;

@@ -5,9 +5,9 @@
 // engine's side (what ticks get, what is put right, what is confirmed), netplay_exchange.c makes and takes messages.
 
 #include "nebula/netplay.h"
+#include "nebula/report.h"
 
 #include "message.h"
-#include "report.h"
 
 #define NBI_KEEP_MASK ((uint64_t)NB_NETPLAY_KEEP_COUNT - 1)
 NB_STATIC_ASSERT((NB_NETPLAY_KEEP_COUNT & (NB_NETPLAY_KEEP_COUNT - 1)) == 0, "rings are indexed with a mask");

@@ -42,13 +42,12 @@ static void fill(const nb_netplay *netplay, uint32_t player, nbi_message *m) {
 
 nb_result nb_netplay_send(nb_netplay *netplay, uint32_t player, void *bytes, size_t capacity_bytes,
                           size_t *size_bytes) {
-    if (netplay == NULL) return NBI_NET_NULL("netplay");
+    if (netplay == NULL) return NB_FAIL_NULL("netplay");
     if (bytes == NULL || size_bytes == NULL)
-        return nbi_net_fail(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, __func__,
-                            "no place for a message");
+        return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, "no place for a message");
     if (!is_other(netplay, player) || capacity_bytes < NB_NETPLAY_MESSAGE_BYTES_MAX)
-        return nbi_net_fail(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_RANGE, __func__,
-                            "no other player, or less room than a message may need");
+        return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_RANGE,
+                       "no other player, or less room than a message may need");
     if (netplay->engine == NULL) return NB_CLOSED;
     fill(netplay, player, &netplay->message);
     *size_bytes = nbi_message_write(&netplay->message, netplay->desc.session, bytes);
@@ -116,9 +115,8 @@ static bool take(const nb_netplay *netplay, nbi_player *from, const nbi_message 
 }
 
 nb_result nb_netplay_receive(nb_netplay *netplay, const void *bytes, size_t size_bytes) {
-    if (netplay == NULL) return NBI_NET_NULL("netplay");
-    if (bytes == NULL)
-        return nbi_net_fail(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, __func__, "bytes is NULL");
+    if (netplay == NULL) return NB_FAIL_NULL("netplay");
+    if (bytes == NULL) return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
     nbi_message *m = &netplay->message;
     if (!nbi_message_read(bytes, size_bytes, netplay->desc.session, m)) {
         ++netplay->stats.in_damaged_count;

@@ -3,9 +3,9 @@
 
 #include "format.h"
 
+#include "nebula/bytes.h"
 #include "nebula/hash.h"
 #include "nebula/state.h"
-#include "report.h"
 
 #include <string.h>
 
@@ -25,11 +25,11 @@ uint64_t nbi_head_write(const nb_record_head *head, unsigned char *bytes) {
     size_t build_bytes = text_size(head->build_id), name_bytes = text_size(head->game_name);
     size_t size_bytes = nbi_head_size(head);
     memcpy(bytes, head_magic, sizeof head_magic);
-    nbi_put_u32(bytes + 8, NB_RECORD_VERSION), nbi_put_u32(bytes + 12, (uint32_t)size_bytes);
-    nbi_put_u64(bytes + 16, head->layout_hash), nbi_put_u64(bytes + 24, head->seed);
-    nbi_put_u64(bytes + 32, head->tick_rate.num), nbi_put_u64(bytes + 40, head->tick_rate.den);
-    nbi_put_u32(bytes + 48, (uint32_t)build_bytes), nbi_put_u32(bytes + 52, (uint32_t)name_bytes);
-    nbi_put_u32(bytes + 56, (uint32_t)head->config_bytes), nbi_put_u32(bytes + 60, NBI_EVENT_BYTES);
+    nb_bytes_put_u32(bytes + 8, NB_RECORD_VERSION), nb_bytes_put_u32(bytes + 12, (uint32_t)size_bytes);
+    nb_bytes_put_u64(bytes + 16, head->layout_hash), nb_bytes_put_u64(bytes + 24, head->seed);
+    nb_bytes_put_u64(bytes + 32, head->tick_rate.num), nb_bytes_put_u64(bytes + 40, head->tick_rate.den);
+    nb_bytes_put_u32(bytes + 48, (uint32_t)build_bytes), nb_bytes_put_u32(bytes + 52, (uint32_t)name_bytes);
+    nb_bytes_put_u32(bytes + 56, (uint32_t)head->config_bytes), nb_bytes_put_u32(bytes + 60, NBI_EVENT_BYTES);
     unsigned char *at = bytes + NBI_HEAD_BYTES;
     if (build_bytes != 0) memcpy(at, head->build_id, build_bytes);
     at += build_bytes;
@@ -37,7 +37,7 @@ uint64_t nbi_head_write(const nb_record_head *head, unsigned char *bytes) {
     at += name_bytes;
     if (head->config_bytes != 0) memcpy(at, head->config, head->config_bytes);
     uint64_t hash = nb_hash64(bytes, size_bytes - 8, 0);
-    nbi_put_u64(bytes + size_bytes - 8, hash);
+    nb_bytes_put_u64(bytes + size_bytes - 8, hash);
     return hash;
 }
 
@@ -51,21 +51,21 @@ nb_result nbi_head_read(const unsigned char *bytes, size_t size_bytes, nbi_head 
         return wrong(NB_ERR_UNSUPPORTED, reason, "this is no recording");
     if (size_bytes < NBI_HEAD_BYTES) return wrong(NB_ERR_RANGE, reason, "it is cut short in its head");
     // Before anything else: another version may have another head.
-    if (nbi_get_u32(bytes + 8) != NB_RECORD_VERSION)
+    if (nb_bytes_get_u32(bytes + 8) != NB_RECORD_VERSION)
         return wrong(NB_ERR_UNSUPPORTED, reason, "it has another version of the format");
-    uint32_t head_bytes = nbi_get_u32(bytes + 12);
-    uint32_t build_bytes = nbi_get_u32(bytes + 48), name_bytes = nbi_get_u32(bytes + 52);
-    uint32_t config_bytes = nbi_get_u32(bytes + 56);
+    uint32_t head_bytes = nb_bytes_get_u32(bytes + 12);
+    uint32_t build_bytes = nb_bytes_get_u32(bytes + 48), name_bytes = nb_bytes_get_u32(bytes + 52);
+    uint32_t config_bytes = nb_bytes_get_u32(bytes + 56);
     bool is_size_right = build_bytes <= NB_RECORD_TEXT_SIZE_MAX && name_bytes <= NB_RECORD_TEXT_SIZE_MAX &&
                          config_bytes <= NB_RECORD_CONFIG_BYTES_MAX &&
                          head_bytes == NBI_HEAD_BYTES + build_bytes + name_bytes + config_bytes + 8;
     if (!is_size_right) return wrong(NB_ERR_RANGE, reason, "the sizes in its head are wrong");
     if (head_bytes > size_bytes) return wrong(NB_ERR_RANGE, reason, "it is cut short in its head");
     uint64_t hash = nb_hash64(bytes, head_bytes - 8, 0);
-    if (hash != nbi_get_u64(bytes + head_bytes - 8)) return wrong(NB_ERR_RANGE, reason, "its head is damaged");
-    uint64_t num = nbi_get_u64(bytes + 32), den = nbi_get_u64(bytes + 40);
+    if (hash != nb_bytes_get_u64(bytes + head_bytes - 8)) return wrong(NB_ERR_RANGE, reason, "its head is damaged");
+    uint64_t num = nb_bytes_get_u64(bytes + 32), den = nb_bytes_get_u64(bytes + 40);
     bool is_rate = num != 0 && den != 0 && num <= UINT32_MAX && den <= UINT32_MAX;
-    if (!is_rate || nbi_get_u32(bytes + 60) != NBI_EVENT_BYTES)
+    if (!is_rate || nb_bytes_get_u32(bytes + 60) != NBI_EVENT_BYTES)
         return wrong(NB_ERR_RANGE, reason, "its head has no tick rate, or another size of events");
     const unsigned char *text = bytes + NBI_HEAD_BYTES;
     *head = (nbi_head){.head_bytes = head_bytes,
@@ -75,8 +75,8 @@ nb_result nbi_head_read(const unsigned char *bytes, size_t size_bytes, nbi_head 
                        .head = {.build_id = (const char *)text,
                                 .game_name = (const char *)text + build_bytes,
                                 .tick_rate = {.num = (uint32_t)num, .den = (uint32_t)den},
-                                .seed = nbi_get_u64(bytes + 24),
-                                .layout_hash = nbi_get_u64(bytes + 16),
+                                .seed = nb_bytes_get_u64(bytes + 24),
+                                .layout_hash = nb_bytes_get_u64(bytes + 16),
                                 .config = config_bytes != 0 ? text + build_bytes + name_bytes : NULL,
                                 .config_bytes = config_bytes}};
     return NB_OK;
@@ -85,12 +85,12 @@ nb_result nbi_head_read(const unsigned char *bytes, size_t size_bytes, nbi_head 
 // --- blocks ---
 
 void nbi_block_write(const nbi_block *block, uint64_t head_hash, unsigned char *bytes) {
-    nbi_put_u32(bytes, BLOCK_MAGIC), nbi_put_u32(bytes + 4, block->kind);
-    nbi_put_u64(bytes + 8, block->first_tick), nbi_put_u32(bytes + 16, block->tick_count);
-    nbi_put_u32(bytes + 20, block->stop), nbi_put_u64(bytes + 24, block->raw_bytes);
-    nbi_put_u64(bytes + 32, block->stored_bytes), nbi_put_u64(bytes + 40, block->stored_hash);
-    nbi_put_u64(bytes + 48, block->number);
-    nbi_put_u64(bytes + 56, nb_hash64(bytes, 56, head_hash));
+    nb_bytes_put_u32(bytes, BLOCK_MAGIC), nb_bytes_put_u32(bytes + 4, block->kind);
+    nb_bytes_put_u64(bytes + 8, block->first_tick), nb_bytes_put_u32(bytes + 16, block->tick_count);
+    nb_bytes_put_u32(bytes + 20, block->stop), nb_bytes_put_u64(bytes + 24, block->raw_bytes);
+    nb_bytes_put_u64(bytes + 32, block->stored_bytes), nb_bytes_put_u64(bytes + 40, block->stored_hash);
+    nb_bytes_put_u64(bytes + 48, block->number);
+    nb_bytes_put_u64(bytes + 56, nb_hash64(bytes, 56, head_hash));
 }
 
 // Whether the sizes fit the kind.
@@ -113,16 +113,16 @@ static bool is_sized(const nbi_block *block) {
 }
 
 const char *nbi_block_read(const unsigned char *bytes, uint64_t head_hash, nbi_block *block) {
-    if (nbi_get_u32(bytes) != BLOCK_MAGIC) return "no block is where one should be";
-    if (nbi_get_u64(bytes + 56) != nb_hash64(bytes, 56, head_hash)) return "the head of a block is damaged";
-    *block = (nbi_block){.kind = nbi_get_u32(bytes + 4),
-                         .first_tick = nbi_get_u64(bytes + 8),
-                         .tick_count = nbi_get_u32(bytes + 16),
-                         .stop = nbi_get_u32(bytes + 20),
-                         .raw_bytes = nbi_get_u64(bytes + 24),
-                         .stored_bytes = nbi_get_u64(bytes + 32),
-                         .stored_hash = nbi_get_u64(bytes + 40),
-                         .number = nbi_get_u64(bytes + 48)};
+    if (nb_bytes_get_u32(bytes) != BLOCK_MAGIC) return "no block is where one should be";
+    if (nb_bytes_get_u64(bytes + 56) != nb_hash64(bytes, 56, head_hash)) return "the head of a block is damaged";
+    *block = (nbi_block){.kind = nb_bytes_get_u32(bytes + 4),
+                         .first_tick = nb_bytes_get_u64(bytes + 8),
+                         .tick_count = nb_bytes_get_u32(bytes + 16),
+                         .stop = nb_bytes_get_u32(bytes + 20),
+                         .raw_bytes = nb_bytes_get_u64(bytes + 24),
+                         .stored_bytes = nb_bytes_get_u64(bytes + 32),
+                         .stored_hash = nb_bytes_get_u64(bytes + 40),
+                         .number = nb_bytes_get_u64(bytes + 48)};
     if (!is_sized(block)) return "a block has an unknown kind or impossible sizes";
     return block->first_tick > UINT64_MAX - block->tick_count ? "a block's ticks have no end" : NULL;
 }
@@ -137,52 +137,53 @@ size_t nbi_tick_size(const nb_record_tick *tick) {
 static unsigned char *put_events(unsigned char *at, nb_input_view view) {
     for (uint32_t i = 0; i < view.count; ++i, at += NBI_EVENT_BYTES) {
         const nb_input_event *event = &view.events[i];
-        nbi_put_u64(at, event->timestamp_ns), nbi_put_u16(at + 8, event->kind), nbi_put_u16(at + 10, event->device);
-        nbi_put_u32(at + 12, event->code);
+        nb_bytes_put_u64(at, event->timestamp_ns), nb_bytes_put_u16(at + 8, event->kind);
+        nb_bytes_put_u16(at + 10, event->device);
+        nb_bytes_put_u32(at + 12, event->code);
         memcpy(at + 16, event->payload.bytes, sizeof event->payload.bytes);
     }
     return at;
 }
 
 void nbi_event_read(const unsigned char *bytes, nb_input_event *event) {
-    event->timestamp_ns = nbi_get_u64(bytes);
-    event->kind = (uint16_t)nbi_get_u16(bytes + 8), event->device = (uint16_t)nbi_get_u16(bytes + 10);
-    event->code = nbi_get_u32(bytes + 12);
+    event->timestamp_ns = nb_bytes_get_u64(bytes);
+    event->kind = nb_bytes_get_u16(bytes + 8), event->device = nb_bytes_get_u16(bytes + 10);
+    event->code = nb_bytes_get_u32(bytes + 12);
     memcpy(event->payload.bytes, bytes + 16, sizeof event->payload.bytes);
 }
 
 void nbi_tick_write(const nb_record_tick *tick, unsigned char *bytes) {
-    nbi_put_u32(bytes, tick->input.count), nbi_put_u32(bytes + 4, tick->commands.count);
-    nbi_put_u64(bytes + 8, tick->hash);
-    nbi_put_u32(bytes + 16, tick->hash_count), nbi_put_u32(bytes + 20, 0);
+    nb_bytes_put_u32(bytes, tick->input.count), nb_bytes_put_u32(bytes + 4, tick->commands.count);
+    nb_bytes_put_u64(bytes + 8, tick->hash);
+    nb_bytes_put_u32(bytes + 16, tick->hash_count), nb_bytes_put_u32(bytes + 20, 0);
     unsigned char *at = put_events(bytes + NBI_TICK_BYTES, tick->input);
     at = put_events(at, tick->commands);
     for (uint32_t i = 0; i < tick->hash_count; ++i, at += NBI_HASH_BYTES) {
-        nbi_put_u64(at, tick->hashes[i].name_hash), nbi_put_u64(at + 8, tick->hashes[i].hash);
+        nb_bytes_put_u64(at, tick->hashes[i].name_hash), nb_bytes_put_u64(at + 8, tick->hashes[i].hash);
     }
 }
 
 size_t nbi_tick_written_size(const unsigned char *bytes) {
-    size_t event_count = (size_t)nbi_get_u32(bytes) + nbi_get_u32(bytes + 4);
-    return NBI_TICK_BYTES + event_count * NBI_EVENT_BYTES + (size_t)nbi_get_u32(bytes + 16) * NBI_HASH_BYTES;
+    size_t event_count = (size_t)nb_bytes_get_u32(bytes) + nb_bytes_get_u32(bytes + 4);
+    return NBI_TICK_BYTES + event_count * NBI_EVENT_BYTES + (size_t)nb_bytes_get_u32(bytes + 16) * NBI_HASH_BYTES;
 }
 
-uint64_t nbi_tick_written_hash(const unsigned char *bytes) { return nbi_get_u64(bytes + 8); }
+uint64_t nbi_tick_written_hash(const unsigned char *bytes) { return nb_bytes_get_u64(bytes + 8); }
 
 bool nbi_tick_read(const unsigned char *bytes, size_t size_bytes, nbi_tick_parts *parts) {
     if (size_bytes < NBI_TICK_BYTES) return false;
-    uint32_t input_count = nbi_get_u32(bytes), command_count = nbi_get_u32(bytes + 4);
-    uint32_t hash_count = nbi_get_u32(bytes + 16);
+    uint32_t input_count = nb_bytes_get_u32(bytes), command_count = nb_bytes_get_u32(bytes + 4);
+    uint32_t hash_count = nb_bytes_get_u32(bytes + 16);
     // Limits first: the sums below cannot wrap then.
     if (input_count > NB_INPUT_COUNT_LIMIT || command_count > NB_COMMAND_COUNT_MAX) return false;
-    if (hash_count > NB_RECORD_HASH_COUNT_MAX || nbi_get_u32(bytes + 20) != 0) return false;
+    if (hash_count > NB_RECORD_HASH_COUNT_MAX || nb_bytes_get_u32(bytes + 20) != 0) return false;
     size_t events = (size_t)input_count * NBI_EVENT_BYTES, commands = (size_t)command_count * NBI_EVENT_BYTES;
     size_t whole = NBI_TICK_BYTES + events + commands + (size_t)hash_count * NBI_HASH_BYTES;
     if (whole > size_bytes) return false;
     *parts = (nbi_tick_parts){.input_count = input_count,
                               .command_count = command_count,
                               .hash_count = hash_count,
-                              .hash = nbi_get_u64(bytes + 8),
+                              .hash = nb_bytes_get_u64(bytes + 8),
                               .events = bytes + NBI_TICK_BYTES,
                               .commands = bytes + NBI_TICK_BYTES + events,
                               .hashes = bytes + NBI_TICK_BYTES + events + commands,

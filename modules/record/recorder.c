@@ -22,7 +22,7 @@ nb_recorder_desc nb_recorder_desc_default(void) {
 
 static nb_recorder_desc resolve(const nb_recorder_desc *given) {
     nb_recorder_desc desc = *given, defaults = nb_recorder_desc_default();
-    desc.hooks = nbi_record_hooks(&given->hooks);
+    desc.hooks = nb_hooks_resolve(&given->hooks);
     if (desc.head.tick_rate.num == 0) desc.head.tick_rate = defaults.head.tick_rate;
     if (desc.head.tick_rate.den == 0) desc.head.tick_rate.den = 1;
     if (desc.block_bytes == 0) desc.block_bytes = defaults.block_bytes;
@@ -38,11 +38,11 @@ static bool is_text_fine(const char *text) { return text == NULL || strlen(text)
 static nb_result check_desc(const nb_recorder_desc *desc) {
     const char *problem = NULL;
     if ((desc->path != NULL) == (desc->sink.write != NULL) || (desc->path != NULL && desc->path[0] == '\0'))
-        return nbi_record_fail(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_create",
-                               "neither or both of path and sink");
+        return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_create",
+                                 "neither or both of path and sink");
     if (desc->head.config == NULL && desc->head.config_bytes != 0)
-        return nbi_record_fail(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_create",
-                               "config_bytes without config");
+        return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_create",
+                                 "config_bytes without config");
     if (!is_text_fine(desc->head.build_id) || !is_text_fine(desc->head.game_name))
         problem = "the build id or the name of the game is too long";
     else if (desc->head.config_bytes > NB_RECORD_CONFIG_BYTES_MAX)
@@ -56,7 +56,7 @@ static nb_result check_desc(const nb_recorder_desc *desc) {
     else if (desc->level < 1 || desc->level > NBI_SQUEEZE_LEVEL_MAX)
         problem = "level is out of bounds";
     if (problem == NULL) return NB_OK;
-    return nbi_record_fail(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "nb_recorder_create", "%s", problem);
+    return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "nb_recorder_create", "%s", problem);
 }
 
 static nb_result make_memory(nb_recorder *recorder) {
@@ -64,23 +64,24 @@ static nb_result make_memory(nb_recorder *recorder) {
     nbi_writer *writer = &recorder->writer;
     const char *function = "nb_recorder_create";
     writer->head_bytes = nbi_head_size(&desc->head);
-    writer->head = nbi_record_alloc(&recorder->hooks, writer->head_bytes, function);
+    writer->head = nb_hooks_alloc(&recorder->hooks, writer->head_bytes, NB_CACHE_LINE, function);
     if (writer->head == NULL) return NB_ERR_MEMORY;
     writer->head_hash = nbi_head_write(&desc->head, writer->head);
     writer->packed_bytes = NBI_BLOCK_BYTES + nbi_squeeze_bound(desc->block_bytes);
-    writer->packed = nbi_record_alloc(&recorder->hooks, writer->packed_bytes, function);
+    writer->packed = nb_hooks_alloc(&recorder->hooks, writer->packed_bytes, NB_CACHE_LINE, function);
     if (writer->packed == NULL) return NB_ERR_MEMORY;
-    recorder->batches = nbi_record_alloc(&recorder->hooks, desc->queue_count * sizeof *recorder->batches, function);
+    recorder->batches =
+        nb_hooks_alloc(&recorder->hooks, desc->queue_count * sizeof *recorder->batches, NB_CACHE_LINE, function);
     if (recorder->batches == NULL) return NB_ERR_MEMORY;
     memset(recorder->batches, 0, desc->queue_count * sizeof *recorder->batches);
     recorder->memory_bytes = desc->queue_count * desc->block_bytes;
-    recorder->memory = nbi_record_alloc(&recorder->hooks, recorder->memory_bytes, function);
+    recorder->memory = nb_hooks_alloc(&recorder->hooks, recorder->memory_bytes, NB_CACHE_LINE, function);
     if (recorder->memory == NULL) return NB_ERR_MEMORY;
     for (uint32_t i = 0; i < desc->queue_count; ++i)
         recorder->batches[i].bytes = recorder->memory + i * desc->block_bytes;
     if (!desc->hashes_states) return NB_OK;
     recorder->hashes =
-        nbi_record_alloc(&recorder->hooks, NB_RECORD_HASH_COUNT_MAX * sizeof *recorder->hashes, function);
+        nb_hooks_alloc(&recorder->hooks, NB_RECORD_HASH_COUNT_MAX * sizeof *recorder->hashes, NB_CACHE_LINE, function);
     return recorder->hashes != NULL ? NB_OK : NB_ERR_MEMORY;
 }
 
@@ -91,8 +92,8 @@ static nb_result open_file(nb_recorder *recorder) {
     if (error == 0) return NB_OK;
     char text[128];
     nbi_file_error_text(error, text, sizeof text);
-    return nbi_record_log(&recorder->hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_recorder_create",
-                          "%s cannot be written: %s", recorder->desc.path, text);
+    return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_recorder_create",
+                             "%s cannot be written: %s", recorder->desc.path, text);
 }
 
 static nb_result start_writer(nb_recorder *recorder) {
@@ -115,25 +116,25 @@ static void free_all(nb_recorder *recorder) {
     // Only where the writer never ran: it closes the file itself.
     if (writer->file.os != 0) writer->ops.close(writer->ops.user, writer->file);
     nbi_squeeze_end(&writer->squeeze);
-    nbi_record_free(&hooks, writer->head, writer->head_bytes);
-    nbi_record_free(&hooks, writer->packed, writer->packed_bytes);
-    nbi_record_free(&hooks, recorder->batches, recorder->desc.queue_count * sizeof *recorder->batches);
-    nbi_record_free(&hooks, recorder->memory, recorder->memory_bytes);
+    nb_hooks_free(&hooks, writer->head, writer->head_bytes);
+    nb_hooks_free(&hooks, writer->packed, writer->packed_bytes);
+    nb_hooks_free(&hooks, recorder->batches, recorder->desc.queue_count * sizeof *recorder->batches);
+    nb_hooks_free(&hooks, recorder->memory, recorder->memory_bytes);
     nbi_window_end(recorder);
-    nbi_record_free(&hooks, recorder->hashes, NB_RECORD_HASH_COUNT_MAX * sizeof *recorder->hashes);
+    nb_hooks_free(&hooks, recorder->hashes, NB_RECORD_HASH_COUNT_MAX * sizeof *recorder->hashes);
     for (uint32_t i = 0; i < NBI_KEY_SLOT_COUNT; ++i) {
         nbi_key_slot *slot = &recorder->keys[i];
-        nbi_record_free(&hooks, slot->bytes, slot->capacity_bytes);
-        nbi_record_free(&hooks, slot->packed, NBI_BLOCK_BYTES + nbi_squeeze_bound(slot->capacity_bytes));
+        nb_hooks_free(&hooks, slot->bytes, slot->capacity_bytes);
+        nb_hooks_free(&hooks, slot->packed, NBI_BLOCK_BYTES + nbi_squeeze_bound(slot->capacity_bytes));
     }
-    nbi_record_free(&hooks, recorder, sizeof *recorder);
+    nb_hooks_free(&hooks, recorder, sizeof *recorder);
 }
 
 nb_result nbi_recorder_create(const nb_recorder_desc *given, const nbi_file_ops *ops, nb_recorder **out) {
     nb_recorder_desc desc = resolve(given);
     nb_result result = check_desc(&desc);
     if (result != NB_OK) return result;
-    nb_recorder *recorder = nbi_record_alloc(&desc.hooks, sizeof *recorder, "nb_recorder_create");
+    nb_recorder *recorder = nb_hooks_alloc(&desc.hooks, sizeof *recorder, NB_CACHE_LINE, "nb_recorder_create");
     if (recorder == NULL) return NB_ERR_MEMORY;
     *recorder = (nb_recorder){.desc = desc,
                               .hooks = desc.hooks,
@@ -155,8 +156,8 @@ nb_result nbi_recorder_create(const nb_recorder_desc *given, const nbi_file_ops 
 }
 
 nb_result nb_recorder_create(const nb_recorder_desc *desc, nb_recorder **out) {
-    if (desc == NULL) return NBI_RECORD_NULL("desc");
-    if (out == NULL) return NBI_RECORD_NULL("out");
+    if (desc == NULL) return NB_FAIL_NULL("desc");
+    if (out == NULL) return NB_FAIL_NULL("out");
     nbi_file_ops ops = nbi_file_ops_default();
     return nbi_recorder_create(desc, &ops, out);
 }
@@ -198,9 +199,9 @@ static nb_result stop(nb_recorder *recorder, nb_record_stop why, nb_result resul
     recorder->stats.stop = why;
     ++recorder->stats.lost_count;
     send(recorder, NBI_MESSAGE_STOP, (uint32_t)why);
-    return nbi_record_log(&recorder->hooks, NB_ITEM_RECORD_STOPPED, result, "nb_recorder_push",
-                          "the recording ends before tick %llu: %s", (unsigned long long)recorder->next_tick,
-                          stop_texts[why]);
+    return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_STOPPED, result, "nb_recorder_push",
+                             "the recording ends before tick %llu: %s", (unsigned long long)recorder->next_tick,
+                             stop_texts[why]);
 }
 
 static nbi_batch *take_batch(nb_recorder *recorder) {
@@ -235,7 +236,8 @@ static nb_result check_tick(const nb_recorder *recorder, const nb_record_tick *t
              (tick->hash_count != 0 && tick->hashes == NULL))
         problem = "a count without memory";
     if (problem == NULL) return NB_OK;
-    return nbi_record_fail(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_push", "%s", problem);
+    return nb_report_mistake(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_push", "%s",
+                             problem);
 }
 
 // Room for the tick, in the block that is being filled.
@@ -265,7 +267,7 @@ static void end_tick(nb_recorder *recorder, uint64_t hash) {
 }
 
 nb_result nb_recorder_push(nb_recorder *recorder, const nb_record_tick *tick) {
-    if (recorder == NULL) return NBI_RECORD_NULL("recorder");
+    if (recorder == NULL) return NB_FAIL_NULL("recorder");
     nb_result result = check_tick(recorder, tick);
     unsigned char *room = NULL;
     if (result == NB_OK) result = take_room(recorder, tick->index, nbi_tick_size(tick), &room);
@@ -293,7 +295,7 @@ void nbi_recorder_repeat(nb_recorder *recorder, const nb_record_tick *tick) {
 }
 
 nb_result nb_recorder_flush(nb_recorder *recorder) {
-    if (recorder == NULL) return NBI_RECORD_NULL("recorder");
+    if (recorder == NULL) return NB_FAIL_NULL("recorder");
     nb_result result = refuse(recorder);
     if (result == NB_OK) hand_over(recorder);
     return result;
@@ -306,15 +308,15 @@ static nb_result grow_key(nb_recorder *recorder, nbi_key_slot *slot, size_t size
     size_t capacity = size_bytes + size_bytes / 2;
     if (capacity > NB_RECORD_STATE_BYTES_MAX) capacity = NB_RECORD_STATE_BYTES_MAX;
     size_t packed_bytes = NBI_BLOCK_BYTES + nbi_squeeze_bound(capacity);
-    unsigned char *bytes = nbi_record_alloc(&recorder->hooks, capacity, "nb_recorder_push_state");
+    unsigned char *bytes = nb_hooks_alloc(&recorder->hooks, capacity, NB_CACHE_LINE, "nb_recorder_push_state");
     unsigned char *packed =
-        bytes != NULL ? nbi_record_alloc(&recorder->hooks, packed_bytes, "nb_recorder_push_state") : NULL;
+        bytes != NULL ? nb_hooks_alloc(&recorder->hooks, packed_bytes, NB_CACHE_LINE, "nb_recorder_push_state") : NULL;
     if (packed == NULL) {
-        nbi_record_free(&recorder->hooks, bytes, capacity);
+        nb_hooks_free(&recorder->hooks, bytes, capacity);
         return NB_ERR_MEMORY;
     }
-    nbi_record_free(&recorder->hooks, slot->bytes, slot->capacity_bytes);
-    nbi_record_free(&recorder->hooks, slot->packed, NBI_BLOCK_BYTES + nbi_squeeze_bound(slot->capacity_bytes));
+    nb_hooks_free(&recorder->hooks, slot->bytes, slot->capacity_bytes);
+    nb_hooks_free(&recorder->hooks, slot->packed, NBI_BLOCK_BYTES + nbi_squeeze_bound(slot->capacity_bytes));
     slot->bytes = bytes, slot->packed = packed, slot->capacity_bytes = capacity;
     return NB_OK;
 }
@@ -344,11 +346,11 @@ nb_result nbi_recorder_key_end(nb_recorder *recorder, nbi_key_slot *slot, uint64
 }
 
 nb_result nb_recorder_push_state(nb_recorder *recorder, uint64_t tick, const void *bytes, size_t size_bytes) {
-    if (recorder == NULL) return NBI_RECORD_NULL("recorder");
+    if (recorder == NULL) return NB_FAIL_NULL("recorder");
     bool is_fine = bytes != NULL && size_bytes != 0 && tick != UINT64_MAX;
     if (!is_fine || (recorder->has_tick && tick != recorder->next_tick)) {
-        return nbi_record_fail(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__,
-                               "no state, or not that of the next tick");
+        return NB_FAIL(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE,
+                       "no state, or not that of the next tick");
     }
     nb_result result = refuse(recorder);
     if (result != NB_OK) return result;
@@ -362,7 +364,7 @@ nb_result nb_recorder_push_state(nb_recorder *recorder, uint64_t tick, const voi
 
 nb_recorder_stats nb_recorder_stats_get(const nb_recorder *recorder) {
     if (recorder == NULL) {
-        NBI_RECORD_NULL("recorder");
+        NB_FAIL_NULL("recorder");
         return (nb_recorder_stats){0};
     }
     nb_recorder_stats stats = recorder->stats;

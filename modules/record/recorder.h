@@ -10,11 +10,11 @@
 
 #include "nebula/atomic.h"
 #include "nebula/record.h"
+#include "nebula/report.h"
 #include "nebula/service.h"
 
 #include "file.h"
 #include "format.h"
-#include "report.h"
 #include "squeeze.h"
 
 // One that is written and one that is filled: a key state that comes sooner is late.

@@ -18,9 +18,9 @@ static size_t tick_bytes_max(const nb_engine_desc *engine, uint32_t hash_count) 
 }
 
 nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *given, nb_recorder **out) {
-    if (engine == NULL) return NBI_RECORD_NULL("engine");
-    if (given == NULL) return NBI_RECORD_NULL("desc");
-    if (out == NULL) return NBI_RECORD_NULL("out");
+    if (engine == NULL) return NB_FAIL_NULL("engine");
+    if (given == NULL) return NB_FAIL_NULL("desc");
+    if (out == NULL) return NB_FAIL_NULL("out");
     const nb_engine_desc *engine_desc = nb_engine_desc_get(engine);
     nb_recorder_desc desc = *given;
     desc.head.tick_rate = engine_desc->loop.tick_rate;

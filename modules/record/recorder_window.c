@@ -28,12 +28,13 @@ nb_result nbi_window_create(nb_recorder *recorder, const nb_engine_desc *engine,
     if (!engine->keeps_history) return NB_OK;
     window->limit = engine->rollback_count_max;
     window->cell_bytes = cell_bytes_of(&engine->history, hash_count);
-    window->memory = nbi_record_alloc(&recorder->hooks, window->limit * window->cell_bytes, "nb_recorder_attach");
+    window->memory =
+        nb_hooks_alloc(&recorder->hooks, window->limit * window->cell_bytes, NB_CACHE_LINE, "nb_recorder_attach");
     return window->memory != NULL ? NB_OK : NB_ERR_MEMORY;
 }
 
 void nbi_window_end(nb_recorder *recorder) {
-    nbi_record_free(&recorder->hooks, recorder->window.memory, recorder->window.limit * recorder->window.cell_bytes);
+    nb_hooks_free(&recorder->hooks, recorder->window.memory, recorder->window.limit * recorder->window.cell_bytes);
 }
 
 // --- key states ---

@@ -20,8 +20,8 @@ static void set_failed(nb_recorder *recorder, nb_result result) {
 static void fail_os(nb_recorder *recorder, const char *what, int error) {
     char text[128];
     nbi_file_error_text(error, text, sizeof text);
-    set_failed(recorder,
-               nbi_record_log(&recorder->hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_recorder", "%s: %s", what, text));
+    set_failed(recorder, nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_recorder", "%s: %s",
+                                           what, text));
 }
 
 static void write_bytes(nb_recorder *recorder, const void *bytes, size_t size_bytes) {
@@ -33,8 +33,8 @@ static void write_bytes(nb_recorder *recorder, const void *bytes, size_t size_by
     } else {
         nb_result result = recorder->desc.sink.write(recorder->desc.sink.user, bytes, size_bytes);
         if (result < 0) {
-            set_failed(recorder, nbi_record_log(&recorder->hooks, NB_ITEM_RECORD_FILE, result, "nb_recorder",
-                                                "the sink refused %zu bytes", size_bytes));
+            set_failed(recorder, nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, result, "nb_recorder",
+                                                   "the sink refused %zu bytes", size_bytes));
         }
     }
     if (!has_failed(recorder)) nbi_atomic_fetch_add_relaxed_u64(&recorder->file_bytes, size_bytes);
@@ -62,8 +62,8 @@ static void write_block(nb_recorder *recorder, nbi_block block, const void *raw,
         nb_result result = nbi_squeeze_pack(&writer->squeeze, recorder->desc.level, raw, (size_t)block.raw_bytes,
                                             packed + NBI_BLOCK_BYTES, packed_bytes - NBI_BLOCK_BYTES, &stored);
         if (result != NB_OK) {
-            set_failed(recorder, nbi_record_log(&recorder->hooks, NB_ITEM_RECORD_FILE, result, "nb_recorder",
-                                                "a block cannot be compressed: %s", nb_result_name(result)));
+            set_failed(recorder, nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, result, "nb_recorder",
+                                                   "a block cannot be compressed: %s", nb_result_name(result)));
             return;
         }
     }

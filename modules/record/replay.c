@@ -5,6 +5,7 @@
 #include "replay.h"
 
 #include "file.h"
+#include "nebula/bytes.h"
 #include "nebula/hash.h"
 
 #include <string.h>
@@ -123,7 +124,7 @@ static void scan_blocks(nb_replay *replay) {
 
 static nb_replay_desc resolve(const nb_replay_desc *given) {
     nb_replay_desc desc = given != NULL ? *given : (nb_replay_desc){0};
-    desc.hooks = nbi_record_hooks(&desc.hooks);
+    desc.hooks = nb_hooks_resolve(&desc.hooks);
     if (desc.file_bytes_max == 0) desc.file_bytes_max = NB_REPLAY_FILE_BYTES_DEFAULT;
     if (desc.state_bytes_max == 0) desc.state_bytes_max = NB_REPLAY_STATE_BYTES_DEFAULT;
     return desc;
@@ -132,11 +133,11 @@ static nb_replay_desc resolve(const nb_replay_desc *given) {
 static void free_all(nb_replay *replay) {
     nb_hooks hooks = replay->hooks;
     nbi_squeeze_end(&replay->squeeze);
-    nbi_record_free(&hooks, replay->block, replay->block_capacity_bytes);
-    nbi_record_free(&hooks, replay->events, replay->event_capacity * sizeof *replay->events);
-    nbi_record_free(&hooks, replay->entries, replay->entry_capacity * sizeof *replay->entries);
-    nbi_record_free(&hooks, replay->own, replay->own_bytes);
-    nbi_record_free(&hooks, replay, sizeof *replay);
+    nb_hooks_free(&hooks, replay->block, replay->block_capacity_bytes);
+    nb_hooks_free(&hooks, replay->events, replay->event_capacity * sizeof *replay->events);
+    nb_hooks_free(&hooks, replay->entries, replay->entry_capacity * sizeof *replay->entries);
+    nb_hooks_free(&hooks, replay->own, replay->own_bytes);
+    nb_hooks_free(&hooks, replay, sizeof *replay);
 }
 
 static void fill_info(nb_replay *replay) {
@@ -154,12 +155,13 @@ static nb_result read_all(nb_replay *replay, const char *function) {
     const char *reason = NULL;
     nb_result result = nbi_head_read(replay->bytes, replay->size_bytes, &replay->head, &reason);
     if (result != NB_OK)
-        return nbi_record_log(&replay->hooks, NB_ITEM_RECORD_FORMAT, result, function, "not opened: %s", reason);
+        return nb_report_failure(&replay->hooks, NB_ITEM_RECORD_FORMAT, result, function, "not opened: %s", reason);
     fill_info(replay);
     scan_blocks(replay);
     // One more, so that there is a list also where it is empty.
     replay->entry_capacity = replay->entry_count + 1;
-    replay->entries = nbi_record_alloc(&replay->hooks, replay->entry_capacity * sizeof *replay->entries, function);
+    replay->entries =
+        nb_hooks_alloc(&replay->hooks, replay->entry_capacity * sizeof *replay->entries, NB_CACHE_LINE, function);
     if (replay->entries == NULL) {
         replay->entry_capacity = 0;
         return NB_ERR_MEMORY;
@@ -179,9 +181,9 @@ typedef struct source {
 
 // What is owned is freed with the replay, also where this fails.
 static nb_result open_bytes(const source *from, const nb_replay_desc *desc, const char *function, nb_replay **out) {
-    nb_replay *replay = nbi_record_alloc(&desc->hooks, sizeof *replay, function);
+    nb_replay *replay = nb_hooks_alloc(&desc->hooks, sizeof *replay, NB_CACHE_LINE, function);
     if (replay == NULL) {
-        nbi_record_free(&desc->hooks, from->own, from->own_bytes);
+        nb_hooks_free(&desc->hooks, from->own, from->own_bytes);
         return NB_ERR_MEMORY;
     }
     memset(replay, 0, sizeof *replay);
@@ -201,36 +203,37 @@ static nb_result open_bytes(const source *from, const nb_replay_desc *desc, cons
 }
 
 nb_result nb_replay_open_memory(const void *bytes, size_t size_bytes, const nb_replay_desc *given, nb_replay **out) {
-    if (bytes == NULL) return NBI_RECORD_NULL("bytes");
-    if (out == NULL) return NBI_RECORD_NULL("out");
+    if (bytes == NULL) return NB_FAIL_NULL("bytes");
+    if (out == NULL) return NB_FAIL_NULL("out");
     nb_replay_desc desc = resolve(given);
     if (size_bytes > desc.file_bytes_max)
-        return nbi_record_log(&desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__, "not opened: too large");
+        return nb_report_failure(&desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__, "not opened: too large");
     return open_bytes(&(source){.bytes = bytes, .size_bytes = size_bytes}, &desc, __func__, out);
 }
 
 static nb_result fail_os(const nb_hooks *hooks, const char *path, int error) {
     char text[128];
     nbi_file_error_text(error, text, sizeof text);
-    return nbi_record_log(hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_replay_open", "%s cannot be read: %s", path, text);
+    return nb_report_failure(hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_replay_open", "%s cannot be read: %s", path,
+                             text);
 }
 
 nb_result nb_replay_open(const char *path, const nb_replay_desc *given, nb_replay **out) {
-    if (path == NULL) return NBI_RECORD_NULL("path");
-    if (out == NULL) return NBI_RECORD_NULL("out");
+    if (path == NULL) return NB_FAIL_NULL("path");
+    if (out == NULL) return NB_FAIL_NULL("out");
     nb_replay_desc desc = resolve(given);
     uint64_t size = 0;
     int error = nbi_file_size(path, &size);
     if (error != 0) return fail_os(&desc.hooks, path, error);
     if (size > desc.file_bytes_max || size > SIZE_MAX - 1)
-        return nbi_record_log(&desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__, "%s is too large", path);
+        return nb_report_failure(&desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__, "%s is too large", path);
     // One more, because none cannot be asked for.
     source from = {.own_bytes = (size_t)size + 1};
-    from.own = nbi_record_alloc(&desc.hooks, from.own_bytes, __func__);
+    from.own = nb_hooks_alloc(&desc.hooks, from.own_bytes, NB_CACHE_LINE, __func__);
     if (from.own == NULL) return NB_ERR_MEMORY;
     error = nbi_file_read(path, from.own, (size_t)size, &from.size_bytes);
     if (error != 0) {
-        nbi_record_free(&desc.hooks, from.own, from.own_bytes);
+        nb_hooks_free(&desc.hooks, from.own, from.own_bytes);
         return fail_os(&desc.hooks, path, error);
     }
     from.bytes = from.own;
@@ -246,7 +249,7 @@ nb_result nb_replay_close(nb_replay *replay) {
 
 nb_replay_info nb_replay_info_get(const nb_replay *replay) {
     if (replay != NULL) return replay->info;
-    NBI_RECORD_NULL("replay");
+    NB_FAIL_NULL("replay");
     return (nb_replay_info){.head = {.build_id = "", .game_name = ""}, .reason = ""};
 }
 
@@ -267,8 +270,9 @@ static const nbi_entry *find_entry(const nb_replay *replay, uint64_t tick) {
 }
 
 static nb_result forged(const nb_replay *replay, const char *function, uint64_t tick) {
-    return nbi_record_log(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
-                          "the block of tick %llu has a right checksum and a wrong content", (unsigned long long)tick);
+    return nb_report_failure(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
+                             "the block of tick %llu has a right checksum and a wrong content",
+                             (unsigned long long)tick);
 }
 
 // Whether the block is exactly its ticks, and how many events one of them has at most.
@@ -288,9 +292,9 @@ static bool walk_ticks(const nb_replay *replay, const nbi_entry *entry, size_t *
 static bool reserve(const nb_hooks *hooks, void **memory, size_t *capacity, size_t wanted, size_t unit_bytes,
                     const char *function) {
     if (wanted <= *capacity) return true;
-    void *larger = nbi_record_alloc(hooks, wanted * unit_bytes, function);
+    void *larger = nb_hooks_alloc(hooks, wanted * unit_bytes, NB_CACHE_LINE, function);
     if (larger == NULL) return false;
-    nbi_record_free(hooks, *memory, *capacity * unit_bytes);
+    nb_hooks_free(hooks, *memory, *capacity * unit_bytes);
     *memory = larger;
     *capacity = wanted;
     return true;
@@ -349,9 +353,8 @@ static nb_input_view read_events(nb_input_event *events, const unsigned char *by
 }
 
 nb_result nb_replay_next(nb_replay *replay, nb_record_tick *tick) {
-    if (replay == NULL) return NBI_RECORD_NULL("replay");
-    if (tick == NULL)
-        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__, "tick is NULL");
+    if (replay == NULL) return NB_FAIL_NULL("replay");
+    if (tick == NULL) return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "tick is NULL");
     if (replay->next_tick == tick_end(replay)) return NB_EMPTY;
     nb_result result = reach(replay, __func__);
     if (result != NB_OK) return result;
@@ -359,7 +362,7 @@ nb_result nb_replay_next(nb_replay *replay, nb_record_tick *tick) {
     step(replay, &parts);
     for (uint32_t i = 0; i < parts.hash_count; ++i) {
         const unsigned char *at = parts.hashes + (size_t)i * NBI_HASH_BYTES;
-        replay->hashes[i] = (nb_record_hash){nbi_get_u64(at), nbi_get_u64(at + 8)};
+        replay->hashes[i] = (nb_record_hash){nb_bytes_get_u64(at), nb_bytes_get_u64(at + 8)};
     }
     *tick = (nb_record_tick){.index = replay->next_tick++,
                              .input = read_events(replay->events, parts.events, parts.input_count),
@@ -372,10 +375,10 @@ nb_result nb_replay_next(nb_replay *replay, nb_record_tick *tick) {
 }
 
 nb_result nb_replay_seek(nb_replay *replay, uint64_t tick) {
-    if (replay == NULL) return NBI_RECORD_NULL("replay");
+    if (replay == NULL) return NB_FAIL_NULL("replay");
     if (tick < replay->info.first_tick || tick > tick_end(replay)) {
-        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, __func__,
-                               "tick %llu is not in the recording", (unsigned long long)tick);
+        return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "tick %llu is not in the recording",
+                       (unsigned long long)tick);
     }
     uint64_t before = replay->next_tick;
     replay->next_tick = tick;
@@ -396,7 +399,7 @@ static const nbi_entry *find_key(const nb_replay *replay, uint64_t tick) {
 }
 
 nb_result nb_replay_key_find(const nb_replay *replay, uint64_t tick, uint64_t *key_tick, size_t *size_bytes) {
-    if (replay == NULL) return NBI_RECORD_NULL("replay");
+    if (replay == NULL) return NB_FAIL_NULL("replay");
     const nbi_entry *entry = find_key(replay, tick);
     if (entry == NULL) return NB_EMPTY;
     if (key_tick != NULL) *key_tick = entry->first_tick;
@@ -411,9 +414,8 @@ static nb_result unpack_key(nb_replay *replay, const nbi_entry *entry, void *byt
 }
 
 nb_result nb_replay_key_read(nb_replay *replay, uint64_t key_tick, void *bytes, size_t capacity_bytes) {
-    if (replay == NULL) return NBI_RECORD_NULL("replay");
-    if (bytes == NULL)
-        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__, "bytes is NULL");
+    if (replay == NULL) return NB_FAIL_NULL("replay");
+    if (bytes == NULL) return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
     const nbi_entry *entry = find_key(replay, key_tick);
     if (entry == NULL || entry->first_tick != key_tick) return NB_EMPTY;
     if (entry->raw_bytes > capacity_bytes) return NB_FULL;
@@ -423,33 +425,32 @@ nb_result nb_replay_key_read(nb_replay *replay, uint64_t key_tick, void *bytes, 
 // Unpacks a key state into memory of its own, which is of the replay's hooks.
 static nb_result take_key(nb_replay *replay, const nbi_entry *entry, const char *function, unsigned char **bytes) {
     if (entry->raw_bytes > replay->desc.state_bytes_max) {
-        return nbi_record_log(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
-                              "the key state is larger than state_bytes_max");
+        return nb_report_failure(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
+                                 "the key state is larger than state_bytes_max");
     }
     size_t size_bytes = (size_t)entry->raw_bytes;
     if (!nbi_squeeze_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))
         return forged(replay, function, entry->first_tick);
-    unsigned char *memory = nbi_record_alloc(&replay->hooks, size_bytes, function);
+    unsigned char *memory = nb_hooks_alloc(&replay->hooks, size_bytes, NB_CACHE_LINE, function);
     if (memory == NULL) return NB_ERR_MEMORY;
     nb_result result = unpack_key(replay, entry, memory, function);
     if (result == NB_OK)
         *bytes = memory;
     else
-        nbi_record_free(&replay->hooks, memory, size_bytes);
+        nb_hooks_free(&replay->hooks, memory, size_bytes);
     return result;
 }
 
 nb_result nb_replay_load(nb_replay *replay, uint64_t tick, nb_states *states, uint64_t *key_tick) {
-    if (replay == NULL) return NBI_RECORD_NULL("replay");
-    if (states == NULL)
-        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__, "states is NULL");
+    if (replay == NULL) return NB_FAIL_NULL("replay");
+    if (states == NULL) return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "states is NULL");
     const nbi_entry *entry = find_key(replay, tick);
     if (entry == NULL) return NB_EMPTY;
     unsigned char *bytes = NULL;
     nb_result result = take_key(replay, entry, __func__, &bytes);
     if (result != NB_OK) return result;
     result = nb_states_load(states, bytes, (size_t)entry->raw_bytes);
-    nbi_record_free(&replay->hooks, bytes, (size_t)entry->raw_bytes);
+    nb_hooks_free(&replay->hooks, bytes, (size_t)entry->raw_bytes);
     if (result != NB_OK) return result;
     replay->next_tick = entry->first_tick;
     if (key_tick != NULL) *key_tick = entry->first_tick;

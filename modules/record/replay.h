@@ -4,9 +4,9 @@
 // What the files of the replay share: replay.c finds blocks and unpacks ticks, replay_attach.c feeds an engine.
 
 #include "nebula/replay.h"
+#include "nebula/report.h"
 
 #include "format.h"
-#include "report.h"
 #include "squeeze.h"
 
 // A whole block. Smaller than the 64 bytes that each has in the file.

@@ -39,21 +39,20 @@ static void end(void *user, const nb_tick_view *view) {
     if (replay->check.diverged_count++ != 0) return;
     replay->check.diverged_tick = view->tick->index;
     name_state(replay);
-    nbi_record_log(&replay->hooks, NB_ITEM_RECORD_DIVERGED, NB_OK, "nb_replay_attach",
-                   "the state after tick %llu is not the recorded one%s%s; further ones are only counted",
-                   (unsigned long long)view->tick->index, replay->state_name[0] != '\0' ? ", first in " : "",
-                   replay->state_name);
+    nb_report(&replay->hooks, NB_LOG_ERROR, NB_ITEM_RECORD_DIVERGED, "nb_replay_attach",
+              "the state after tick %llu is not the recorded one%s%s; further ones are only counted",
+              (unsigned long long)view->tick->index, replay->state_name[0] != '\0' ? ", first in " : "",
+              replay->state_name);
 }
 
 nb_result nb_replay_attach(nb_replay *replay, nb_engine *engine) {
-    if (replay == NULL) return NBI_RECORD_NULL("replay");
-    if (engine == NULL)
-        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__, "engine is NULL");
+    if (replay == NULL) return NB_FAIL_NULL("replay");
+    if (engine == NULL) return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "engine is NULL");
     if (replay->engine != NULL) return NB_BUSY;
     uint64_t recorded = replay->info.head.layout_hash;
     if (recorded != 0 && recorded != nb_states_layout_hash(nb_engine_states(engine))) {
-        return nbi_record_log(&replay->hooks, NB_ITEM_SAVE_LAYOUT, NB_ERR_UNSUPPORTED, __func__,
-                              "it was recorded with other states, or with another layout of them");
+        return nb_report_failure(&replay->hooks, NB_ITEM_SAVE_LAYOUT, NB_ERR_UNSUPPORTED, __func__,
+                                 "it was recorded with other states, or with another layout of them");
     }
     nb_tick_watch watch = {.begin = begin, .end = end, .user = replay};
     nb_result result = nb_engine_watch_add(engine, &watch);
@@ -65,16 +64,16 @@ nb_result nb_replay_attach(nb_replay *replay, nb_engine *engine) {
 }
 
 nb_result nb_replay_jump(nb_replay *replay, nb_engine *engine, uint64_t tick) {
-    if (replay == NULL) return NBI_RECORD_NULL("replay");
+    if (replay == NULL) return NB_FAIL_NULL("replay");
     if (engine == NULL || replay->engine != engine) {
-        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__,
-                               "the replay is not attached to this engine");
+        return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE,
+                       "the replay is not attached to this engine");
     }
     if (nb_engine_phase(engine) != NB_PHASE_NONE) return NB_BUSY;
     uint64_t first = replay->info.first_tick, key_tick = 0;
     if (tick < first || tick - first > replay->info.tick_count) {
-        return nbi_record_fail(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, __func__,
-                               "tick %llu is not in the recording", (unsigned long long)tick);
+        return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "tick %llu is not in the recording",
+                       (unsigned long long)tick);
     }
     nb_result result = nb_replay_load(replay, tick, nb_engine_states(engine), &key_tick);
     if (result == NB_OK) result = nb_engine_set_tick(engine, key_tick);
@@ -85,7 +84,7 @@ nb_result nb_replay_jump(nb_replay *replay, nb_engine *engine, uint64_t tick) {
 
 nb_replay_check nb_replay_check_get(const nb_replay *replay) {
     if (replay == NULL) {
-        NBI_RECORD_NULL("replay");
+        NB_FAIL_NULL("replay");
         return (nb_replay_check){.state_name = ""};
     }
     nb_replay_check check = replay->check;

@@ -59,8 +59,8 @@ static nb_result compare_keys(nbi_run *names, nb_replay *b, nb_replay_diff *diff
         bool is_common = result == NB_OK && here.tick == there.tick, is_over = result != NB_OK || is_common;
         if (result == NB_OK) tick = there.tick;
         nb_result compared = is_common ? compare_pair(names, &here, &there, diff) : result;
-        if (result == NB_OK) nbi_record_free(&b->hooks, there.bytes, there.size_bytes);
-        nbi_record_free(&a->hooks, here.bytes, here.size_bytes);
+        if (result == NB_OK) nb_hooks_free(&b->hooks, there.bytes, there.size_bytes);
+        nb_hooks_free(&a->hooks, here.bytes, here.size_bytes);
         if (is_over) return compared;
     }
 }
@@ -110,17 +110,17 @@ static void put_text(nb_replay_diff *diff, const nb_replay *a, const nb_replay *
 
 nb_result nb_replay_compare(nb_replay *here, nb_replay *there, const nb_replay_game *game, const nb_verify_desc *given,
                             nb_replay_diff *out) {
-    if (here == NULL) return NBI_RECORD_NULL("here");
-    if (there == NULL) return NBI_RECORD_NULL("there");
-    if (out == NULL) return NBI_RECORD_NULL("out");
+    if (here == NULL) return NB_FAIL_NULL("here");
+    if (there == NULL) return NB_FAIL_NULL("there");
+    if (out == NULL) return NB_FAIL_NULL("out");
     if (here == there || (game != NULL && game->attach == NULL)) {
-        return nbi_record_fail(&here->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, __func__,
-                               "a game needs attach, and there are two recordings");
+        return NB_FAIL(&here->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE,
+                       "a game needs attach, and there are two recordings");
     }
     if (here->engine != NULL || there->engine != NULL) return NB_BUSY;
     nbi_run made = {.replay = here, .game = game, .is_idle = true};
     if (given != NULL) made.desc = *given;
-    made.desc.hooks = nbi_record_hooks(&made.desc.hooks);
+    made.desc.hooks = nb_hooks_resolve(&made.desc.hooks);
     nb_replay_diff diff = {.kind = NB_REPLAY_DIFF_NONE};
     nb_record_tick tick_here, tick_there;
     here->next_tick = here->info.first_tick, there->next_tick = there->info.first_tick;

@@ -3,8 +3,9 @@
 
 #include "save_file.h"
 
+#include "nebula/bytes.h"
 #include "nebula/hash.h"
-#include "report.h"
+#include "nebula/report.h"
 #include "squeeze.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ nb_save_desc nb_save_desc_default(void) {
 
 nb_save_desc nbi_save_resolve(const nb_save_desc *given) {
     nb_save_desc desc = given != NULL ? *given : (nb_save_desc){0};
-    desc.hooks = nbi_record_hooks(&desc.hooks);
+    desc.hooks = nb_hooks_resolve(&desc.hooks);
     if (desc.level == 0) desc.level = NBI_SQUEEZE_LEVEL_DEFAULT;
     if (desc.state_bytes_max == 0) desc.state_bytes_max = NB_SAVE_STATE_BYTES_DEFAULT;
     return desc;
@@ -35,19 +36,19 @@ static nb_result read_head(const unsigned char *bytes, size_t size_bytes, uint64
     *reason = "it is cut short";
     if (size_bytes < NBI_SAVE_HEAD_BYTES) return NB_ERR_RANGE;
     *reason = "it has another version of the format";
-    if (nbi_get_u32(bytes + 8) != NB_SAVE_VERSION) return NB_ERR_UNSUPPORTED;
+    if (nb_bytes_get_u32(bytes + 8) != NB_SAVE_VERSION) return NB_ERR_UNSUPPORTED;
     *reason = "its head is damaged";
-    if (nbi_get_u64(bytes + 64) != nb_hash64(bytes, 64, 0)) return NB_ERR_RANGE;
-    uint64_t stored_bytes = nbi_get_u64(bytes + 48);
+    if (nb_bytes_get_u64(bytes + 64) != nb_hash64(bytes, 64, 0)) return NB_ERR_RANGE;
+    uint64_t stored_bytes = nb_bytes_get_u64(bytes + 48);
     *reason = "it is cut short, or bytes follow behind its end";
     if (stored_bytes != file_bytes - NBI_SAVE_HEAD_BYTES) return NB_ERR_RANGE;
     *reason = NULL;
     *info = (nb_save_info){.format = NB_SAVE_VERSION,
-                           .version = nbi_get_u32(bytes + 12),
-                           .layout_hash = nbi_get_u64(bytes + 16),
-                           .tick = nbi_get_u64(bytes + 24),
-                           .seed = nbi_get_u64(bytes + 32),
-                           .state_bytes = nbi_get_u64(bytes + 40),
+                           .version = nb_bytes_get_u32(bytes + 12),
+                           .layout_hash = nb_bytes_get_u64(bytes + 16),
+                           .tick = nb_bytes_get_u64(bytes + 24),
+                           .seed = nb_bytes_get_u64(bytes + 32),
+                           .state_bytes = nb_bytes_get_u64(bytes + 40),
                            .file_bytes = file_bytes};
     return NB_OK;
 }
@@ -60,11 +61,11 @@ static nb_result load_state(const unsigned char *bytes, const nb_save_info *info
     size_t raw_bytes = (size_t)info->state_bytes, stored_bytes = (size_t)info->file_bytes - NBI_SAVE_HEAD_BYTES;
     *reason = "its content is damaged";
     const unsigned char *stored = bytes + NBI_SAVE_HEAD_BYTES;
-    if (nbi_get_u64(bytes + 56) != nb_hash64(stored, stored_bytes, 0)) return NB_ERR_RANGE;
+    if (nb_bytes_get_u64(bytes + 56) != nb_hash64(stored, stored_bytes, 0)) return NB_ERR_RANGE;
     *reason = "its checksum is right and its content is wrong";
     if (!nbi_squeeze_is(stored, stored_bytes, raw_bytes)) return NB_ERR_RANGE;
     *reason = "there is no memory for it";
-    unsigned char *raw = nbi_record_alloc(&desc->hooks, raw_bytes + (raw_bytes == 0), "nb_save_read");
+    unsigned char *raw = nb_hooks_alloc(&desc->hooks, raw_bytes, NB_CACHE_LINE, "nb_save_read");
     if (raw == NULL) return NB_ERR_MEMORY;
     nbi_squeeze squeeze = {.hooks = desc->hooks};
     nb_result result = nbi_squeeze_unpack(&squeeze, stored, stored_bytes, raw, raw_bytes);
@@ -74,7 +75,7 @@ static nb_result load_state(const unsigned char *bytes, const nb_save_info *info
         *reason = "the states refuse it";
         result = nb_states_load(states, raw, raw_bytes);
     }
-    nbi_record_free(&desc->hooks, raw, raw_bytes + (raw_bytes == 0));
+    nb_hooks_free(&desc->hooks, raw, raw_bytes);
     return result;
 }
 
@@ -92,15 +93,15 @@ static nb_result read_bytes(const unsigned char *bytes, size_t size_bytes, nb_st
     }
     if (result == NB_OK) result = load_state(bytes, &info, states, desc, &reason);
     if (result != NB_OK)
-        return nbi_record_log(&desc->hooks, item, result, "nb_save_read", "%s is not loaded: %s", name, reason);
+        return nb_report_failure(&desc->hooks, item, result, "nb_save_read", "%s is not loaded: %s", name, reason);
     if (out != NULL) *out = info;
     return NB_OK;
 }
 
 nb_result nb_save_read_memory(const void *bytes, size_t size_bytes, nb_states *states, const nb_save_desc *given,
                               nb_save_info *info) {
-    if (bytes == NULL) return NBI_RECORD_NULL("bytes");
-    if (states == NULL) return NBI_RECORD_NULL("states");
+    if (bytes == NULL) return NB_FAIL_NULL("bytes");
+    if (states == NULL) return NB_FAIL_NULL("states");
     nb_save_desc desc = nbi_save_resolve(given);
     return read_bytes(bytes, size_bytes, states, &desc, "the save", info);
 }
@@ -108,34 +109,35 @@ nb_result nb_save_read_memory(const void *bytes, size_t size_bytes, nb_states *s
 static nb_result fail_os(const nb_hooks *hooks, const char *path, int error) {
     char text[128];
     nbi_file_error_text(error, text, sizeof text);
-    return nbi_record_log(hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_save_read", "%s cannot be read: %s", path, text);
+    return nb_report_failure(hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_save_read", "%s cannot be read: %s", path,
+                             text);
 }
 
 nb_result nb_save_read(const char *path, nb_states *states, const nb_save_desc *given, nb_save_info *info) {
-    if (path == NULL) return NBI_RECORD_NULL("path");
-    if (states == NULL) return NBI_RECORD_NULL("states");
+    if (path == NULL) return NB_FAIL_NULL("path");
+    if (states == NULL) return NB_FAIL_NULL("states");
     nb_save_desc desc = nbi_save_resolve(given);
     uint64_t size = 0;
     int error = nbi_file_size(path, &size);
     if (error != 0) return fail_os(&desc.hooks, path, error);
     // A save is never much larger than its state.
     if (size > nbi_squeeze_bound(desc.state_bytes_max) + NBI_SAVE_HEAD_BYTES) {
-        return nbi_record_log(&desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
-                              "%s is not loaded: it is larger than state_bytes_max", path);
+        return nb_report_failure(&desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
+                                 "%s is not loaded: it is larger than state_bytes_max", path);
     }
     size_t size_bytes = (size_t)size, read_bytes_count = 0;
-    unsigned char *bytes = nbi_record_alloc(&desc.hooks, size_bytes + (size_bytes == 0), __func__);
+    unsigned char *bytes = nb_hooks_alloc(&desc.hooks, size_bytes, NB_CACHE_LINE, __func__);
     if (bytes == NULL) return NB_ERR_MEMORY;
     error = nbi_file_read(path, bytes, size_bytes, &read_bytes_count);
     nb_result result =
         error != 0 ? fail_os(&desc.hooks, path, error) : read_bytes(bytes, read_bytes_count, states, &desc, path, info);
-    nbi_record_free(&desc.hooks, bytes, size_bytes + (size_bytes == 0));
+    nb_hooks_free(&desc.hooks, bytes, size_bytes);
     return result;
 }
 
 nb_result nb_save_info_read(const char *path, const nb_save_desc *given, nb_save_info *info) {
-    if (path == NULL) return NBI_RECORD_NULL("path");
-    if (info == NULL) return NBI_RECORD_NULL("info");
+    if (path == NULL) return NB_FAIL_NULL("path");
+    if (info == NULL) return NB_FAIL_NULL("info");
     nb_save_desc desc = nbi_save_resolve(given);
     unsigned char head[NBI_SAVE_HEAD_BYTES];
     uint64_t size = 0;
@@ -147,7 +149,7 @@ nb_result nb_save_info_read(const char *path, const nb_save_desc *given, nb_save
     nb_save_info found;
     nb_result result = read_head(head, read_bytes_count, size, &found, &reason);
     if (result != NB_OK)
-        return nbi_record_log(&desc.hooks, NB_ITEM_RECORD_FORMAT, result, __func__, "%s: %s", path, reason);
+        return nb_report_failure(&desc.hooks, NB_ITEM_RECORD_FORMAT, result, __func__, "%s: %s", path, reason);
     *info = found;
     return NB_OK;
 }

@@ -3,8 +3,9 @@
 
 #include "save_file.h"
 
+#include "nebula/bytes.h"
 #include "nebula/hash.h"
-#include "report.h"
+#include "nebula/report.h"
 #include "squeeze.h"
 
 #include <string.h>
@@ -19,12 +20,12 @@ typedef struct save {
 static void write_head(save *s, nb_states *states, const nb_save_desc *desc, size_t stored_bytes) {
     unsigned char *head = s->file;
     memcpy(head, nbi_save_magic, sizeof nbi_save_magic);
-    nbi_put_u32(head + 8, NB_SAVE_VERSION), nbi_put_u32(head + 12, desc->version);
-    nbi_put_u64(head + 16, nb_states_layout_hash(states));
-    nbi_put_u64(head + 24, desc->tick), nbi_put_u64(head + 32, desc->seed);
-    nbi_put_u64(head + 40, s->raw_bytes), nbi_put_u64(head + 48, stored_bytes);
-    nbi_put_u64(head + 56, nb_hash64(head + NBI_SAVE_HEAD_BYTES, stored_bytes, 0));
-    nbi_put_u64(head + 64, nb_hash64(head, 64, 0));
+    nb_bytes_put_u32(head + 8, NB_SAVE_VERSION), nb_bytes_put_u32(head + 12, desc->version);
+    nb_bytes_put_u64(head + 16, nb_states_layout_hash(states));
+    nb_bytes_put_u64(head + 24, desc->tick), nb_bytes_put_u64(head + 32, desc->seed);
+    nb_bytes_put_u64(head + 40, s->raw_bytes), nb_bytes_put_u64(head + 48, stored_bytes);
+    nb_bytes_put_u64(head + 56, nb_hash64(head + NBI_SAVE_HEAD_BYTES, stored_bytes, 0));
+    nb_bytes_put_u64(head + 64, nb_hash64(head, 64, 0));
 }
 
 static nb_result make_file(save *s, nb_states *states, const nb_save_desc *desc) {
@@ -33,11 +34,12 @@ static nb_result make_file(save *s, nb_states *states, const nb_save_desc *desc)
     nb_result result = nb_states_save(states, NULL, 0, &size_bytes);
     if (result < 0) return result;
     if (size_bytes > NB_RECORD_STATE_BYTES_MAX)
-        return nbi_record_log(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function, "the state is too large");
+        return nb_report_failure(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function,
+                                 "the state is too large");
     s->raw_bytes = size_bytes;
-    s->raw = nbi_record_alloc(&desc->hooks, size_bytes, function);
+    s->raw = nb_hooks_alloc(&desc->hooks, size_bytes, NB_CACHE_LINE, function);
     s->file_capacity = NBI_SAVE_HEAD_BYTES + nbi_squeeze_bound(size_bytes);
-    s->file = s->raw != NULL ? nbi_record_alloc(&desc->hooks, s->file_capacity, function) : NULL;
+    s->file = s->raw != NULL ? nb_hooks_alloc(&desc->hooks, s->file_capacity, NB_CACHE_LINE, function) : NULL;
     if (s->file == NULL) return NB_ERR_MEMORY;
     result = nb_states_save(states, s->raw, s->raw_bytes, &size_bytes);
     if (result != NB_OK) return result < 0 ? result : NB_ERR_RANGE;
@@ -80,11 +82,12 @@ nb_result nbi_save_write(const char *path, nb_states *states, const nb_save_desc
     nb_save_desc desc = nbi_save_resolve(given);
     const char *function = "nb_save_write";
     if (desc.level < 1 || desc.level > NBI_SQUEEZE_LEVEL_MAX)
-        return nbi_record_fail(&desc.hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function, "level is out of bounds");
+        return nb_report_mistake(&desc.hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function,
+                                 "level is out of bounds");
     size_t length = strlen(path);
     if (length == 0 || length > NB_SAVE_PATH_SIZE_MAX)
-        return nbi_record_fail(&desc.hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function,
-                               "the path is empty or too long");
+        return nb_report_mistake(&desc.hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function,
+                                 "the path is empty or too long");
     char temporary[NB_SAVE_PATH_SIZE_MAX + sizeof TEMPORARY];
     memcpy(temporary, path, length);
     memcpy(temporary + length, TEMPORARY, sizeof TEMPORARY);
@@ -95,17 +98,17 @@ nb_result nbi_save_write(const char *path, nb_states *states, const nb_save_desc
     if (error != 0) {
         char text[128];
         nbi_file_error_text(error, text, sizeof text);
-        result = nbi_record_log(&desc.hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, function, "%s cannot be %s: %s",
-                                strcmp(what, "made") == 0 ? temporary : path, what, text);
+        result = nb_report_failure(&desc.hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, function, "%s cannot be %s: %s",
+                                   strcmp(what, "made") == 0 ? temporary : path, what, text);
     }
-    nbi_record_free(&desc.hooks, s.raw, s.raw_bytes);
-    nbi_record_free(&desc.hooks, s.file, s.file_capacity);
+    nb_hooks_free(&desc.hooks, s.raw, s.raw_bytes);
+    nb_hooks_free(&desc.hooks, s.file, s.file_capacity);
     return result;
 }
 
 nb_result nb_save_write(const char *path, nb_states *states, const nb_save_desc *desc) {
-    if (path == NULL) return NBI_RECORD_NULL("path");
-    if (states == NULL) return NBI_RECORD_NULL("states");
+    if (path == NULL) return NB_FAIL_NULL("path");
+    if (states == NULL) return NB_FAIL_NULL("states");
     nbi_file_ops ops = nbi_file_ops_default();
     return nbi_save_write(path, states, desc, &ops);
 }

@@ -88,7 +88,7 @@ static nb_result compare_beginning(nb_verify_report *report, const nbi_run *run)
     nb_result result = nbi_replay_key_next(run->replay, 0, &key);
     if (result != NB_OK) return result;
     result = key.tick == 0 ? compare_key(report, run, &run->before, &key) : NB_EMPTY;
-    nbi_record_free(&run->replay->hooks, key.bytes, key.size_bytes);
+    nb_hooks_free(&run->replay->hooks, key.bytes, key.size_bytes);
     return result;
 }
 
@@ -103,7 +103,7 @@ static nb_result compare_next(nb_verify_report *report, nbi_run *run) {
     // By then other columns may differ, too.
     bool is_other = result == NB_OK && nbi_row_is_elsewhere(&report->difference, report->table, report->column);
     nb_result found = is_other ? nbi_row_find(run, report->table, report->column, &key, &report->difference) : result;
-    nbi_record_free(&run->replay->hooks, key.bytes, key.size_bytes);
+    nb_hooks_free(&run->replay->hooks, key.bytes, key.size_bytes);
     return found == NB_ERR_MEMORY ? found : result;
 }
 
@@ -211,8 +211,8 @@ static uint32_t notes_of(const nb_replay_info *info, const nb_replay_game *game)
 static nb_result check_call(const nb_replay *replay, const nb_replay_game *game, const nb_verify_desc *desc) {
     const nb_replay_info *info = &replay->info;
     if (game == NULL || game->attach == NULL) {
-        return nbi_record_fail(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_replay_verify",
-                               "a game needs attach");
+        return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_replay_verify",
+                                 "a game needs attach");
     }
     if (replay->engine != NULL) return NB_BUSY;
     uint64_t tick_end = info->first_tick + info->tick_count;
@@ -220,18 +220,18 @@ static nb_result check_call(const nb_replay *replay, const nb_replay_game *game,
     bool is_backwards =
         desc->until_tick != 0 && (desc->until_tick < desc->from_tick || desc->until_tick < info->first_tick);
     if (!is_outside && !is_backwards) return NB_OK;
-    return nbi_record_fail(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "nb_replay_verify",
-                           "ticks %llu to %llu are not in the recording", (unsigned long long)desc->from_tick,
-                           (unsigned long long)desc->until_tick);
+    return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "nb_replay_verify",
+                             "ticks %llu to %llu are not in the recording", (unsigned long long)desc->from_tick,
+                             (unsigned long long)desc->until_tick);
 }
 
 nb_result nb_replay_verify(nb_replay *replay, const nb_replay_game *game, const nb_verify_desc *given,
                            nb_verify_report *out) {
-    if (replay == NULL) return NBI_RECORD_NULL("replay");
-    if (out == NULL) return NBI_RECORD_NULL("out");
+    if (replay == NULL) return NB_FAIL_NULL("replay");
+    if (out == NULL) return NB_FAIL_NULL("out");
     nbi_run made = {.replay = replay, .game = game, .stops = true, .keep_tick = NBI_TICK_NONE};
     if (given != NULL) made.desc = *given;
-    made.desc.hooks = nbi_record_hooks(&made.desc.hooks);
+    made.desc.hooks = nb_hooks_resolve(&made.desc.hooks);
     nb_result result = check_call(replay, game, &made.desc);
     if (result != NB_OK) return result;
     const nb_replay_info *info = &replay->info;

@@ -13,7 +13,7 @@ static void look(nbi_run *run, nb_phase phase) {
         result =
             nb_states_compare(states, run->before.bytes, run->before.size_bytes, now.bytes, now.size_bytes, &run->leak);
     }
-    nbi_record_free(&run->desc.hooks, now.bytes, now.capacity_bytes);
+    nb_hooks_free(&run->desc.hooks, now.bytes, now.capacity_bytes);
     if (result < 0) run->result = result;
     if (result != NB_OK) return;
     run->has_leak = true;

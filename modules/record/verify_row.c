@@ -29,7 +29,8 @@ static nb_result copy_column(const nbi_run *run, nb_table table, uint32_t column
     copy->column_bytes = rows.row_count * rows.stride_bytes;
     copy->entity_bytes = entities.row_count * entities.stride_bytes;
     if (copy->column_bytes == 0) return NB_EMPTY;
-    copy->bytes = nbi_record_alloc(&run->desc.hooks, copy->column_bytes + copy->entity_bytes, "nb_replay_verify");
+    copy->bytes =
+        nb_hooks_alloc(&run->desc.hooks, copy->column_bytes + copy->entity_bytes, NB_CACHE_LINE, "nb_replay_verify");
     if (copy->bytes == NULL) return NB_ERR_MEMORY;
     memcpy(copy->bytes, rows.base, copy->column_bytes);
     memcpy(copy->bytes + copy->column_bytes, entities.base, copy->entity_bytes);
@@ -68,7 +69,7 @@ nb_result nbi_row_find(nbi_run *run, const char *table_name, const char *column_
     if (result == NB_OK) result = copy_column(run, table, column, &copy);
     if (result == NB_OK) result = nb_states_load(states, key->bytes, key->size_bytes);
     if (result == NB_OK) result = paste_column(run, table, column, info.size_bytes, &copy);
-    nbi_record_free(&run->desc.hooks, copy.bytes, copy.column_bytes + copy.entity_bytes);
+    nb_hooks_free(&run->desc.hooks, copy.bytes, copy.column_bytes + copy.entity_bytes);
     if (result == NB_OK) result = nbi_run_save(run, &run->kept);
     if (result != NB_OK) return result;
     return nb_states_compare(states, run->kept.bytes, run->kept.size_bytes, key->bytes, key->size_bytes, out);

@@ -25,9 +25,9 @@ nb_result nbi_run_save(nbi_run *run, nbi_saved *saved) {
     if (result != NB_FULL) return result;
     // Half as much again: a state that grows by a row a tick is not to need the heap each time.
     size_t capacity_bytes = saved->size_bytes + saved->size_bytes / 2;
-    unsigned char *bytes = nbi_record_alloc(&run->desc.hooks, capacity_bytes, "nb_replay_verify");
+    unsigned char *bytes = nb_hooks_alloc(&run->desc.hooks, capacity_bytes, NB_CACHE_LINE, "nb_replay_verify");
     if (bytes == NULL) return NB_ERR_MEMORY;
-    nbi_record_free(&run->desc.hooks, saved->bytes, saved->capacity_bytes);
+    nb_hooks_free(&run->desc.hooks, saved->bytes, saved->capacity_bytes);
     saved->bytes = bytes, saved->capacity_bytes = capacity_bytes;
     return nb_states_save(states, saved->bytes, saved->capacity_bytes, &saved->size_bytes);
 }
@@ -125,7 +125,7 @@ static nb_result start(nbi_run *run, uint64_t tick, nb_verdict *why) {
 }
 
 nb_result nbi_run_open(const nbi_run *made, uint64_t tick, nbi_run **out, nb_verdict *why) {
-    nbi_run *run = nbi_record_alloc(&made->desc.hooks, sizeof *run, "nb_replay_verify");
+    nbi_run *run = nb_hooks_alloc(&made->desc.hooks, sizeof *run, NB_CACHE_LINE, "nb_replay_verify");
     if (run == NULL) return NB_ERR_MEMORY;
     *run = *made;
     nb_result result = start(run, tick, why);
@@ -166,7 +166,7 @@ nb_result nbi_run_end(nbi_run *run) {
 
 void nbi_run_free(nbi_run *run) {
     nb_hooks hooks = run->desc.hooks;
-    nbi_record_free(&hooks, run->kept.bytes, run->kept.capacity_bytes);
-    nbi_record_free(&hooks, run->before.bytes, run->before.capacity_bytes);
-    nbi_record_free(&hooks, run, sizeof *run);
+    nb_hooks_free(&hooks, run->kept.bytes, run->kept.capacity_bytes);
+    nb_hooks_free(&hooks, run->before.bytes, run->before.capacity_bytes);
+    nb_hooks_free(&hooks, run, sizeof *run);
 }

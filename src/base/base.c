@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Longest message handed to a logger; longer ones are cut. One line of a wide terminal, twice.
-#define MESSAGE_SIZE 320
-
 #define STRING_OF(x) #x
 #define VERSION_STRING(major, minor, patch) STRING_OF(major) "." STRING_OF(minor) "." STRING_OF(patch)
 
@@ -93,7 +90,7 @@ nb_hooks nb_hooks_default(void) {
     };
 }
 
-nb_hooks nbi_hooks_resolve(const nb_hooks *hooks) {
+nb_hooks nb_hooks_resolve(const nb_hooks *hooks) {
     nb_hooks resolved = nb_hooks_default();
     if (hooks == NULL) return resolved;
     // alloc and free belong together: half a pair would free foreign memory, so it counts as none.
@@ -105,64 +102,84 @@ nb_hooks nbi_hooks_resolve(const nb_hooks *hooks) {
     return resolved;
 }
 
-// Formats and delivers one record; *record is left filled for the assertion hook, its message in `buffer`.
-static void deliver(const nb_hooks *hooks, nb_log_record *record, char *buffer, const char *format, va_list args) {
-    vsnprintf(buffer, MESSAGE_SIZE, format, args);
-    record->name = nb_log_item_name(record->item);
-    record->message = buffer;
-    hooks->logger.log(hooks->logger.user, record);
+// Mistakes in a desc are reported before its hooks are resolved, and with NULL there are none: both are filled up here.
+static const nb_hooks *usable(const nb_hooks *hooks, nb_hooks *filled) {
+    bool is_whole = hooks != NULL && hooks->allocator.alloc != NULL && hooks->allocator.free != NULL &&
+                    hooks->logger.log != NULL && hooks->logger.level_min != NB_LOG_DEFAULT &&
+                    hooks->assertion.failed != NULL;
+    if (is_whole) return hooks;
+    *filled = nb_hooks_resolve(hooks);
+    return filled;
 }
 
-void nbi_log(const nb_hooks *hooks, nb_log_level level, nb_log_item item, const char *function, const char *format,
-             ...) {
-    nb_hooks fallback;
-    if (hooks == NULL) {
-        fallback = nb_hooks_default();
-        hooks = &fallback;
-    }
-    if (level < hooks->logger.level_min) return;
-    char buffer[MESSAGE_SIZE];
-    nb_log_record record = {.level = level, .item = item, .function = function};
+// Formats and delivers one record, to the assertion hook too where it is of a mistake. hooks: usable.
+static void deliver(const nb_hooks *hooks, nb_log_record record, bool is_mistake, const char *format, va_list args) {
+    bool is_logged = record.level >= hooks->logger.level_min, is_asserted = is_mistake && NB_ASSERTIONS;
+    if (!is_logged && !is_asserted) return;
+    char message[NB_REPORT_MESSAGE_SIZE] = "?";
+    if (format != NULL) vsnprintf(message, sizeof message, format, args);
+    record.name = nb_log_item_name(record.item);
+    record.message = message;
+    if (record.function == NULL) record.function = "?";
+    if (is_logged) hooks->logger.log(hooks->logger.user, &record);
+    if (is_asserted) hooks->assertion.failed(hooks->assertion.user, &record);
+}
+
+void nb_report(const nb_hooks *hooks, nb_log_level level, nb_log_item item, const char *function, const char *format,
+               ...) {
+    nb_hooks filled;
+    bool is_level = level >= NB_LOG_TRACE && level <= NB_LOG_ERROR;
+    nb_log_record record = {.level = is_level ? level : NB_LOG_ERROR, .item = item, .function = function};
     va_list args;
     va_start(args, format);
-    deliver(hooks, &record, buffer, format, args);
+    deliver(usable(hooks, &filled), record, false, format, args);
     va_end(args);
 }
 
-nb_result nbi_fail(const nb_hooks *hooks, nb_log_item item, nb_result result, const char *function, const char *format,
-                   ...) {
-    nb_hooks fallback;
-    if (hooks == NULL) {
-        fallback = nb_hooks_default();
-        hooks = &fallback;
-    }
-    if (NB_LOG_ERROR < hooks->logger.level_min && !NB_ASSERTIONS) return result;
-    char buffer[MESSAGE_SIZE];
+nb_result nb_report_failure(const nb_hooks *hooks, nb_log_item item, nb_result result, const char *function,
+                            const char *format, ...) {
+    nb_hooks filled;
     nb_log_record record = {.level = NB_LOG_ERROR, .item = item, .function = function};
     va_list args;
     va_start(args, format);
-    if (NB_LOG_ERROR >= hooks->logger.level_min) {
-        deliver(hooks, &record, buffer, format, args);
-    } else {
-        vsnprintf(buffer, MESSAGE_SIZE, format, args);
-        record.name = nb_log_item_name(item);
-        record.message = buffer;
-    }
+    deliver(usable(hooks, &filled), record, false, format, args);
     va_end(args);
-#if NB_ASSERTIONS
-    hooks->assertion.failed(hooks->assertion.user, &record);
-#endif
     return result;
 }
 
-void *nbi_alloc(const nb_hooks *hooks, size_t size_bytes, size_t alignment, const char *function) {
-    void *memory = hooks->allocator.alloc(hooks->allocator.user, size_bytes, alignment);
+nb_result nb_report_mistake(const nb_hooks *hooks, nb_log_item item, nb_result result, const char *function,
+                            const char *format, ...) {
+    nb_hooks filled;
+    nb_log_record record = {.level = NB_LOG_ERROR, .item = item, .function = function};
+    va_list args;
+    va_start(args, format);
+    deliver(usable(hooks, &filled), record, true, format, args);
+    va_end(args);
+    return result;
+}
+
+// Some allocators give NULL for nothing, which would read as a refusal. nb_hooks_free counts the same way.
+static size_t whole_size(size_t size_bytes) { return size_bytes + (size_bytes == 0); }
+
+void *nb_hooks_alloc(const nb_hooks *hooks, size_t size_bytes, size_t alignment, const char *function) {
+    nb_hooks filled;
+    hooks = usable(hooks, &filled);
+    if (function == NULL) function = __func__;
+    if (!nbi_is_power_of_two(alignment)) {
+        nb_report_mistake(hooks, NB_ITEM_BASE_ARGUMENT, NB_ERR_MISUSE, function, "alignment %zu is no power of two",
+                          alignment);
+        return NULL;
+    }
+    void *memory = hooks->allocator.alloc(hooks->allocator.user, whole_size(size_bytes), alignment);
     if (memory == NULL) {
-        nbi_log(hooks, NB_LOG_ERROR, NB_ITEM_BASE_MEMORY, function, "no memory for %zu bytes", size_bytes);
+        nb_report(hooks, NB_LOG_ERROR, NB_ITEM_BASE_MEMORY, function, "no memory for %zu bytes", size_bytes);
     }
     return memory;
 }
 
-void nbi_free(const nb_hooks *hooks, void *memory, size_t size_bytes) {
-    if (memory != NULL) hooks->allocator.free(hooks->allocator.user, memory, size_bytes);
+void nb_hooks_free(const nb_hooks *hooks, void *memory, size_t size_bytes) {
+    if (memory == NULL) return;
+    nb_hooks filled;
+    hooks = usable(hooks, &filled);
+    hooks->allocator.free(hooks->allocator.user, memory, whole_size(size_bytes));
 }

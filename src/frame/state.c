@@ -4,6 +4,7 @@
 #include "state.h"
 
 #include "../base/base.h"
+#include "nebula/bytes.h"
 #include "nebula/hash.h"
 
 #include <string.h>
@@ -36,16 +37,6 @@ struct nb_states {
 #define SAVE_VERSION UINT64_C(1)
 #define HEAD_BYTES 32u
 #define ROW_BYTES 24u
-
-static void put_u64(unsigned char *at, uint64_t value) {
-    for (uint32_t i = 0; i < 8; ++i) at[i] = (unsigned char)(value >> 8 * i);
-}
-
-static uint64_t get_u64(const unsigned char *at) {
-    uint64_t value = 0;
-    for (uint32_t i = 0; i < 8; ++i) value |= (uint64_t)at[i] << 8 * i;
-    return value;
-}
 
 static size_t round_up(size_t size_bytes) { return (size_bytes + 7) & ~(size_t)7; }
 
@@ -261,7 +252,7 @@ uint64_t nb_states_hash(nb_states *states) {
         if (is_local(p)) continue;
         if (!provider_hash(states, p, &hash)) return 0;
         unsigned char words[24];
-        put_u64(words, all), put_u64(words + 8, p->name_hash), put_u64(words + 16, hash);
+        nb_bytes_put_u64(words, all), nb_bytes_put_u64(words + 8, p->name_hash), nb_bytes_put_u64(words + 16, hash);
         all = nb_hash64(words, sizeof words, 0);
     }
     return all;
@@ -274,7 +265,8 @@ uint64_t nb_states_layout_hash(const nb_states *states) {
         const provider *p = &states->providers[i];
         if (is_local(p)) continue;
         unsigned char words[24];
-        put_u64(words, all), put_u64(words + 8, p->name_hash), put_u64(words + 16, provider_layout(p));
+        nb_bytes_put_u64(words, all), nb_bytes_put_u64(words + 8, p->name_hash);
+        nb_bytes_put_u64(words + 16, provider_layout(p));
         all = nb_hash64(words, sizeof words, 0);
     }
     return all;
@@ -288,7 +280,7 @@ static size_t save_one(const provider *p, unsigned char *at, size_t capacity_byt
     size_t size = provider_save(p, has_row ? at + ROW_BYTES : NULL, has_row ? capacity_bytes - ROW_BYTES : 0);
     size_t whole = ROW_BYTES + round_up(size);
     if (whole > capacity_bytes) return whole;
-    put_u64(at, p->name_hash), put_u64(at + 8, provider_layout(p)), put_u64(at + 16, size);
+    nb_bytes_put_u64(at, p->name_hash), nb_bytes_put_u64(at + 8, provider_layout(p)), nb_bytes_put_u64(at + 16, size);
     memset(at + ROW_BYTES + size, 0, round_up(size) - size);
     return whole;
 }
@@ -310,8 +302,8 @@ nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, 
     }
     *size_bytes = used;
     if (used > capacity_bytes) return NB_FULL;
-    put_u64(start, SAVE_MAGIC), put_u64(start + 8, SAVE_VERSION), put_u64(start + 16, count);
-    put_u64(start + 24, nb_hash64(start + HEAD_BYTES, used - HEAD_BYTES, count));
+    nb_bytes_put_u64(start, SAVE_MAGIC), nb_bytes_put_u64(start + 8, SAVE_VERSION), nb_bytes_put_u64(start + 16, count);
+    nb_bytes_put_u64(start + 24, nb_hash64(start + HEAD_BYTES, used - HEAD_BYTES, count));
     return NB_OK;
 }
 
@@ -320,17 +312,19 @@ nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, 
 nb_result nbi_states_check(const nb_states *states, const void *bytes, size_t size_bytes) {
     const unsigned char *start = bytes;
     if (size_bytes < HEAD_BYTES) return NB_ERR_RANGE;
-    if (get_u64(start) != SAVE_MAGIC || get_u64(start + 8) != SAVE_VERSION) return NB_ERR_UNSUPPORTED;
-    uint64_t count = get_u64(start + 16);
-    if (get_u64(start + 24) != nb_hash64(start + HEAD_BYTES, size_bytes - HEAD_BYTES, count)) return NB_ERR_RANGE;
+    if (nb_bytes_get_u64(start) != SAVE_MAGIC || nb_bytes_get_u64(start + 8) != SAVE_VERSION) return NB_ERR_UNSUPPORTED;
+    uint64_t count = nb_bytes_get_u64(start + 16);
+    if (nb_bytes_get_u64(start + 24) != nb_hash64(start + HEAD_BYTES, size_bytes - HEAD_BYTES, count))
+        return NB_ERR_RANGE;
     size_t at = HEAD_BYTES;
     for (uint32_t i = 0; i < states->count; ++i) {
         const provider *p = &states->providers[i];
         if (is_local(p)) continue;
         if (count-- == 0 || size_bytes - at < ROW_BYTES) return NB_ERR_UNSUPPORTED;
-        bool is_same = get_u64(start + at) == p->name_hash && get_u64(start + at + 8) == provider_layout(p);
+        bool is_same =
+            nb_bytes_get_u64(start + at) == p->name_hash && nb_bytes_get_u64(start + at + 8) == provider_layout(p);
         if (!is_same) return NB_ERR_UNSUPPORTED;
-        uint64_t size = get_u64(start + at + 16);
+        uint64_t size = nb_bytes_get_u64(start + at + 16);
         at += ROW_BYTES;
         if (size > size_bytes - at || round_up((size_t)size) > size_bytes - at) return NB_ERR_RANGE;
         if (p->desc.load == NULL && size != p->desc.size_bytes) return NB_ERR_RANGE;
@@ -346,7 +340,7 @@ bool nbi_saved_part_next(const nb_states *states, const void *bytes, nbi_saved_p
     const unsigned char *row = (const unsigned char *)bytes + (part->end != 0 ? part->end : HEAD_BYTES);
     part->provider_end = place + 1;
     part->bytes = row + ROW_BYTES;
-    part->size_bytes = (size_t)get_u64(row + 16);
+    part->size_bytes = (size_t)nb_bytes_get_u64(row + 16);
     part->end = (size_t)(part->bytes - (const unsigned char *)bytes) + round_up(part->size_bytes);
     return true;
 }

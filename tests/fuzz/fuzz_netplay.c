@@ -5,16 +5,16 @@
 
 #include "fuzz.h"
 
+#include "nebula/bytes.h"
 #include "nebula/netplay.h"
 #include "nebula/rollback.h"
 #include "net/message.h"
-#include "net/report.h"
 
 #define SESSION 5u
 #define TICKS 20u
 
 static void sign(unsigned char *bytes, size_t size) {
-    if (size >= 8) nbi_put_u64(bytes + size - 8, nb_hash64(bytes, size - 8, SESSION));
+    if (size >= 8) nb_bytes_put_u64(bytes + size - 8, nb_hash64(bytes, size - 8, SESSION));
 }
 
 // What was read can be written, and is read again as the same.

@@ -5,9 +5,9 @@
 
 #include "fuzz.h"
 
+#include "nebula/bytes.h"
 #include "nebula/replay.h"
 #include "record/format.h"
-#include "record/report.h"
 #include "record/squeeze.h"
 
 // Beside the input: one block and its events, the replay, zstd's context.
@@ -15,14 +15,15 @@
 
 static void sign(unsigned char *bytes, size_t size) {
     if (size < NBI_HEAD_BYTES) return;
-    size_t head = nbi_get_u32(bytes + 12);
+    size_t head = nb_bytes_get_u32(bytes + 12);
     if (head < NBI_HEAD_BYTES + 8 || head > size) return;
     uint64_t hash = nb_hash64(bytes, head - 8, 0);
-    nbi_put_u64(bytes + head - 8, hash);
+    nb_bytes_put_u64(bytes + head - 8, hash);
     for (size_t at = head; size - at >= NBI_BLOCK_BYTES;) {
-        uint64_t stored = nbi_get_u64(bytes + at + 32), left = size - at - NBI_BLOCK_BYTES;
-        if (stored <= left) nbi_put_u64(bytes + at + 40, nb_hash64(bytes + at + NBI_BLOCK_BYTES, (size_t)stored, 0));
-        nbi_put_u64(bytes + at + 56, nb_hash64(bytes + at, 56, hash));
+        uint64_t stored = nb_bytes_get_u64(bytes + at + 32), left = size - at - NBI_BLOCK_BYTES;
+        if (stored <= left)
+            nb_bytes_put_u64(bytes + at + 40, nb_hash64(bytes + at + NBI_BLOCK_BYTES, (size_t)stored, 0));
+        nb_bytes_put_u64(bytes + at + 56, nb_hash64(bytes + at, 56, hash));
         if (stored > left) return;
         at += NBI_BLOCK_BYTES + (size_t)stored;
     }
@@ -35,7 +36,7 @@ static unsigned char *wrap(const uint8_t *data, size_t size, size_t *out_size) {
     unsigned char *bytes = malloc(capacity);
     if (bytes == NULL) abort();
     uint64_t hash = nbi_head_write(&head, bytes);
-    uint32_t tick_count = size >= 4 ? nbi_get_u32(data) % 64 : 1;
+    uint32_t tick_count = size >= 4 ? nb_bytes_get_u32(data) % 64 : 1;
     uint32_t kind = size >= 5 ? data[4] % NBI_BLOCK_KIND_COUNT : NBI_BLOCK_TICKS;
     uint64_t said = size >= 6 ? data[5] % 3 : 0;
     if (size >= 8) data += 8, size -= 8;

@@ -5,8 +5,8 @@
 
 #include "fuzz.h"
 
+#include "nebula/bytes.h"
 #include "nebula/save_file.h"
-#include "record/report.h"
 #include "record/save_file.h"
 #include "record/squeeze.h"
 
@@ -16,10 +16,10 @@
 
 static void sign(unsigned char *bytes, size_t size, uint64_t layout) {
     if (size < NBI_SAVE_HEAD_BYTES) return;
-    nbi_put_u64(bytes + 16, layout);
-    nbi_put_u64(bytes + 48, size - NBI_SAVE_HEAD_BYTES);
-    nbi_put_u64(bytes + 56, nb_hash64(bytes + NBI_SAVE_HEAD_BYTES, size - NBI_SAVE_HEAD_BYTES, 0));
-    nbi_put_u64(bytes + 64, nb_hash64(bytes, 64, 0));
+    nb_bytes_put_u64(bytes + 16, layout);
+    nb_bytes_put_u64(bytes + 48, size - NBI_SAVE_HEAD_BYTES);
+    nb_bytes_put_u64(bytes + 56, nb_hash64(bytes + NBI_SAVE_HEAD_BYTES, size - NBI_SAVE_HEAD_BYTES, 0));
+    nb_bytes_put_u64(bytes + 64, nb_hash64(bytes, 64, 0));
 }
 
 static unsigned char *wrap(const uint8_t *data, size_t size, uint64_t layout, size_t *out_size) {
@@ -33,8 +33,8 @@ static unsigned char *wrap(const uint8_t *data, size_t size, uint64_t layout, si
     nbi_squeeze_end(&squeeze);
     static const unsigned char magic[8] = {0x8E, 'N', 'B', 'S', '\r', '\n', 0x1A, '\n'};
     memcpy(bytes, magic, sizeof magic);
-    nbi_put_u32(bytes + 8, NB_SAVE_VERSION);
-    nbi_put_u64(bytes + 40, size);
+    nb_bytes_put_u32(bytes + 8, NB_SAVE_VERSION);
+    nb_bytes_put_u64(bytes + 40, size);
     *out_size = NBI_SAVE_HEAD_BYTES + stored;
     sign(bytes, *out_size, layout);
     return bytes;
