@@ -128,8 +128,9 @@ NB_API nb_result nb_history_reset(nb_history *history);
 
 // Keeps a tick's input, in place of what was kept for it. Any tick behind the oldest one will do, up to that behind the
 // latest that was ever saved.
-// Thread: the history's. Owner: events are copied. Fails: NB_FULL (more than the desc allows; nothing was kept),
-// NB_ERR_RANGE (another tick; counted, not reported), NB_ERR_MISUSE (NULL, a count without events).
+// Thread: the history's. Owner: events are copied; they may be what nb_history_input_get gave for this tick, events as
+// events and commands as commands. Fails: NB_FULL (more than the desc allows; nothing was kept), NB_ERR_RANGE (another
+// tick; counted, not reported), NB_ERR_MISUSE (NULL, a count without events).
 NB_API nb_result nb_history_input_set(nb_history *history, uint64_t tick, const nb_history_input *input);
 
 // The input that was kept for a tick; rewinds and saves leave it as it is.
