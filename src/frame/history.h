@@ -38,6 +38,7 @@ typedef struct nbi_image {
 typedef struct nbi_image_pool {
     unsigned char *bytes;
     size_t size_bytes, used_bytes; // used: given out once, and from then on by way of the regions
+    size_t touched_bytes;          // given out ever: what is behind them is zero
     size_t held_bytes;             // by records
 } nbi_image_pool;
 
@@ -124,6 +125,9 @@ void nbi_undo_add(nbi_undo *undo, uint32_t region, size_t offset, const unsigned
 
 // Adds that the region's shadow was this image. False: there is no room for it, and nothing was added.
 bool nbi_undo_add_image(nbi_undo *undo, uint32_t region, nbi_image *image);
+
+// Whether so many bytes of one region can be added without any record going.
+bool nbi_undo_has_room(const nbi_undo *undo, size_t size_bytes);
 
 // Lets the oldest record go, to give back its images. False: there is none.
 bool nbi_undo_drop(nbi_undo *undo);

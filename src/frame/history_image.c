@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-// The part of a region above which it is copied: what changes less takes less memory cell by cell.
+// The part of an image above which a region is copied: what changes less takes less memory cell by cell, and so does a
+// table with few of the rows that its images have room for.
 #define DENSE_PART 3
 
 // Smaller ones are not worth it: a page.
@@ -15,6 +16,9 @@
 
 // Images that there is room for, at least, or the history would be short.
 #define IMAGE_COUNT_MIN 8
+
+// Records that do not fall off for images: as many ticks as an engine simulates again in a frame.
+#define RECORD_COUNT_MIN 64
 
 // Copies after which a region is compared again: it may have come to rest while all of it is still written.
 #define IMAGE_RUN_MAX 16
@@ -27,6 +31,10 @@ static unsigned char *copy_of(nbi_image *image) { return (unsigned char *)image 
 static size_t image_bytes(const nbi_region *region) {
     size_t whole = IMAGE_HEAD_BYTES + region->size_bytes_max;
     return (whole + NB_CACHE_LINE - 1) / NB_CACHE_LINE * NB_CACHE_LINE;
+}
+
+static bool is_much(const nbi_region *region, uint64_t changed_bytes) {
+    return changed_bytes * DENSE_PART > image_bytes(region);
 }
 
 static bool can_image(const nbi_undo *undo, const nbi_region *region) {
@@ -44,16 +52,23 @@ static size_t written_bytes(const nbi_region *region, uint64_t since) {
 static nbi_image *pool_take(nbi_image_pool *pool, const nbi_region *region) {
     if (pool->size_bytes - pool->used_bytes < image_bytes(region)) return NULL;
     nbi_image *image = (nbi_image *)(void *)(pool->bytes + pool->used_bytes);
+    // Dealt out anew it has what another region left there.
+    *image = (nbi_image){.used_bytes = pool->used_bytes < pool->touched_bytes ? region->size_bytes_max : 0};
     pool->used_bytes += image_bytes(region);
-    *image = (nbi_image){0};
+    if (pool->touched_bytes < pool->used_bytes) pool->touched_bytes = pool->used_bytes;
     return image;
 }
 
-// One that is free, or that the oldest records give back.
+// A short past is not made shorter while the ring has room for what changes: where other regions have taken most of the
+// pool, all of it would go and little would come of it.
+static bool may_drop(const nbi_undo *undo, const nbi_region *region) {
+    return undo->last - undo->first > RECORD_COUNT_MIN || !nbi_undo_has_room(undo, region->size_bytes);
+}
+
+// One that is free, or that the oldest record gives back.
 static nbi_image *image_take(nbi_undo *undo, nbi_region *region) {
     nbi_image *image = region->free_images == NULL ? pool_take(&undo->images, region) : NULL;
-    while (image == NULL && region->free_images == NULL && nbi_undo_drop(undo)) {
-    }
+    if (image == NULL && region->free_images == NULL && may_drop(undo, region)) nbi_undo_drop(undo);
     if (image != NULL || region->free_images == NULL) return image;
     image = region->free_images;
     region->free_images = image->next;
@@ -85,7 +100,7 @@ void nbi_image_free(nbi_region *region, nbi_image *image) {
 
 bool nbi_image_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo) {
     bool is_due = region->is_dense && region->image_count < IMAGE_RUN_MAX && can_image(undo, region) && undo->is_open &&
-                  !undo->is_over && written_bytes(region, since) * DENSE_PART > region->size_bytes;
+                  !undo->is_over && is_much(region, written_bytes(region, since));
     nbi_image *image = is_due ? image_take(undo, region) : NULL;
     if (image == NULL) return false;
     if (!nbi_undo_add_image(undo, index, region->image)) {
@@ -99,7 +114,7 @@ bool nbi_image_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_un
 }
 
 void nbi_image_note(nbi_region *region, const nbi_undo *undo, uint64_t changed_bytes) {
-    region->is_dense = can_image(undo, region) && changed_bytes * DENSE_PART > region->size_bytes;
+    region->is_dense = can_image(undo, region) && is_much(region, changed_bytes);
     region->image_count = 0;
     nbi_image *image = region->image;
     if (image != NULL && image->used_bytes < region->size_bytes) image->used_bytes = region->size_bytes;

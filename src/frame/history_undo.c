@@ -150,19 +150,18 @@ bool nbi_undo_drop(nbi_undo *undo) {
     return true;
 }
 
-static bool has_room(const nbi_undo *undo, size_t size_bytes) {
-    return undo->head - undo->tail + size_bytes <= undo->size_bytes;
+bool nbi_undo_has_room(const nbi_undo *undo, size_t size_bytes) {
+    return undo->head - undo->tail + sizeof(entry) + size_bytes <= undo->size_bytes;
 }
 
 static bool add(nbi_undo *undo, const entry *added, const void *bytes, size_t size_bytes) {
-    size_t wanted = sizeof *added + size_bytes;
-    while (!has_room(undo, wanted) && nbi_undo_drop(undo)) {
+    while (!nbi_undo_has_room(undo, size_bytes) && nbi_undo_drop(undo)) {
     }
-    if (!has_room(undo, wanted)) return false;
+    if (!nbi_undo_has_room(undo, size_bytes)) return false;
     cursor to = cursor_at(undo, undo->head);
     ring_write(&to, added, sizeof *added);
     ring_write(&to, bytes, size_bytes);
-    undo->head += wanted;
+    undo->head += sizeof *added + size_bytes;
     return true;
 }
 
