@@ -22,7 +22,7 @@
 #include "nebula/types.h"
 #include "nebula/world.h"
 
-// Bytes of a value that are kept: two vectors of four floats, or a key with its number.
+// Bytes of a value that are kept: a vector of four floats, or a key with its number.
 #define NB_DIFFERENCE_VALUE_SIZE 16
 
 // Three names of 63 bytes, two entities, two values, and the words between them.

@@ -181,7 +181,7 @@ typedef struct nb_tick_watch {
 
 typedef struct nb_engine_stats {
     uint64_t frame_count;              // frames ended
-    uint64_t tick_count;               // ticks run
+    uint64_t tick_count;               // ticks run; a rewind or a load makes it what it was then
     uint64_t degraded_count;           // frames whose jobs were not all done in time
     uint64_t failure_count;            // handlers and jobs that failed
     uint64_t violation_count;          // operations refused because of phase, thread or capability, also by the world
@@ -259,7 +259,8 @@ NB_API const char *nb_engine_module_name(const nb_engine *engine, nb_module modu
 NB_API nb_result nb_engine_run(nb_engine *engine);
 
 // Runs frames of exactly one tick each, as fast as they go, until tick_count more ticks have run or nb_engine_stop: for
-// tests, servers that catch up, and replays.
+// tests, servers that catch up, and replays. No time passes meanwhile: an event of nb_engine_input reaches these ticks
+// only where it happened before the last frame that had time. Commands and watches reach them all.
 // Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY, NB_ERR_MISUSE; as nb_engine_run.
 NB_API nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count);
 

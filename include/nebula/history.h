@@ -14,7 +14,10 @@
 //     nb_history_desc desc = {.states = states};
 //     if (nb_history_create(&desc, &history) != NB_OK) return 1;
 //     nb_history_save(history, 0); // where it begins
-//     for (uint64_t tick = 1; tick <= 10; ++tick, nb_history_save(history, tick - 1)) score += 1;
+//     for (uint64_t tick = 1; tick <= 10; ++tick) {
+//         score += 1;
+//         nb_history_save(history, tick);
+//     }
 //     if (nb_history_rewind(history, 4) == NB_OK) printf("after tick 4: %u\n", score);
 //     nb_history_destroy(history);
 //     nb_states_destroy(states);
@@ -33,14 +36,14 @@
 
 // Where the desc says nothing: 17 s at 60 ticks a second, far more than any network is late.
 #define NB_HISTORY_TICK_COUNT_DEFAULT 1024u
-// A bound for what is kept for each tick, beside what has changed: 40 bytes and room for its input.
+// A bound for what is kept for each tick, beside what has changed: 56 bytes and room for its input.
 #define NB_HISTORY_TICK_COUNT_MAX (1u << 20)
 
 // Where the desc says nothing: hundreds of ticks in which 10,000 entities of 64 bytes change a tenth of their bytes,
-// and 78 in which they change all of them: more than a frame simulates again. Three quarters of it are for whole
-// copies.
+// and 78 in which they change all of them: more than a frame simulates again.
 #define NB_HISTORY_BYTES_DEFAULT ((size_t)64 << 20)
-// Changes alone, behind the room for inputs: one page.
+// Changes alone, without the room for inputs: one page. From 256 KiB of them on three quarters are for whole copies,
+// and a quarter for changes byte by byte: a tick that needs more than that quarter is NB_FULL.
 #define NB_HISTORY_CHANGE_BYTES_MIN ((size_t)4096)
 
 // Where the desc says nothing: a mouse at 1000 Hz sends 17 events in a tick of a sixtieth of a second.
@@ -55,8 +58,11 @@ typedef struct nb_history_desc {
     // its rows with new incarnations. Providers with callbacks are saved and loaded as a whole.
     nb_states *states;
     nb_world *world;
-    size_t bytes_max; // for changes and inputs, all taken at creation; the copy of the newest tick comes on top of it
-    uint32_t tick_count_max;    // most ticks to go back, 1 to NB_HISTORY_TICK_COUNT_MAX
+    // For changes and inputs, taken at creation; the copy of the newest tick comes on top of it. Here and below 0 is
+    // the _DEFAULT above.
+    size_t bytes_max;
+    // Most ticks to go back, up to NB_HISTORY_TICK_COUNT_MAX; one that is saved again counts as one more.
+    uint32_t tick_count_max;
     uint32_t event_count_max;   // events of one tick's input, up to NB_INPUT_COUNT_LIMIT
     uint32_t command_count_max; // commands of it, the same
     nb_hooks hooks;             // zero = defaults
@@ -80,9 +86,9 @@ typedef struct nb_history_stats {
     uint64_t confirmed_count; // records that nb_history_confirm let go
     uint64_t full_count;      // ticks that changed more than there is room for
     uint64_t restart_count;   // all was forgotten: providers came or went, or ticks were left out
-    uint64_t changed_bytes;   // by the newest save
-    size_t used_bytes;        // of changes, now
-    size_t change_bytes_max;  // what of bytes_max is for changes
+    uint64_t changed_bytes;   // by the newest save; where a whole copy was kept, all of it
+    size_t used_bytes;        // of changes and whole copies, now
+    size_t change_bytes_max;  // what of bytes_max is for both
     size_t copy_bytes;        // of the newest tick; address space of pages, which get memory as they are used
 } nb_history_stats;
 
@@ -103,8 +109,8 @@ NB_API nb_result nb_history_create(const nb_history_desc *desc, nb_history **out
 NB_API void nb_history_destroy(nb_history *history);
 
 // Keeps the state as that after `tick`. The first time any tick will do, and memory is taken; from then on it is the
-// newest one + 1, or the newest one itself after a correction. What a rewind left behind it is gone. Ticks left out, as
-// well as providers that came or went, begin a new history with this tick; in the first case inputs are kept.
+// newest one + 1, or the newest one itself after a correction. Later ticks that a rewind left are gone. Ticks left out,
+// as well as providers that came or went, begin a new history with this tick; in the first case inputs are kept.
 // Thread: the history's, while no other writes, between ticks. Owner: nothing. Fails: NB_FULL (the tick changed more
 // than there is room for: it is saved, and the oldest one now), NB_ERR_MEMORY (nothing was saved; the first time, and
 // where a provider with callbacks has grown), NB_ERR_MISUSE (NULL, an older tick, UINT64_MAX, inside a tick, a provider
@@ -117,7 +123,7 @@ NB_API nb_result nb_history_save(nb_history *history, uint64_t tick);
 // NB_ERR_PERMISSION (nb_world_allow), what a provider's load returned. Nothing has changed then.
 NB_API nb_result nb_history_rewind(nb_history *history, uint64_t tick);
 
-// No rewind will go back behind `tick`: its room is free for newer ones.
+// No rewind will go back to before `tick`: the room of what is older is free for newer ones.
 // Thread: the history's. Owner: nothing. Fails: NB_ERR_RANGE (newer than the newest; counted, not reported),
 // NB_ERR_MISUSE. What is older than the oldest one changes nothing.
 NB_API nb_result nb_history_confirm(nb_history *history, uint64_t tick);
@@ -126,8 +132,8 @@ NB_API nb_result nb_history_confirm(nb_history *history, uint64_t tick);
 // Thread: the history's. Owner: nothing. Fails: NB_ERR_MISUSE.
 NB_API nb_result nb_history_reset(nb_history *history);
 
-// Keeps a tick's input, in place of what was kept for it. Any tick behind the oldest one will do, up to that behind the
-// latest that was ever saved.
+// Keeps a tick's input, in place of what was kept for it: what leads from the state saved as `tick` - 1 to that saved
+// as `tick`. Any tick later than the oldest one will do, up to one more than the latest that was ever saved.
 // Thread: the history's. Owner: events are copied; they may be what nb_history_input_get gave for this tick, events as
 // events and commands as commands. Fails: NB_FULL (more than the desc allows; nothing was kept), NB_ERR_RANGE (another
 // tick; counted, not reported), NB_ERR_MISUSE (NULL, a count without events).

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Rollback: what came too late for its tick still counts. In NetworkReconciliation a handler says what a past tick got,
-// or what the state was after it; the engine goes back, puts it right and simulates again up to now, within the same
-// frame. The one rule: what a tick handler does beside simulated state (sounds, jobs, messages) it does only where
-// context->is_resimulated is false, or it happens twice; effect.h helps.
+// Rollback: what came too late for its tick still counts. In NetworkReconciliation a handler (nb_module_desc.handlers)
+// says what a past tick got, or what the state was after it; the engine goes back, puts it right and simulates again up
+// to now, within the same frame. The one rule: what a tick handler does beside simulated state (sounds, jobs, messages)
+// it does only where context->is_resimulated is false, or it happens twice; effect.h helps.
 //
 //     static nb_result reconcile(const nb_context *context, void *user) {
 //         const nb_input_event *late = (const nb_input_event *)user; // of a player, for tick 100
-//         nb_history_input input = {{late, 1}, {NULL, 0}};
+//         nb_history_input input = {{late, 1}, {NULL, 0}}; // all that tick 100 got, not only what is new
 //         nb_result result = nb_context_correct_input(context, 100, &input);
 //         return result == NB_ERR_RANGE ? NB_OK : result; // too old: the server will send its state
 //     }
@@ -41,8 +41,9 @@ NB_EXTERN_C_BEGIN
 // Fails: NULL for NULL, without desc.keeps_history, and before the first frame.
 NB_API nb_history *nb_engine_history(nb_engine *engine);
 
-// Says what the tick of this index got. The same as it was changes nothing; else all ticks from it on are simulated
-// again when the phase ends.
+// Says what the tick of this index got: all of it, events and commands, in place of what it had. To add to that, begin
+// with what nb_history_input_get of nb_engine_history has for tick + 1. The same as it was changes nothing; else all
+// ticks from it on are simulated again when the phase ends.
 // Thread: the handler's, in NetworkReconciliation. Owner: events are copied. Fails: NB_ERR_RANGE (not kept, more than
 // desc.rollback_count_max back, not run yet, before a state that was sent, before the newest change of who has a tick
 // handler, or before a tick whose input did not fit; counted, not reported), NB_FULL (more events than desc.history
@@ -58,7 +59,7 @@ NB_API nb_result nb_context_correct_state(const nb_context *context, uint64_t ti
                                           size_t size_bytes);
 
 // Goes back (or forward again) to where so many ticks had run: state and tick index. What was rewound is forgotten with
-// the next tick.
+// the next tick: those that run now get input of their own, not what ticks of their index got before.
 // Thread: the coordinator, between frames. Owner: unchanged. Fails: NB_ERR_RANGE (not kept), NB_BUSY (inside a frame),
 // NB_ERR_UNSUPPORTED (without history), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_history_rewind.
 NB_API nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count);

@@ -16,6 +16,9 @@
 //     nb_smooth_advance(&smooth, 50000000); // once a frame
 //     float drawn[3] = {0, 0, 0};
 //     nb_smooth_apply(&smooth, 7, drawn); // half of the way: 0.5, 0, 0
+//
+// In an engine a handler of NetworkReconciliation reads `before`, and one of RandomSeed, the phase after it, `after`:
+// ticks were simulated again between the two, and new ones come later.
 
 #include "nebula/types.h"
 

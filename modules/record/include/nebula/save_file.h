@@ -10,8 +10,7 @@
 //     desc.tick = 600;
 //     if (nb_save_write("slot1.nbs", states, &desc) != NB_OK) printf("not saved; the old save is still there\n");
 //     nb_save_info info;
-//     if (nb_save_read("slot1.nbs", states, NULL, &info) == NB_OK) printf("tick %llu\n", (unsigned long
-//     long)info.tick);
+//     if (nb_save_read("slot1.nbs", states, NULL, &info) == NB_OK) printf("tick %u\n", (unsigned)info.tick);
 
 #include "nebula/engine.h"
 #include "nebula/hooks.h"
@@ -29,7 +28,7 @@
 #define NB_SAVE_PATH_SIZE_MAX 4000u
 
 typedef struct nb_save_desc {
-    uint32_t version;       // the game's own, kept in the file; 0 is fine
+    uint32_t version;       // the game's own, kept in the file for nb_save_info_read; never compared; 0 is fine
     uint64_t tick;          // kept in the file: which tick is the next
     uint64_t seed;          // kept in the file
     int level;              // of zstd, 1 to 19; 0 = 3
