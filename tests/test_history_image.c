@@ -89,6 +89,24 @@ static void region_that_comes_late_costs_no_past(void **state) {
     }
 }
 
+// A struct too large for images has the room that others do not use.
+static void room_that_no_image_can_use_is_for_changes(void **state) {
+    (void)state;
+    static areas a;
+    const size_t sizes[] = {40000, 5000};
+    for (uint32_t count = 1; count <= 2; ++count) {
+        size_t inputs_bytes = 11 * 2 * sizeof(nb_input_event);
+        areas_open(&a, count, sizes, (nb_history_desc){.bytes_max = (256 << 10) + inputs_bytes, .tick_count_max = 10});
+        for (uint64_t tick = 0; tick < 20; ++tick) {
+            for (uint32_t i = 0; i < count; ++i) area_storm(&a, i, tick);
+            assert_int_equal(nb_history_save(a.history, tick), NB_OK);
+        }
+        assert_int_equal(nb_history_stats_get(a.history).change_bytes_max / 64, (256 << 10) / 64);
+        assert_true(depth(a.history) >= (count == 1 ? 6 : 4)); // of 256 KiB, or of 200
+        areas_close(&a);
+    }
+}
+
 // --- tables ---
 
 enum { PLACE, KIND, COLUMN_COUNT };
@@ -445,12 +463,13 @@ static void every_kept_tick_is_what_was_copied(void **state) {
     (void)state;
     static game g;
     uint64_t seed = test_seed(__func__);
-    for (uint64_t i = 0; i < test_size(40, 300, 5000); ++i) {
+    for (uint64_t i = 0; i < test_size(40, 300, 2000); ++i) {
         game_open(&g, seed + i);
         game_play(&g, test_size(20, 40, 100));
     }
 }
 
 TEST_MAIN(cmocka_unit_test(region_that_comes_late_costs_no_past),
+          cmocka_unit_test(room_that_no_image_can_use_is_for_changes),
           cmocka_unit_test(table_with_few_of_its_rows_keeps_a_long_past),
           cmocka_unit_test(images_dealt_out_again_are_empty), cmocka_unit_test(every_kept_tick_is_what_was_copied))

@@ -42,8 +42,8 @@
 // Where the desc says nothing: hundreds of ticks in which 10,000 entities of 64 bytes change a tenth of their bytes,
 // and 78 in which they change all of them: more than a frame simulates again.
 #define NB_HISTORY_BYTES_DEFAULT ((size_t)64 << 20)
-// Changes alone, without the room for inputs: one page. From 256 KiB of them on three quarters are for whole copies,
-// and a quarter for changes byte by byte: a tick that needs more than that quarter is NB_FULL.
+// Changes alone, without the room for inputs: one page. From 256 KiB of them on up to three quarters are for whole
+// copies: a tick that needs more than what is left for changes byte by byte is NB_FULL.
 #define NB_HISTORY_CHANGE_BYTES_MIN ((size_t)4096)
 
 // Where the desc says nothing: a mouse at 1000 Hz sends 17 events in a tick of a sixtieth of a second.

@@ -23,7 +23,7 @@ typedef struct source {
 #define SIZE_BYTES sizeof(uint64_t)
 
 // Bytes for changes from which on there are images: dozens of a table with a hundred rows.
-#define IMAGE_SHARE_MIN ((size_t)256 << 10)
+#define IMAGE_CHANGE_BYTES_MIN ((size_t)256 << 10)
 
 typedef struct input_slot {
     uint64_t tick;
@@ -143,14 +143,8 @@ nb_result nb_history_create(const nb_history_desc *given, nb_history **out) {
     history->pages = pages;
     history->pages_bytes = pages_bytes;
     history->slots = (input_slot *)(void *)(block + slots_at);
-    // A quarter for what changes little, the rest for whole images of what changes much: each is larger.
-    size_t change_bytes = desc.bytes_max - inputs_bytes(&desc);
-    size_t image_bytes = change_bytes >= IMAGE_SHARE_MIN ? change_bytes / 4 * 3 / NB_CACHE_LINE * NB_CACHE_LINE : 0;
-    unsigned char *images = pages + desc.bytes_max - image_bytes;
-    if (image_bytes != 0) images -= (uintptr_t)images % NB_CACHE_LINE;
     history->undo = (nbi_undo){.bytes = pages + inputs_bytes(&desc),
-                               .size_bytes = (size_t)(images - pages) - inputs_bytes(&desc),
-                               .images = {.bytes = images, .size_bytes = image_bytes},
+                               .size_bytes = desc.bytes_max - inputs_bytes(&desc),
                                .records = (nbi_record *)(void *)(block + records_at),
                                .record_count_max = desc.tick_count_max};
     *out = history;
@@ -225,6 +219,23 @@ static void regions_describe(nb_history *history) {
     if (world != NULL) nbi_world_regions_describe(world, history->regions + history->source_count, history->heads);
 }
 
+// Divides what there is for changes. At least a quarter is for those that are kept cell by cell; images, each of which
+// is larger, get the rest, but no more than all regions that may have some can use.
+static void share_out(nb_history *history) {
+    nbi_undo *undo = &history->undo;
+    size_t change_bytes = history->desc.bytes_max - inputs_bytes(&history->desc), image_bytes = 0;
+    size_t limit = change_bytes >= IMAGE_CHANGE_BYTES_MIN ? change_bytes / 4 * 3 / NB_CACHE_LINE * NB_CACHE_LINE : 0;
+    for (uint32_t i = 0; i < history->region_count; ++i) {
+        size_t room = nbi_image_room(&history->regions[i], limit, history->desc.tick_count_max);
+        image_bytes = room < limit - image_bytes ? image_bytes + room : limit;
+    }
+    unsigned char *images = undo->bytes + change_bytes - image_bytes;
+    if (image_bytes != 0) images -= (uintptr_t)images % NB_CACHE_LINE;
+    undo->size_bytes = (size_t)(images - undo->bytes);
+    bool is_worn = undo->images.bytes != NULL;
+    undo->images = (nbi_image_pool){.bytes = images, .size_bytes = image_bytes, .is_worn = is_worn};
+}
+
 static nb_result regions_make(nb_history *history) {
     nb_world *world = history->desc.world;
     uint32_t source_count = sources_list(history, NULL);
@@ -255,7 +266,7 @@ static nb_result regions_make(nb_history *history) {
     shadows_place(history, history->shadows);
     history->undo.regions = history->regions;
     history->undo.region_count = history->region_count;
-    history->undo.images.used_bytes = 0;
+    share_out(history);
     return NB_OK;
 }
 

@@ -38,8 +38,8 @@ typedef struct nbi_image {
 typedef struct nbi_image_pool {
     unsigned char *bytes;
     size_t size_bytes, used_bytes; // used: given out once, and from then on by way of the regions
-    size_t touched_bytes;          // given out ever: what is behind them is zero
     size_t held_bytes;             // by records
+    bool is_worn;                  // was in other use before; else it is zero
 } nbi_image_pool;
 
 // --- regions (history_region.c) ---
@@ -147,6 +147,9 @@ void nbi_region_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_u
 // The shadow becomes a new image of the live bytes, where the region changes much; the old one is in the record. False:
 // it is to follow.
 bool nbi_image_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo);
+
+// Room for all images that a region can have of so many ticks, in a pool of pool_bytes at most.
+size_t nbi_image_room(const nbi_region *region, size_t pool_bytes, uint32_t tick_count_max);
 
 // What was found when it was compared.
 void nbi_image_note(nbi_region *region, const nbi_undo *undo, uint64_t changed_bytes);

@@ -42,6 +42,15 @@ static bool can_image(const nbi_undo *undo, const nbi_region *region) {
            image_bytes(region) <= undo->images.size_bytes / IMAGE_COUNT_MIN;
 }
 
+size_t nbi_image_room(const nbi_region *region, size_t pool_bytes, uint32_t tick_count_max) {
+    bool may_image = region->may_image && region->size_bytes_max >= IMAGE_BYTES_MIN &&
+                     image_bytes(region) <= pool_bytes / IMAGE_COUNT_MIN;
+    // One for each record, the shadow, and one to be taken.
+    size_t count = (size_t)tick_count_max + 2 > IMAGE_COUNT_MIN ? (size_t)tick_count_max + 2 : IMAGE_COUNT_MIN;
+    if (!may_image) return 0;
+    return image_bytes(region) > pool_bytes / count ? pool_bytes : image_bytes(region) * count;
+}
+
 // Bytes of the blocks that were written.
 static size_t written_bytes(const nbi_region *region, uint64_t since) {
     size_t sum = 0;
@@ -52,10 +61,9 @@ static size_t written_bytes(const nbi_region *region, uint64_t since) {
 static nbi_image *pool_take(nbi_image_pool *pool, const nbi_region *region) {
     if (pool->size_bytes - pool->used_bytes < image_bytes(region)) return NULL;
     nbi_image *image = (nbi_image *)(void *)(pool->bytes + pool->used_bytes);
-    // Dealt out anew it has what another region left there.
-    *image = (nbi_image){.used_bytes = pool->used_bytes < pool->touched_bytes ? region->size_bytes_max : 0};
+    // Dealt out anew it has what others left there.
+    *image = (nbi_image){.used_bytes = pool->is_worn ? region->size_bytes_max : 0};
     pool->used_bytes += image_bytes(region);
-    if (pool->touched_bytes < pool->used_bytes) pool->touched_bytes = pool->used_bytes;
     return image;
 }
 
