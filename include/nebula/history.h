@@ -40,7 +40,7 @@
 #define NB_HISTORY_TICK_COUNT_MAX (1u << 20)
 
 // Where the desc says nothing: hundreds of ticks in which 10,000 entities of 64 bytes change a tenth of their bytes,
-// and 78 in which they change all of them: more than a frame simulates again.
+// and 75 in which they change all of them: more than a frame simulates again.
 #define NB_HISTORY_BYTES_DEFAULT ((size_t)64 << 20)
 // Changes alone, without the room for inputs: one page. From 256 KiB of them on up to three quarters are for whole
 // copies: a tick that needs more than what is left for changes byte by byte is NB_FULL.
