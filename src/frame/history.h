@@ -54,7 +54,7 @@ struct nbi_region {
     size_t block_bytes;
     size_t versioned_bytes; // blocks that begin behind it are compared, whatever their versions
     bool may_image;         // where it changes much it is kept as images
-    bool is_dense;          // it did when it was last compared
+    bool is_dense;          // it did when it was last compared, and an image was made of it
     uint32_t image_count;   // since then
     nbi_image *image;       // that the shadow is; NULL = home
     nbi_image *free_images;
@@ -67,6 +67,9 @@ typedef struct nbi_range {
 
 // The next run behind range->end of blocks with a version above `since`; begin with {0, 0}. False: no more.
 bool nbi_region_next(const nbi_region *region, uint64_t since, nbi_range *range);
+
+// Whether more than limit_bytes of the blocks with a version above `since` are in cells that differ.
+bool nbi_region_differs(const nbi_region *region, uint64_t since, size_t limit_bytes);
 
 // The live bytes become those of the shadow; all blocks looked at get `version`.
 void nbi_region_restore(const nbi_region *region, uint64_t since, uint64_t version);
@@ -151,8 +154,8 @@ bool nbi_image_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_un
 // Room for all images that a region can have of so many ticks, in a pool of pool_bytes at most.
 size_t nbi_image_room(const nbi_region *region, size_t pool_bytes, uint32_t tick_count_max);
 
-// What was found when it was compared.
-void nbi_image_note(nbi_region *region, const nbi_undo *undo, uint64_t changed_bytes);
+// After its changes were kept cell by cell.
+void nbi_image_note(nbi_region *region);
 
 // The image that a shadow becomes, or ceases to be.
 void nbi_image_set(nbi_region *region, nbi_image *image);

@@ -106,10 +106,20 @@ void nbi_image_free(nbi_region *region, nbi_image *image) {
     region->free_images = image;
 }
 
+// Whether all of it is to be copied. A region that was found to change much is not compared for a while: that is what
+// an image saves. Where it is compared, it is before anything is kept, so that what changes much never goes through the
+// ring while there are images.
+static bool is_due(nbi_region *region, uint64_t since, const nbi_undo *undo) {
+    if (!can_image(undo, region) || !undo->is_open || undo->is_over) return false;
+    if (!is_much(region, written_bytes(region, since))) return false;
+    if (region->is_dense && region->image_count < IMAGE_RUN_MAX) return true;
+    region->image_count = 0;
+    region->is_dense = nbi_region_differs(region, since, image_bytes(region) / DENSE_PART);
+    return region->is_dense;
+}
+
 bool nbi_image_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo) {
-    bool is_due = region->is_dense && region->image_count < IMAGE_RUN_MAX && can_image(undo, region) && undo->is_open &&
-                  !undo->is_over && is_much(region, written_bytes(region, since));
-    nbi_image *image = is_due ? image_take(undo, region) : NULL;
+    nbi_image *image = is_due(region, since, undo) ? image_take(undo, region) : NULL;
     if (image == NULL) return false;
     if (!nbi_undo_add_image(undo, index, region->image)) {
         nbi_image_free(region, image);
@@ -121,9 +131,8 @@ bool nbi_image_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_un
     return true;
 }
 
-void nbi_image_note(nbi_region *region, const nbi_undo *undo, uint64_t changed_bytes) {
-    region->is_dense = can_image(undo, region) && is_much(region, changed_bytes);
-    region->image_count = 0;
+void nbi_image_note(nbi_region *region) {
+    region->is_dense = false;
     nbi_image *image = region->image;
     if (image != NULL && image->used_bytes < region->size_bytes) image->used_bytes = region->size_bytes;
 }

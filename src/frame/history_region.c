@@ -74,11 +74,22 @@ static void follow_range(const nbi_region *region, uint32_t index, nbi_range ran
     }
 }
 
+bool nbi_region_differs(const nbi_region *region, uint64_t since, size_t limit_bytes) {
+    size_t sum = 0;
+    for (nbi_range range = {0, 0}; nbi_region_next(region, since, &range);) {
+        for (size_t at = range.begin; at < range.end; at += CELL_BYTES) {
+            size_t end = min_size(at + CELL_BYTES, range.end);
+            if (!is_equal(region, at, end)) sum += end - at;
+            if (sum > limit_bytes) return true;
+        }
+    }
+    return false;
+}
+
 void nbi_region_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo) {
     if (nbi_image_follow(region, index, since, undo)) return;
-    uint64_t before = undo->changed_bytes;
     for (nbi_range range = {0, 0}; nbi_region_next(region, since, &range);) follow_range(region, index, range, undo);
-    nbi_image_note(region, undo, undo->changed_bytes - before);
+    nbi_image_note(region);
 }
 
 void nbi_region_restore(const nbi_region *region, uint64_t since, uint64_t version) {
