@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_readme.sh ROOT STATIC_LIBRARY: the README is at most 150 lines, its first program at most 25, and that program
-# compiles without warnings, runs and ends with 0.
+# compiles without warnings, runs and ends with 0. Files that it and docs/pieces.md name exist.
 set -eu
 root=$1 library=$2
 readme=$root/README.md
@@ -25,7 +25,9 @@ lines=$(wc -l <"$work/first.c")
 timeout 30 "$work/first" >/dev/null || fail "the first program ended with $?"
 
 # Files and folders the text names must exist.
-for path in $(grep -o '`[a-z][A-Za-z0-9_./]*/[A-Za-z0-9_./]*`' "$readme" | tr -d '`' | sort -u); do
+set -- "$readme"
+[ ! -f "$root/docs/pieces.md" ] || set -- "$@" "$root/docs/pieces.md"
+for path in $(grep -h -o '`[a-z][A-Za-z0-9_./]*/[A-Za-z0-9_./]*`' "$@" | tr -d '`' | sort -u); do
     [ -e "$root/$path" ] || fail "it names $path, which does not exist"
 done
 echo "check_readme: ok"
