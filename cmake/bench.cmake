@@ -22,6 +22,11 @@ if(TARGET nebula_record)
     target_compile_definitions(nebula_bench PRIVATE BENCH_HAVE_RECORD=1)
 endif()
 
+if(TARGET nebula_scene)
+    target_link_libraries(nebula_bench PRIVATE nebula_scene)
+    target_compile_definitions(nebula_bench PRIVATE BENCH_HAVE_SCENE=1)
+endif()
+
 set(bench_missing)
 function(nebula_bench_peer peer source header)
     set(CMAKE_REQUIRED_QUIET ON)

@@ -26,6 +26,7 @@ nb_log_service_desc_default: has no argument
 nb_link_desc_default: has no argument
 nb_loop_desc_default: has no argument
 nb_netplay_desc_default: has no argument
+nb_node_desc_default: has no argument
 nb_random_make: takes any numbers
 nb_random_words: takes any numbers
 nb_random_u32: takes any numbers
@@ -35,6 +36,7 @@ nb_random_double: takes any numbers
 nb_recorder_desc_default: has no argument
 nb_replay_desc_default: has no argument
 nb_save_desc_default: has no argument
+nb_scene_desc_default: has no argument
 nb_scheduler_desc_default: has no argument
 nb_states_desc_default: has no argument
 nb_service_desc_default: has no argument
@@ -47,6 +49,7 @@ nb_thread_arenas_desc_default: has no argument
 nb_timelines_desc_default: has no argument
 nb_token_desc_default: has no argument
 nb_trace_desc_default: has no argument
+nb_transform_identity: has no argument
 nb_verify_desc_default: has no argument
 nb_world_desc_default: has no argument
 '

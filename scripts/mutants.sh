@@ -39,7 +39,7 @@ library_sources() { # kind, in a tree
         # The demo's parts, for its tests; an archive leaves out what a test does not use.
         for file in demo/*.c; do case $file in */main.c | 'demo/*.c') ;; *) echo "$file" ;; esac; done
         # The modules whose libraries are here.
-        for file in modules/net/*.c; do [ -f "$file" ] && echo "$file"; done
+        for file in modules/net/*.c modules/scene/*.c; do [ -f "$file" ] && echo "$file"; done
         if [ -d modules/record ] && echo '#include <zstd.h>' | gcc -E - >/dev/null 2>&1; then printf '%s\n' modules/record/*.c; fi
         ;;
     esac
@@ -52,7 +52,7 @@ kind_flags() {
 
 compile() { # kind source object, in a tree
     # shellcheck disable=SC2046
-    gcc -std=c17 -g -O1 -w -ffp-contract=off -Iinclude -Imodules/record/include -Imodules/net/include -Imodules -Isrc -Itests -I. $(kind_flags "$1") -MMD -c "$2" -o "$3"
+    gcc -std=c17 -g -O1 -w -ffp-contract=off -Iinclude -Imodules/record/include -Imodules/net/include -Imodules/scene/include -Imodules -Isrc -Itests -I. $(kind_flags "$1") -MMD -c "$2" -o "$3"
 }
 
 link_program() { # kind test_source program object...

@@ -44,7 +44,7 @@ static inline uint64_t test_random(uint64_t *state) {
 }
 
 // Counts records per item; safe from any thread.
-#define TEST_LOG_ITEM_MAX 1000
+#define TEST_LOG_ITEM_MAX 2000
 typedef struct test_log {
     nb_atomic_u32 counts[TEST_LOG_ITEM_MAX];
     char last_message[320]; // of the newest record; read it only when no other thread logs

@@ -318,6 +318,7 @@ static void stages_refuse_bad_arguments(void **state) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_stage_spawn(NULL, s.rows, &staged));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_stage_despawn(NULL, s.entity));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_stage_write(NULL, staged, 0, 4));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_stage_link(NULL, staged, 0, staged));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_stage_entity(NULL, staged, &entity));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_stage_reset(NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_stage_spawn(&blank, s.rows, &staged));
@@ -332,7 +333,9 @@ static void stages_refuse_bad_arguments(void **state) {
     for (size_t i = 0; i < COUNT_OF(bad); ++i) {
         refused(NULL, NB_ITEM_WORLD_STALE, nb_stage_write(&stage, bad[i], 0, 4));
         refused(NB_ERR_STALE, NB_ITEM_WORLD_STALE, nb_stage_entity(&stage, bad[i], &entity));
+        refused(NB_ERR_STALE, NB_ITEM_WORLD_STALE, nb_stage_link(&stage, bad[i], 0, staged));
     }
+    refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_stage_link(&stage, staged, 0, staged)); // of 4 bytes
     refused(NULL, NB_ITEM_WORLD_ARGUMENT, nb_stage_write(&stage, staged, 2, 4));
     refused(NULL, NB_ITEM_WORLD_ARGUMENT, nb_stage_write(&stage, staged, 0, 8));
     refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_stage_entity(&stage, staged, NULL));

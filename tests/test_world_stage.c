@@ -100,6 +100,56 @@ static void stages_are_applied_by_handler_job_and_sequence(void **state) {
     nb_world_destroy(f.world);
 }
 
+static void linked_rows_have_each_others_entity_wherever_they_end(void **state) {
+    (void)state;
+    static const nb_column_desc columns[] = {
+        {.name = "tag", .size_bytes = 4},
+        {.name = "parent", .size_bytes = sizeof(nb_entity), .flags = NB_COLUMN_INTERPOLATE}};
+    nb_table_desc desc = {.name = "nodes", .row_count_max = 3, .columns = columns, .column_count = 2};
+    nb_world *world = NULL;
+    nb_table table;
+    static unsigned char memory[512];
+    nb_stage stage, *stages[] = {&stage};
+    nb_stage_desc stage_desc = {.memory = memory, .size_bytes = sizeof memory};
+    nb_staged a, b, late;
+    nb_entity old, entity_a, entity_b;
+    assert_int_equal(nb_world_create(NULL, &world), NB_OK);
+    assert_int_equal(nb_world_table_add(world, &desc, &table), NB_OK);
+    assert_int_equal(nb_world_spawn(world, table, &old), NB_OK);
+    assert_int_equal(nb_stage_init(&stage, world, &stage_desc), NB_OK);
+    assert_int_equal(nb_stage_spawn(&stage, table, &a), NB_OK);
+    assert_int_equal(nb_stage_spawn(&stage, table, &b), NB_OK);
+    assert_int_equal(nb_stage_despawn(&stage, old), NB_OK); // b moves to row 0
+    assert_int_equal(nb_stage_link(&stage, a, 1, b), NB_OK);
+    assert_int_equal(nb_stage_link(&stage, b, 1, a), NB_OK);
+    for (int i = 0; i < 2; ++i) assert_int_equal(nb_stage_spawn(&stage, table, &late), NB_OK); // one too many
+    NB_STAGED_WRITE(&stage, a, 0, uint32_t)[0] = 5;
+    assert_int_equal(nb_world_apply(world, stages, 1), NB_FULL);
+    assert_int_equal(nb_stage_entity(&stage, a, &entity_a), NB_OK);
+    assert_int_equal(nb_stage_entity(&stage, b, &entity_b), NB_OK);
+    assert_int_equal(nb_stage_entity(&stage, late, &old), NB_FULL);
+    const nb_entity *parents = NB_COLUMN(world, table, 1, nb_entity);
+    const nb_entity *before = NB_COLUMN_PREVIOUS(world, table, 1, nb_entity);
+    assert_int_equal(nb_world_entity(world, table, 0).value, entity_b.value);
+    assert_int_equal(parents[0].value, entity_a.value);
+    assert_int_equal(parents[1].value, entity_b.value);
+    assert_int_equal(parents[2].value, 0);
+    assert_int_equal(before[0].value, entity_a.value);
+    assert_int_equal(*NB_ROW(world, table, 0, uint32_t, 1), 5);
+    // What a full table made nothing of leaves the value as it was written.
+    assert_int_equal(nb_stage_reset(&stage), NB_OK);
+    assert_int_equal(nb_stage_spawn(&stage, table, &late), NB_OK);
+    assert_int_equal(nb_stage_despawn(&stage, entity_a), NB_OK);
+    assert_int_equal(nb_stage_spawn(&stage, table, &a), NB_OK);
+    NB_STAGED_WRITE(&stage, a, 1, nb_entity)->value = 99;
+    assert_int_equal(nb_stage_link(&stage, a, 1, late), NB_OK);
+    assert_int_equal(nb_stage_link(&stage, late, 1, a), NB_OK); // and gets none
+    assert_int_equal(nb_world_apply(world, stages, 1), NB_FULL);
+    assert_int_equal(parents[2].value, 99);
+    assert_true(nb_world_is_valid(world));
+    nb_world_destroy(world);
+}
+
 static void despawn_staged_twice_is_counted_not_repeated(void **state) {
     (void)state;
     fixture f = fixture_plain(10);
@@ -297,6 +347,7 @@ static void any_number_of_threads_gives_the_same_hash_in_every_tick(void **state
 TEST_MAIN(cmocka_unit_test(staged_row_comes_with_its_values_when_applied),
           cmocka_unit_test(staged_values_are_aligned_for_any_type_of_their_size),
           cmocka_unit_test(stages_are_applied_by_handler_job_and_sequence),
+          cmocka_unit_test(linked_rows_have_each_others_entity_wherever_they_end),
           cmocka_unit_test(despawn_staged_twice_is_counted_not_repeated),
           cmocka_unit_test(full_stage_refuses_and_keeps_what_it_has),
           cmocka_unit_test(full_table_skips_staged_rows_and_applies_the_rest),

@@ -3,7 +3,8 @@
 
 // Every report the library can make, by number. Numbers are stable: an item may be added, never renumbered.
 // The hundreds say where it comes from: 1 base, 2 loop and input, 3 arena, 4 token, 5 channel, 6 handle and label, 7
-// tasks and fence, 8 trace, 9 frame, 985 to 990 of it the record module, 993 to 996 the net module.
+// tasks and fence, 8 trace, 9 frame, 985 to 990 of it the record module, 993 to 996 the net module; 11
+// the scene module.
 //
 //     static void my_log(void *user, const nb_log_record *record) {
 //         if (record->item == NB_ITEM_ARENA_FULL) ++*(int *)user;
@@ -126,7 +127,10 @@
     X(LINK_ARGUMENT, link_argument, 993)               \
     X(NETPLAY_ARGUMENT, netplay_argument, 994)         \
     X(NETPLAY_DESYNC, netplay_desync, 995)             \
-    X(NETPLAY_LOST, netplay_lost, 996)
+    X(NETPLAY_LOST, netplay_lost, 996)                 \
+    X(SCENE_ARGUMENT, scene_argument, 1100)            \
+    X(SCENE_STALE, scene_stale, 1101)                  \
+    X(SCENE_PARENT, scene_parent, 1102)
 
 typedef enum nb_log_item {
 #define NBI_ITEM(upper, lower, number) NB_ITEM_##upper = number,

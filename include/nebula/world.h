@@ -484,6 +484,12 @@ NB_API nb_result nb_stage_spawn(nb_stage *stage, nb_table table, nb_staged *out)
 // Thread: the stage's own. Owner: the stage. Fails: NULL, reported.
 NB_API void *nb_stage_write(nb_stage *stage, nb_staged staged, uint32_t column, size_t size_bytes);
 
+// Makes a value of a row staged to be spawned, an nb_entity, the entity that another row of the same stage becomes,
+// which nobody knows yet: a child's parent. Where that one finds its table full, the value stays as it was written.
+// Thread: the stage's own. Owner: the stage. Fails: NB_FULL (as nb_stage_spawn), NB_ERR_STALE, NB_ERR_MISUSE (NULL, no
+// column of that size, already applied).
+NB_API nb_result nb_stage_link(nb_stage *stage, nb_staged staged, uint32_t column, nb_staged target);
+
 // Stages a despawn. Whether the entity lives is seen when it is applied: several may stage the same one.
 // Thread: the stage's own. Owner: the stage. Fails: NB_FULL (as nb_stage_spawn), NB_ERR_MISUSE (NULL, null, no table, a
 // singleton, already applied), NB_ERR_PERMISSION.

@@ -12,9 +12,10 @@
 typedef struct command {
     uint32_t offset;  // its own: tells a command from arbitrary bytes
     uint32_t next;    // offset of the command behind it
-    uint32_t values;  // offset of a spawned row's values; 0 = a despawn
-    uint32_t table;   // of a spawn: index
-    nb_entity entity; // of a despawn: who; of an applied spawn: who it became, null where the table was full
+    uint32_t values;  // offset of a spawned row's values; 0 = a despawn or a link
+    uint32_t table;   // of a spawn: index; of a link: column + 1; of a despawn: 0
+    nb_entity entity; // of a despawn: who; of an applied spawn: who it became, null where the table was full; of a
+                      // link: offsets of the spawns, who gets the value and whose entity it is
 } command;
 
 nb_stage_desc nb_stage_desc_default(void) { return (nb_stage_desc){0}; }
@@ -149,6 +150,22 @@ void *nb_stage_write(nb_stage *stage, nb_staged staged, uint32_t column, size_t 
     return stage->memory + found->values + table->columns[column].staged_offset;
 }
 
+// Why nb_stage_write had nothing to write to.
+static nb_result link_problem(const nb_stage *stage, nb_staged staged) {
+    bool is_stage = stage != NULL && stage->mark == STAGE_MARK;
+    return is_stage && !stage->is_applied && find_spawn(stage, staged) == NULL ? NB_ERR_STALE : NB_ERR_MISUSE;
+}
+
+nb_result nb_stage_link(nb_stage *stage, nb_staged staged, uint32_t column, nb_staged target) {
+    if (nb_stage_write(stage, staged, column, sizeof(nb_entity)) == NULL) return link_problem(stage, staged);
+    if (find_spawn(stage, target) == NULL) return fail_stale(stage, target, __func__);
+    command *added = push(stage, 0, 1);
+    if (added == NULL) return report_full(stage, __func__);
+    added->table = column + 1;
+    added->entity.value = ((staged.value & UINT32_MAX) - 1) << 32 | ((target.value & UINT32_MAX) - 1);
+    return NB_OK;
+}
+
 nb_result nb_stage_entity(const nb_stage *stage, nb_staged staged, nb_entity *out) {
     nb_result result = check_stage(stage, __func__);
     if (result != NB_OK) return result;
@@ -230,12 +247,29 @@ static void apply_despawn(nbi_world *self, nb_entity entity) {
         nbi_world_row_remove(self, table, row);
 }
 
+// Both were spawned before in this stage, unless their tables were full or are not written now.
+static void apply_link(nbi_world *self, const nb_stage *stage, const command *link) {
+    nb_entity entity = command_at(stage, (uint32_t)(link->entity.value >> 32))->entity;
+    nb_entity target = command_at(stage, (uint32_t)link->entity.value)->entity;
+    uint32_t row = 0, column = link->table - 1;
+    const nbi_table *table = target.value != 0 ? nbi_world_lookup(self, entity, &row) : NULL;
+    if (table == NULL) return;
+    // Both were spawned in this tick, so that what they were before is what they are.
+    memcpy(nbi_row_at(&table->heads[column], row), &target, sizeof target);
+    if (table->columns[column].previous.rows != NULL)
+        memcpy(nbi_row_at(&table->columns[column].previous, row), &target, sizeof target);
+}
+
 static nb_result apply_stage(nbi_world *self, nb_stage *stage) {
     nb_result result = NB_OK;
     uint32_t offset = 0;
     for (uint32_t i = 0; i < stage->command_count; ++i) {
         command *next = command_at(stage, offset);
         offset = next->next;
+        if (next->values == 0 && next->table != 0) {
+            apply_link(self, stage, next);
+            continue;
+        }
         if (next->values == 0) {
             apply_despawn(self, next->entity);
             continue;

@@ -25,7 +25,7 @@ libdir() { dirname "$(find "$prefix" -name libnebula.a)"; }
 
 # The headers of the modules that were built.
 module_headers() {
-    for module in record net; do
+    for module in record net scene; do
         [ ! -f "$build/libnebula_$module.a" ] || (cd "$source/modules/$module/include" && echo nebula/*.h)
     done
 }
@@ -50,6 +50,7 @@ find_package() {
     ./use_shared
     [ ! -f "$build/libnebula_record.a" ] || ./use_record
     [ ! -f "$build/libnebula_net.a" ] || ./use_net
+    [ ! -f "$build/libnebula_scene.a" ] || ./use_scene
     # A component that is not there is said so, and a module's library is not asked of those who do not use it.
     if "$CMAKE" -G "$GENERATOR" -S "$consumer/find_package" -B other -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" \
         -DUSE_COMPONENT=nothing >/dev/null 2>&1; then
@@ -76,6 +77,11 @@ pkg_config() {
         # shellcheck disable=SC2046
         $CC "$consumer/main_net.c" -o use_net $(pkg-config --cflags --libs nebula-net)
         LD_LIBRARY_PATH=$(libdir) ./use_net
+    fi
+    if [ -f "$build/libnebula_scene.a" ]; then
+        # shellcheck disable=SC2046
+        $CC "$consumer/main_scene.c" -o use_scene $(pkg-config --cflags --libs nebula-scene)
+        LD_LIBRARY_PATH=$(libdir) ./use_scene
     fi
     case $(pkg-config --cflags nebula) in
     *-W* | *-f* | *-std*) fail "the .pc file pushes flags: $(pkg-config --cflags nebula)" ;;
