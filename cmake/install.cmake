@@ -19,7 +19,7 @@ install(FILES ${PROJECT_BINARY_DIR}/nebula-config.cmake ${PROJECT_BINARY_DIR}/ne
     DESTINATION ${package_dir})
 
 # Each module has an export of its own: its third-party libraries are asked for only by those who use it.
-foreach(module record net scene)
+foreach(module record net scene gpu)
     if(TARGET nebula_${module})
         set_target_properties(nebula_${module} PROPERTIES EXPORT_NAME ${module})
         install(TARGETS nebula_${module} EXPORT nebula-${module}-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -38,7 +38,7 @@ if(NOT NEBULA_TRACE)
 endif()
 configure_file(cmake/nebula.pc.in ${PROJECT_BINARY_DIR}/nebula.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/nebula.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-foreach(module record net scene)
+foreach(module record net scene gpu)
     if(TARGET nebula_${module})
         configure_file(cmake/nebula-${module}.pc.in ${PROJECT_BINARY_DIR}/nebula-${module}.pc @ONLY)
         install(FILES ${PROJECT_BINARY_DIR}/nebula-${module}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -17,6 +17,11 @@ nb_budget_desc_default: has no argument
 nb_channel_desc_default: has no argument
 nb_engine_desc_default: has no argument
 nb_fence_desc_default: has no argument
+nb_gpu_desc_default: has no argument
+nb_gpu_null_backend: has no argument
+nb_gpu_vulkan_backend: has no argument
+nb_gpu_vulkan_desc_default: has no argument
+nb_graph_desc_default: has no argument
 nb_guard_desc_default: has no argument
 nb_handle_pool_desc_default: has no argument
 nb_history_desc_default: has no argument

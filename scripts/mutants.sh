@@ -37,12 +37,34 @@ library_sources() { # kind, in a tree
     *)
         printf '%s\n' src/*/*.c
         # The demo's parts, for its tests; an archive leaves out what a test does not use.
-        for file in demo/*.c; do case $file in */main.c | 'demo/*.c') ;; *) echo "$file" ;; esac; done
+        for file in demo/*.c; do case $file in */main.c | */show_none.c | 'demo/*.c') ;; *) echo "$file" ;; esac; done
         # The modules whose libraries are here.
-        for file in modules/net/*.c modules/scene/*.c; do [ -f "$file" ] && echo "$file"; done
+        for file in modules/net/*.c modules/scene/*.c modules/gpu/*.c; do
+            case $file in
+            */vulkan_none.c) ! has_vulkan || continue ;;
+            */vulkan*.c) has_vulkan || continue ;;
+            esac
+            [ -f "$file" ] && echo "$file"
+        done
         if [ -d modules/record ] && echo '#include <zstd.h>' | gcc -E - >/dev/null 2>&1; then printf '%s\n' modules/record/*.c; fi
         ;;
     esac
+}
+
+has_vulkan() { echo '#include <vulkan/vulkan.h>' | gcc -E - >/dev/null 2>&1; }
+
+# The shaders that tests include as "shaders/<name>.h", as cmake/shaders.cmake makes them.
+build_shaders() {
+    mkdir -p "$work/shaders/shaders"
+    for file in "$root"/tests/shaders/*.*; do
+        [ -f "$file" ] && command -v glslc >/dev/null 2>&1 || continue
+        name=$(basename "$file")
+        {
+            printf '#include <stdint.h>\nstatic const uint32_t %s[] =\n' "$(echo "$name" | tr . _)"
+            glslc -O --target-env=vulkan1.3 -mfmt=c -o - "$file"
+            echo ';'
+        } >"$work/shaders/shaders/$name.h"
+    done
 }
 
 kind_flags() {
@@ -52,7 +74,7 @@ kind_flags() {
 
 compile() { # kind source object, in a tree
     # shellcheck disable=SC2046
-    gcc -std=c17 -g -O1 -w -ffp-contract=off -Iinclude -Imodules/record/include -Imodules/net/include -Imodules/scene/include -Imodules -Isrc -Itests -I. $(kind_flags "$1") -MMD -c "$2" -o "$3"
+    gcc -std=c17 -g -O1 -w -ffp-contract=off -Iinclude -Imodules/record/include -Imodules/net/include -Imodules/scene/include -Imodules/gpu/include -Imodules -Isrc -Itests -I"$work/shaders" -I. $(kind_flags "$1") -MMD -c "$2" -o "$3"
 }
 
 link_program() { # kind test_source program object...
@@ -201,6 +223,7 @@ one_mutant() { # index count mutant
 
 # Compiles the library of each kind and each test once; later builds reuse the objects.
 build_bases() { # mutant...
+    if cat "$@" | grep -q '^test: test_\(gpu_\)\{0,1\}vulkan'; then build_shaders; fi
     for mutant in "$@"; do
         read_fields "$mutant"
         [ -f "$root/$(test_source "$test_name")" ] || continue

@@ -3,8 +3,8 @@
 
 // Every report the library can make, by number. Numbers are stable: an item may be added, never renumbered.
 // The hundreds say where it comes from: 1 base, 2 loop and input, 3 arena, 4 token, 5 channel, 6 handle and label, 7
-// tasks and fence, 8 trace, 9 frame, 985 to 990 of it the record module, 993 to 996 the net module; 11
-// the scene module.
+// tasks and fence, 8 trace, 9 frame, 985 to 990 of it the record module, 993 to 996 the net module, 10 the
+// gpu module (1000 to 1019 the frame graph, 1020 to 1059 the device, 1060 to 1079 Vulkan), 11 the scene module.
 //
 //     static void my_log(void *user, const nb_log_record *record) {
 //         if (record->item == NB_ITEM_ARENA_FULL) ++*(int *)user;
@@ -128,6 +128,37 @@
     X(NETPLAY_ARGUMENT, netplay_argument, 994)         \
     X(NETPLAY_DESYNC, netplay_desync, 995)             \
     X(NETPLAY_LOST, netplay_lost, 996)                 \
+    X(GRAPH_ARGUMENT, graph_argument, 1000)            \
+    X(GRAPH_STALE, graph_stale, 1001)                  \
+    X(GRAPH_MOMENT, graph_moment, 1002)                \
+    X(GRAPH_FULL, graph_full, 1003)                    \
+    X(GRAPH_NAME, graph_name, 1004)                    \
+    X(GRAPH_CYCLE, graph_cycle, 1005)                  \
+    X(GRAPH_UNWRITTEN, graph_unwritten, 1006)          \
+    X(GRAPH_CONFLICT, graph_conflict, 1007)            \
+    X(GRAPH_SIZE, graph_size, 1008)                    \
+    X(GPU_ARGUMENT, gpu_argument, 1020)                \
+    X(GPU_STALE, gpu_stale, 1021)                      \
+    X(GPU_MOMENT, gpu_moment, 1022)                    \
+    X(GPU_FULL, gpu_full, 1023)                        \
+    X(GPU_LOST, gpu_lost, 1024)                        \
+    X(GPU_UNRESTORED, gpu_unrestored, 1025)            \
+    X(GPU_VALUE, gpu_value, 1026)                      \
+    X(GPU_COMMAND, gpu_command, 1027)                  \
+    X(GPU_RECORD, gpu_record, 1028)                    \
+    X(GPU_IMPORT, gpu_import, 1029)                    \
+    X(GPU_SUBMIT, gpu_submit, 1030)                    \
+    X(GPU_PRESENT, gpu_present, 1031)                  \
+    X(GPU_ORDER, gpu_order, 1032)                      \
+    X(GPU_UPLOAD, gpu_upload, 1033)                    \
+    X(VULKAN_LOADER, vulkan_loader, 1060)              \
+    X(VULKAN_DEVICE, vulkan_device, 1061)              \
+    X(VULKAN_RESULT, vulkan_result, 1062)              \
+    X(VULKAN_MESSAGE, vulkan_message, 1063)            \
+    X(VULKAN_LAYER, vulkan_layer, 1064)                \
+    X(VULKAN_MEMORY, vulkan_memory, 1065)              \
+    X(VULKAN_FORMAT, vulkan_format, 1066)              \
+    X(VULKAN_SURFACE, vulkan_surface, 1067)            \
     X(SCENE_ARGUMENT, scene_argument, 1100)            \
     X(SCENE_STALE, scene_stale, 1101)                  \
     X(SCENE_PARENT, scene_parent, 1102)

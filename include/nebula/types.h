@@ -91,6 +91,7 @@ typedef enum nb_result {
     NB_ERR_UNSUPPORTED = -7, // this platform or build has no such ability
     NB_ERR_DEADLOCK = -8,    // waiting would never end
     NB_ERR_PERMISSION = -9,  // not in this phase, or not without the capability; nothing was changed
+    NB_ERR_LOST = -10,       // the device is gone; what was on it is lost
 } nb_result;
 
 NB_EXTERN_C_BEGIN

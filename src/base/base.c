@@ -30,6 +30,7 @@ const char *nb_result_name(nb_result result) {
     case NB_ERR_UNSUPPORTED: return "NB_ERR_UNSUPPORTED";
     case NB_ERR_DEADLOCK: return "NB_ERR_DEADLOCK";
     case NB_ERR_PERMISSION: return "NB_ERR_PERMISSION";
+    case NB_ERR_LOST: return "NB_ERR_LOST";
     }
     return "unknown";
 }

@@ -25,7 +25,7 @@ libdir() { dirname "$(find "$prefix" -name libnebula.a)"; }
 
 # The headers of the modules that were built.
 module_headers() {
-    for module in record net scene; do
+    for module in record net scene gpu; do
         [ ! -f "$build/libnebula_$module.a" ] || (cd "$source/modules/$module/include" && echo nebula/*.h)
     done
 }
@@ -51,6 +51,7 @@ find_package() {
     [ ! -f "$build/libnebula_record.a" ] || ./use_record
     [ ! -f "$build/libnebula_net.a" ] || ./use_net
     [ ! -f "$build/libnebula_scene.a" ] || ./use_scene
+    [ ! -f "$build/libnebula_gpu.a" ] || ./use_gpu
     # A component that is not there is said so, and a module's library is not asked of those who do not use it.
     if "$CMAKE" -G "$GENERATOR" -S "$consumer/find_package" -B other -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" \
         -DUSE_COMPONENT=nothing >/dev/null 2>&1; then
@@ -82,6 +83,11 @@ pkg_config() {
         # shellcheck disable=SC2046
         $CC "$consumer/main_scene.c" -o use_scene $(pkg-config --cflags --libs nebula-scene)
         LD_LIBRARY_PATH=$(libdir) ./use_scene
+    fi
+    if [ -f "$build/libnebula_gpu.a" ]; then
+        # shellcheck disable=SC2046
+        $CC "$consumer/main_gpu.c" -o use_gpu $(pkg-config --cflags --libs nebula-gpu)
+        LD_LIBRARY_PATH=$(libdir) ./use_gpu
     fi
     case $(pkg-config --cflags nebula) in
     *-W* | *-f* | *-std*) fail "the .pc file pushes flags: $(pkg-config --cflags nebula)" ;;

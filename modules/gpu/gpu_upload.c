@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Uploads: copies from the frame's memory before its passes.
+
+#include "gpu.h"
+
+// What is wrong with the moment and the span, or NB_OK.
+static nb_result check(nb_gpu *gpu, const nb_gpu_span *span, const char *function) {
+    if (gpu->moment != NBI_GPU_BEGUN || !gpu->has_picture) return NB_EMPTY;
+    uint32_t index = 0;
+    bool is_ours = (span->buffer.value & NBI_GPU_MEMORY_BIT) != 0 &&
+                   nbi_gpu_object_find(gpu, NBI_GPU_BUFFER, span->buffer.value, &index) != NULL;
+    if (!is_ours)
+        return nb_report_mistake(gpu->hooks, NB_ITEM_GPU_ARGUMENT, NB_ERR_MISUSE, function,
+                                 "the span is of another frame");
+    bool is_inside = span->size_bytes != 0 && span->offset <= gpu->desc.frame_bytes &&
+                     span->size_bytes <= gpu->desc.frame_bytes - span->offset;
+    if (!is_inside)
+        return nb_report_mistake(gpu->hooks, NB_ITEM_GPU_ARGUMENT, NB_ERR_RANGE, function,
+                                 "the span has no such bytes");
+    return gpu->upload_count < NB_GPU_UPLOAD_COUNT_MAX ? NB_OK : NB_FULL;
+}
+
+static nb_result add(nb_gpu *gpu, nbi_gpu_object *to, nb_gpu_upload upload) {
+    to->upload_picture = gpu->picture;
+    gpu->uploads[gpu->upload_count++] = upload;
+    return NB_OK;
+}
+
+nb_result nb_gpu_upload_buffer(nb_gpu *gpu, nb_gpu_span span, nb_gpu_buffer buffer, uint64_t offset) {
+    if (gpu == NULL) return NB_FAIL_NULL("gpu");
+    nb_result result = check(gpu, &span, __func__);
+    if (result != NB_OK) return result;
+    uint32_t index = 0;
+    nbi_gpu_object *to = nbi_gpu_object_find(gpu, NBI_GPU_BUFFER, buffer.value, &index);
+    if (to == NULL || to->role != NBI_GPU_USERS)
+        return nb_report_mistake(gpu->hooks, NB_ITEM_GPU_STALE, NB_ERR_STALE, __func__, "no such buffer is alive");
+    const nb_gpu_buffer_desc *desc = &to->desc.buffer;
+    if (desc->memory != NB_GPU_MEMORY_DEVICE)
+        return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "%s is for reading back", to->name);
+    bool is_inside = offset <= desc->size_bytes && span.size_bytes <= desc->size_bytes - offset;
+    if (!is_inside || offset % 4 != 0)
+        return NBI_GPU_REFUSE(gpu, NB_ERR_RANGE, "%s has no such place, or it is not at a word", to->name);
+    return add(gpu, to,
+               (nb_gpu_upload){.from = span.offset, .to = index, .to_offset = offset, .size_bytes = span.size_bytes});
+}
+
+nb_result nb_gpu_upload_image(nb_gpu *gpu, nb_gpu_span span, nb_gpu_image image, uint32_t layer) {
+    if (gpu == NULL) return NB_FAIL_NULL("gpu");
+    nb_result result = check(gpu, &span, __func__);
+    if (result != NB_OK) return result;
+    uint32_t index = 0;
+    nbi_gpu_object *to = nbi_gpu_object_find(gpu, NBI_GPU_IMAGE, image.value, &index);
+    if (to == NULL || to->role != NBI_GPU_USERS)
+        return nb_report_mistake(gpu->hooks, NB_ITEM_GPU_STALE, NB_ERR_STALE, __func__, "no such image is alive");
+    const nb_gpu_image_desc *desc = &to->desc.image;
+    if ((desc->access & NB_GPU_ACCESS_COPY_TO) == 0)
+        return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "%s was not made to be copied to", to->name);
+    uint64_t size_bytes = (uint64_t)desc->width * desc->height * nb_gpu_format_bytes(desc->format);
+    if (layer >= desc->layer_count || span.size_bytes != size_bytes || span.offset % 16 != 0)
+        return NBI_GPU_REFUSE(gpu, NB_ERR_RANGE, "%s has %u layers of %llu bytes each", to->name,
+                              (unsigned)desc->layer_count, (unsigned long long)size_bytes);
+    return add(gpu, to,
+               (nb_gpu_upload){
+                   .from = span.offset, .is_image = true, .to = index, .layer = layer, .size_bytes = span.size_bytes});
+}
+
+void nbi_gpu_uploads_drop(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < gpu->upload_count; ++i) {
+        const nb_gpu_upload *upload = &gpu->uploads[i];
+        bool is_to = upload->to == index && upload->is_image == (kind == NBI_GPU_IMAGE);
+        if (!is_to) gpu->uploads[kept++] = *upload;
+    }
+    gpu->upload_count = kept;
+}
