@@ -12,14 +12,16 @@ nb_input_event bot_steer(uint64_t seed, uint32_t player, uint64_t tick) {
     int32_t side = (int32_t)(block.words[0] % 3) - 1;
     int32_t turn = side * (int32_t)(block.words[1] % PLANET_TURN_MAX);
     bool is_resting = block.words[2] % 8 == 0;
-    return planet_steer(player, turn, is_resting ? 0 : PLANET_PACE_MAX);
+    return planet_steer(player, turn, 0, is_resting ? 0 : PLANET_PACE_MAX);
 }
 
 static void play(void *user, nb_tick_view *view) {
     bots *b = user;
-    if (view->tick->index % BOT_HOLD_TICKS != 0) return;
-    for (uint32_t i = 0; i < PLANET_EXPLORERS; ++i) b->events[i] = bot_steer(b->seed, i, view->tick->index);
-    view->commands = (nb_input_view){b->events, PLANET_EXPLORERS};
+    uint64_t tick = view->tick->index;
+    uint32_t count = flight_commands(b->seed, 0, tick, b->events);
+    for (uint32_t i = 1; i < PLANET_EXPLORERS && tick % BOT_HOLD_TICKS == 0; ++i)
+        b->events[count++] = bot_steer(b->seed, i, tick);
+    if (count > 0) view->commands = (nb_input_view){b->events, count};
 }
 
 nb_result bots_attach(bots *b, nb_engine *engine, uint64_t seed) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Players who are no people: each holds a steering for a while, then takes another. What they do depends on seed,
-// player and tick alone, so that a run is the same as often as it is made.
+// Players who are no people: the first goes on the flight, the others each hold a steering for a while, then take
+// another. What they do depends on seed, player and tick alone, so that a run is the same as often as it is made.
 
 #include "nebula/engine.h"
 
+#include "flight.h"
 #include "planet.h"
 
 // How long a steering is held, in ticks: people at a pad change their minds two or three times a second.
@@ -14,11 +15,11 @@
 // Steers the explorers of an engine; its memory is the host's.
 typedef struct bots {
     uint64_t seed;
-    nb_input_event events[PLANET_EXPLORERS];
+    nb_input_event events[FLIGHT_EVENTS_MAX + PLANET_EXPLORERS];
 } bots;
 
 // What a player does in a tick.
 nb_input_event bot_steer(uint64_t seed, uint32_t player, uint64_t tick);
 
-// All players of an engine are bots from now on: each new steering is a command of its tick.
+// All players of an engine are bots from now on: what they do anew is a command of its tick.
 nb_result bots_attach(bots *b, nb_engine *engine, uint64_t seed);

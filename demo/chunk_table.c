@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The chunks by place: slots that stay where they are, and an index with open addressing over them.
+// The chunks by node: slots that stay where they are, and an index with open addressing over them.
 
 #include "chunk_table.h"
 
@@ -16,11 +16,9 @@ static uint32_t index_count(uint32_t slot_count_max) {
     return count;
 }
 
-static uint32_t home_of(const chunk_table *table, chunk_coord coord) {
-    return noise_hash(0, (uint32_t)coord.x, (uint32_t)coord.y, (uint32_t)coord.z) & table->index_mask;
+static uint32_t home_of(const chunk_table *table, lod_node node) {
+    return noise_hash(0, node_key(node), 0, 0) & table->index_mask;
 }
-
-static bool is_same(chunk_coord a, chunk_coord b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 
 size_t chunk_table_size_bytes(uint32_t slot_count_max) {
     if (slot_count_max == 0 || slot_count_max > CHUNK_TABLE_SLOTS_MAX) return 0;
@@ -39,21 +37,21 @@ bool chunk_table_init(chunk_table *table, void *memory, uint32_t slot_count_max)
 }
 
 // Where a place stands in the index, or the free entry where it would. Bounded: half of the entries are free.
-static uint32_t entry_of(const chunk_table *table, chunk_coord coord) {
-    uint32_t at = home_of(table, coord);
-    while (table->index[at] != 0 && !is_same(table->slots[table->index[at] - 1].coord, coord))
+static uint32_t entry_of(const chunk_table *table, lod_node node) {
+    uint32_t at = home_of(table, node);
+    while (table->index[at] != 0 && !node_is_same(table->slots[table->index[at] - 1].node, node))
         at = (at + 1) & table->index_mask;
     return at;
 }
 
-chunk_ref chunk_table_find(const chunk_table *table, chunk_coord coord) {
-    uint32_t entry = table->index[entry_of(table, coord)];
+chunk_ref chunk_table_find(const chunk_table *table, lod_node node) {
+    uint32_t entry = table->index[entry_of(table, node)];
     if (entry == 0) return NONE;
     return (chunk_ref){entry - 1, table->slots[entry - 1].generation};
 }
 
-chunk_ref chunk_table_add(chunk_table *table, chunk_coord coord) {
-    uint32_t at = entry_of(table, coord);
+chunk_ref chunk_table_add(chunk_table *table, lod_node node) {
+    uint32_t at = entry_of(table, node);
     if (table->index[at] != 0) return NONE;
     if (table->first_free == 0) {
         ++table->full_count;
@@ -64,7 +62,7 @@ chunk_ref chunk_table_add(chunk_table *table, chunk_coord coord) {
     table->first_free = slot->next_free;
     // 0 stays null when the counter runs over.
     uint32_t generation = slot->generation + 1 != 0 ? slot->generation + 1 : 1;
-    *slot = (chunk_slot){.coord = coord, .generation = generation, .is_used = true};
+    *slot = (chunk_slot){.node = node, .generation = generation, .is_used = true};
     table->index[at] = slot_index + 1;
     ++table->slot_count;
     ++table->state_counts[CHUNK_EMPTY];
@@ -92,7 +90,7 @@ bool chunk_table_advance(chunk_table *table, chunk_ref ref, chunk_state to) {
 static void index_remove(chunk_table *table, uint32_t hole) {
     uint32_t mask = table->index_mask;
     for (uint32_t at = (hole + 1) & mask; table->index[at] != 0; at = (at + 1) & mask) {
-        uint32_t home = home_of(table, table->slots[table->index[at] - 1].coord);
+        uint32_t home = home_of(table, table->slots[table->index[at] - 1].node);
         // It may move into the hole only if its home is not behind the hole.
         if (((at - home) & mask) < ((at - hole) & mask)) continue;
         table->index[hole] = table->index[at];
@@ -104,7 +102,7 @@ static void index_remove(chunk_table *table, uint32_t hole) {
 bool chunk_table_remove(chunk_table *table, chunk_ref ref) {
     chunk_slot *slot = slot_of(table, ref);
     if (slot == NULL) return false;
-    index_remove(table, entry_of(table, slot->coord));
+    index_remove(table, entry_of(table, slot->node));
     --table->state_counts[slot->state];
     --table->slot_count;
     slot->is_used = false;

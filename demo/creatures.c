@@ -27,7 +27,7 @@
 #define GRAZE_ENERGY 48
 #define BIRTH_ENERGY 3000
 
-// Voxels a journey takes it at most in each direction.
+// Columns a journey takes it at most in each direction.
 #define TELEPORT_RANGE 128
 
 // Tries to find dry land; a coast has half of it.
@@ -35,7 +35,7 @@
 
 // What the functions below change: one row by value.
 typedef struct creature {
-    uint32_t id;
+    uint32_t id, face;
     int32_t x, y, z, speed_x, speed_z, energy;
     uint16_t heading;
     uint8_t is_teleported, decision;
@@ -43,6 +43,7 @@ typedef struct creature {
 
 static creature row_read(const creature_columns *c, uint32_t row) {
     return (creature){.id = c->id[row],
+                      .face = c->face[row],
                       .x = c->x[row],
                       .y = c->y[row],
                       .z = c->z[row],
@@ -54,6 +55,7 @@ static creature row_read(const creature_columns *c, uint32_t row) {
 
 // All but the id: a tick leaves that column as it is.
 static void row_write(const creature_columns *c, uint32_t row, const creature *from) {
+    c->face[row] = (uint8_t)from->face;
     c->x[row] = from->x;
     c->y[row] = from->y;
     c->z[row] = from->z;
@@ -65,10 +67,11 @@ static void row_write(const creature_columns *c, uint32_t row, const creature *f
     c->decision[row] = from->decision;
 }
 
-static int32_t wrap_add(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
+// A place, over the edge of its face if need be.
+static sphere_cell place_at(uint32_t face, int32_t x, int32_t z) { return sphere_fold(face, x, z, TERRAIN_FACE_ONES); }
 
-static int32_t ground_at(uint64_t seed, int32_t x, int32_t z) {
-    return terrain_height(seed, terrain_voxel_of(x), terrain_voxel_of(z));
+static int32_t ground_at(uint64_t seed, sphere_cell at) {
+    return terrain_height(seed, at.face, terrain_voxel_of(at.x), terrain_voxel_of(at.z));
 }
 
 static bool is_chance(uint32_t bits, uint32_t shift) { return (bits & ((1u << shift) - 1)) == 0; }
@@ -78,26 +81,34 @@ static int32_t offset_of(uint32_t bits, uint32_t range) {
     return (int32_t)((uint64_t)(bits & 0xffff) * (2 * range) * TERRAIN_ONE / 65536) - (int32_t)range * TERRAIN_ONE;
 }
 
-static void put(creature *c, int32_t x, int32_t z, int32_t ground) {
-    c->x = x;
-    c->z = z;
+// What it was heading for turns with the face.
+static void put(creature *c, sphere_cell at, int32_t ground) {
+    c->face = at.face;
+    c->x = at.x;
+    c->z = at.z;
     c->y = (ground + 1) * TERRAIN_ONE;
+    c->heading = (uint16_t)(c->heading + at.turns * 16384);
+    sphere_turn(at.turns, &c->speed_x, &c->speed_z);
+}
+
+static bool is_same_column(const creature *c, sphere_cell at) {
+    return at.face == c->face && terrain_voxel_of(at.x) == terrain_voxel_of(c->x) &&
+           terrain_voxel_of(at.z) == terrain_voxel_of(c->z);
 }
 
 static void walk(uint64_t seed, const uint32_t *words, creature *c) {
     c->heading = (uint16_t)(c->heading + (words[0] & 0x7ff) - 0x400);
     c->speed_x += (wave(c->heading + 16384u) * SPEED / 32768 - c->speed_x) / 4;
     c->speed_z += (wave(c->heading) * SPEED / 32768 - c->speed_z) / 4;
-    int32_t x = wrap_add(c->x, c->speed_x), z = wrap_add(c->z, c->speed_z);
+    sphere_cell at = place_at(c->face, c->x + c->speed_x, c->z + c->speed_z);
     int32_t here = c->y / TERRAIN_ONE - 1, ground = here;
     // It crosses into another column once in twenty ticks; the land is asked only then.
-    bool is_same = terrain_voxel_of(x) == terrain_voxel_of(c->x) && terrain_voxel_of(z) == terrain_voxel_of(c->z);
-    if (!is_same) ground = ground_at(seed, x, z);
+    if (!is_same_column(c, at)) ground = ground_at(seed, at);
     int32_t climb = ground - here;
     // Who stands in water, because the journey or birth found nothing better, may walk on in it.
     bool is_blocked = climb > CLIMB_MAX || climb < -CLIMB_MAX || (terrain_is_wet(ground) && !terrain_is_wet(here));
     if (!is_blocked) {
-        put(c, x, z, ground);
+        put(c, at, ground);
         return;
     }
     c->heading = (uint16_t)(c->heading + 0x6000 + (words[0] >> 18));
@@ -105,11 +116,11 @@ static void walk(uint64_t seed, const uint32_t *words, creature *c) {
 }
 
 static void journey(uint64_t seed, const uint32_t *words, creature *c) {
-    int32_t x = wrap_add(c->x, offset_of(words[3], TELEPORT_RANGE));
-    int32_t z = wrap_add(c->z, offset_of(words[3] >> 16, TELEPORT_RANGE));
-    int32_t ground = ground_at(seed, x, z);
+    sphere_cell at =
+        place_at(c->face, c->x + offset_of(words[3], TELEPORT_RANGE), c->z + offset_of(words[3] >> 16, TELEPORT_RANGE));
+    int32_t ground = ground_at(seed, at);
     if (terrain_is_wet(ground)) return;
-    put(c, x, z, ground);
+    put(c, at, ground);
     c->speed_x = c->speed_z = 0;
     c->is_teleported = 1;
 }
@@ -144,23 +155,23 @@ void creatures_step(uint64_t seed, uint64_t tick, const creature_columns *in, ui
     }
 }
 
-void creature_spawn(uint64_t seed, uint64_t tick, uint32_t id, int32_t x, int32_t z, uint32_t range, uint32_t row,
+void creature_spawn(uint64_t seed, uint64_t tick, uint32_t id, creature_home home, uint32_t range, uint32_t row,
                     const creature_columns *out) {
     // Each try is a stream of its own, so that the index can be the animal.
     nb_random_block block = {{0}};
-    int32_t home_x = (int32_t)((uint32_t)x * TERRAIN_ONE), home_z = (int32_t)((uint32_t)z * TERRAIN_ONE);
-    int32_t at_x = home_x, at_z = home_z, ground = 0;
+    int32_t home_x = home.x * TERRAIN_ONE, home_z = home.z * TERRAIN_ONE, ground = 0;
+    sphere_cell at = {home.face, home_x, home_z, 0};
     for (uint32_t i = 0; i <= SPAWN_TRIES; ++i) {
         bool is_last = i == SPAWN_TRIES;
         block = nb_random_words(nb_random_make(seed, tick, CREATURE_STREAM_SPAWN + i), id);
-        at_x = wrap_add(home_x, is_last ? 0 : offset_of(block.words[0], range));
-        at_z = wrap_add(home_z, is_last ? 0 : offset_of(block.words[0] >> 16, range));
-        ground = ground_at(seed, at_x, at_z);
+        at = place_at(home.face, home_x + (is_last ? 0 : offset_of(block.words[0], range)),
+                      home_z + (is_last ? 0 : offset_of(block.words[0] >> 16, range)));
+        ground = ground_at(seed, at);
         if (!terrain_is_wet(ground)) break;
     }
     creature c = {.heading = (uint16_t)block.words[1], .energy = CREATURE_ENERGY_START, .is_teleported = 1};
     c.energy += (int32_t)(block.words[2] % 512);
-    put(&c, at_x, at_z, ground);
+    put(&c, at, ground);
     out->id[row] = id;
     row_write(out, row, &c);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The animals that walk the land: how each moves in one tick. The one rule: a row's next state is a function of that
+// The animals that walk the planet: how each moves in one tick. The one rule: a row's next state is a function of that
 // row, the seed and the tick, so rows can be stepped in any order and by any number of threads. Nothing is loaded or
 // looked up but terrain_height. All numbers are integers.
 
@@ -17,9 +17,11 @@ typedef enum creature_decision {
     CREATURE_DECISION_COUNT,
 } creature_decision;
 
-// One array per column, in the caller's storage. Places are in TERRAIN_ONE and wrap.
+// One array per column, in the caller's storage. Places are in TERRAIN_ONE: x and z on a face, from 0 to
+// TERRAIN_FACE_ONES - 1, and y above the sea.
 typedef struct creature_columns {
-    uint32_t *id;               // never changes, and no two are the same: what its chance depends on
+    uint32_t *id; // never changes, and no two are the same: what its chance depends on
+    uint8_t *face;
     int32_t *x, *y, *z;         // of its feet; y is always the top of the ground
     int32_t *speed_x, *speed_z; // TERRAIN_ONE a tick
     uint16_t *heading;          // 65536 is a full turn; 0 is +x, a quarter is +z
@@ -27,6 +29,12 @@ typedef struct creature_columns {
     uint8_t *is_teleported;     // in this tick: not to be interpolated
     uint8_t *decision;          // a creature_decision
 } creature_columns;
+
+// Where animals are to be found.
+typedef struct creature_home {
+    uint32_t face;
+    int32_t x, z; // columns
+} creature_home;
 
 #define CREATURE_ENERGY_START 2000
 #define CREATURE_ENERGY_MAX 4000
@@ -36,12 +44,12 @@ typedef struct creature_columns {
 #define CREATURE_STREAM_SPAWN 101
 #define CREATURE_STREAM_END 200
 
-// Voxels around a place that a spawn can be asked to look at: far less than the world.
-#define CREATURE_RANGE_MAX 65536
+// Columns around a place that a spawn can be asked to look at: less than a face.
+#define CREATURE_RANGE_MAX 2048
 
-// Puts an animal with a new id on dry land within `range` voxels (up to CREATURE_RANGE_MAX) of {x, z}, in voxels; where
-// it finds none, at {x, z}.
-void creature_spawn(uint64_t seed, uint64_t tick, uint32_t id, int32_t x, int32_t z, uint32_t range, uint32_t row,
+// Puts an animal with a new id on dry land within `range` columns (up to CREATURE_RANGE_MAX) of home; where it finds
+// none, at home.
+void creature_spawn(uint64_t seed, uint64_t tick, uint32_t id, creature_home home, uint32_t range, uint32_t row,
                     const creature_columns *out);
 
 // Puts the young of the animal in row `parent` there, with half its energy: the parent has given it already.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The headless demo: a planet of voxels with animals on it, explored by a camera. Everything Nebula has takes part:
-// ticks at a fixed rate, a world of tables, snapshots, nine kinds of parallel work, chunks made in jobs of many frames,
-// teleports that cancel them, and a state hash that is the same for any number of workers and any frame rate.
+// The demo: a planet of voxels with animals on it, explored by a camera from orbit to the ground. Everything Nebula has
+// takes part: ticks at a fixed rate, a world of tables, snapshots, nine kinds of parallel work, chunks of many levels
+// of detail made in jobs of many frames, teleports that cancel them, a frame graph that is recorded on all threads, and
+// a state hash that is the same for any number of workers and any frame rate.
 
 #include <stdio.h>
 
@@ -16,10 +17,14 @@
 #include "recording.h"
 #include "report.h"
 #include "rewind.h"
+#include "show.h"
 #include "streamer.h"
 
 // Memory of one job's outputs: the poses of a fourth of the most animals take half of it.
 #define OUTPUT_BYTES ((size_t)4 << 20)
+
+// Frames that one frame in lockstep waits for chunks, at most: hours.
+#define LOCKSTEP_FRAMES_MAX 1000000u
 
 // On the virtual clock no job is late, however slow the machine is.
 #define VIRTUAL_FENCE_NS UINT64_C(600000000000)
@@ -36,11 +41,13 @@ typedef struct demo {
     recording recording;
     streamer streamer;
     picture picture;
+    show *show; // NULL = nothing is shown
     rewind_plan rewind;
     keys keys;
     uint64_t second;        // of simulated time, told last
     uint64_t second_frames; // frames, chunks and ticks up to then
     uint64_t second_ready;
+    uint64_t stale_count; // told last
 } demo;
 
 static double seconds_of(const demo *d, uint64_t tick_count) {
@@ -80,10 +87,18 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
                          .is_virtual = d->options.is_virtual};
 }
 
+// How many tasks there are depends on the machine.
+static void tell_cancelled(demo *d) {
+    uint64_t count = d->streamer.stale_count - d->stale_count;
+    d->stale_count = d->streamer.stale_count;
+    if (count > 0 && !d->options.is_virtual) printf("Cancelled %llu stale tasks\n", (unsigned long long)count);
+}
+
 // A line for each second that the ticks have come to.
 static nb_result tell(const nb_context *context, void *user) {
     demo *d = user;
     (void)context;
+    tell_cancelled(d);
     nb_engine_stats stats = nb_engine_stats_get(d->engine);
     uint64_t second = stats.tick_count * d->options.tick_rate.den / d->options.tick_rate.num;
     if (second == d->second) return NB_OK;
@@ -149,7 +164,7 @@ static nb_result engine_begin(demo *d) {
     nb_engine_desc desc = {.loop = {.tick_rate = o->tick_rate, .pace_rate = o->render_rate, .stats = &d->stats},
                            .scheduler_desc = {.worker_count = o->worker_count},
                            .output_bytes = OUTPUT_BYTES,
-                           .is_headless = true,
+                           .is_headless = d->show == NULL,
                            .hashes_ticks = true,
                            .keeps_history = true,
                            .synctest_depth = o->synctest_depth,
@@ -174,6 +189,7 @@ static nb_result modules_begin(demo *d) {
     nb_result result = planet_attach(&d->planet, d->engine);
     if (result == NB_OK) result = streamer_attach(&d->streamer, d->engine, &d->planet);
     if (result == NB_OK) result = picture_attach(&d->picture, d->engine, &d->planet, &d->streamer);
+    if (result == NB_OK) result = show_attach(d->show, d->engine, &d->planet, &d->streamer, &d->picture);
     if (result == NB_OK) result = planet_populate(&d->planet);
     if (result == NB_OK && o->replay_path == NULL) result = bots_attach(&d->bots, d->engine, o->seed);
     if (result == NB_OK) result = recording_attach(&d->recording, d->engine, o);
@@ -183,13 +199,25 @@ static nb_result modules_begin(demo *d) {
     return result == NB_OK ? nb_engine_module_attach(d->engine, &teller, NULL) : result;
 }
 
+// One frame, and what is shown of it.
+static nb_result draw_frame(demo *d) {
+    bool is_back = d->keys.is_back;
+    if (!show_begin(d->show, &is_back)) nb_engine_stop(d->engine);
+    nb_result result = rewind_step(&d->rewind, d->engine, is_back);
+    if (result == NB_OK) result = nb_engine_frame(d->engine);
+    return result == NB_OK ? show_end_frame(d->show) : result;
+}
+
 static nb_result run_frame(demo *d) {
-    nb_loop *loop = nb_engine_loop(d->engine);
-    nb_result result = nb_loop_pace(loop);
+    nb_result result = nb_loop_pace(nb_engine_loop(d->engine));
     keys_read(&d->keys, nb_clock_now_ns(NULL));
     if (d->keys.wants_to_go) nb_engine_stop(d->engine);
-    if (result == NB_OK) result = rewind_step(&d->rewind, d->engine, d->keys.is_back);
-    return result == NB_OK ? nb_engine_frame(d->engine) : result;
+    if (result == NB_OK) result = draw_frame(d);
+    if (!d->options.is_lockstep) return result;
+    // The clock stands still meanwhile: no tick comes.
+    for (uint32_t i = 0; i < LOCKSTEP_FRAMES_MAX && result == NB_OK && !show_is_settled(d->show); ++i)
+        result = draw_frame(d);
+    return result;
 }
 
 // A frame that failed is a mistake of the demo.
@@ -214,6 +242,7 @@ static int end(demo *d, nb_result result) {
     if (ended != NB_OK) return 1; // the log says what still runs, and it has the memory below
     nb_result traced = trace_end(d);
     if (result == NB_OK) result = traced;
+    show_close(d->show);
     streamer_end(&d->streamer);
     picture_end(&d->picture);
     if (result != NB_OK) fprintf(stderr, "nebula-demo: %s\n", nb_result_name(result));
@@ -227,7 +256,9 @@ int main(int argc, char **argv) {
     if (d.options.has_players) return players_run(&d.options, NULL);
     if (!recording_open(&d.recording, &d.options)) return 2;
     nb_rate t = d.options.tick_rate, r = d.options.render_rate;
-    nb_result result = trace_begin(&d);
+    nb_result result = show_open(&d.options, &d.show);
+    if (result == NB_ERR_UNSUPPORTED) return 2; // one line has told
+    if (result == NB_OK) result = trace_begin(&d);
     if (result == NB_OK) result = engine_begin(&d);
     if (result == NB_OK) result = modules_begin(&d);
     printf("nebula %s: planet %llu, %u/%u ticks and %u/%u frames a second, %llu ticks\n", nb_version(),
@@ -237,6 +268,7 @@ int main(int argc, char **argv) {
     puts(header);
     if (result == NB_OK) result = run(&d);
     if (result == NB_OK) tell_end(&d);
+    if (result == NB_OK) show_tell(d.show);
     if (result == NB_OK) result = tell_synctest(&d);
     return end(&d, result);
 }

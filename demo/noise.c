@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Smooth noise from integers.
+// Smooth noise.
 
 #include "noise.h"
 
@@ -11,88 +11,85 @@
 #define MIX_1 0x3c6ef372fe94f82bu
 #define MIX_2 0xa54ff53a5f1d36f1u
 
-// Weights between corners are Q16.
-#define WEIGHT_ONE 65536
-
-// A place on one axis: its cell, the next one, and how far it lies between them.
+// A place on one axis: its cell's share of the hash, the next one's, and how far it lies between them.
 typedef struct axis {
-    uint32_t cell, next;
-    int32_t offset; // Q16
-    int32_t weight; // of next, Q16: the offset, smoothed
+    uint64_t cell, next;
+    double offset;
+    double weight; // of next: the offset, smoothed
 } axis;
 
-// Sixteen directions of length 256.
-static const int16_t DIRECTIONS[16][2] = {{256, 0},    {237, 98},  {181, 181},  {98, 237},   {0, 256},     {-98, 237},
-                                          {-181, 181}, {-237, 98}, {-256, 0},   {-237, -98}, {-181, -181}, {-98, -237},
-                                          {0, -256},   {98, -237}, {181, -181}, {237, -98}};
+// To the middles of a cube's edges, and four of them twice, so that four bits choose one.
+static const double DIRECTIONS[16][3] = {{1, 1, 0},  {-1, 1, 0},  {1, -1, 0}, {-1, -1, 0}, {1, 0, 1},  {-1, 0, 1},
+                                         {1, 0, -1}, {-1, 0, -1}, {0, 1, 1},  {0, -1, 1},  {0, 1, -1}, {0, -1, -1},
+                                         {1, 1, 0},  {-1, 1, 0},  {0, -1, 1}, {0, -1, -1}};
 
-uint32_t noise_hash(uint64_t seed, uint32_t x, uint32_t y, uint32_t z) {
-    uint64_t bits = seed + x * MIX_X + y * MIX_Y + z * MIX_Z;
+static uint32_t mix_bits(uint64_t bits) {
     bits = (bits ^ bits >> 32) * MIX_1;
     bits = (bits ^ bits >> 29) * MIX_2;
     return (uint32_t)(bits >> 32);
 }
 
-// 6t^5 - 15t^4 + 10t^3, whose first two derivatives are 0 at both ends: slopes and shading show no grid.
-static int32_t smooth(int64_t t) {
-    int64_t inner = t * (6 * t - 15 * WEIGHT_ONE) / WEIGHT_ONE + 10 * WEIGHT_ONE;
-    return (int32_t)(t * t / WEIGHT_ONE * t / WEIGHT_ONE * inner / WEIGHT_ONE);
+uint32_t noise_hash(uint64_t seed, uint32_t x, uint32_t y, uint32_t z) {
+    return mix_bits(seed + x * MIX_X + y * MIX_Y + z * MIX_Z);
 }
 
-// Unsigned throughout: shifting a negative number right is up to the compiler. Masking makes the last cell of the
-// numbers the neighbour of the first, as coordinates are.
-static axis axis_at(int32_t coordinate, uint32_t shift) {
-    uint32_t bits = (uint32_t)coordinate, mask = 0xffffffffu >> shift;
-    axis result = {.cell = bits >> shift};
-    result.next = (result.cell + 1) & mask;
-    result.offset = (int32_t)((bits & ((1u << shift) - 1)) << (16 - shift));
-    result.weight = smooth(result.offset);
-    return result;
+// The weight is 6t^5 - 15t^4 + 10t^3, whose first two derivatives are 0 at both ends: slopes and shading show no grid.
+static axis axis_at(double at, uint64_t factor) {
+    int32_t cell = (int32_t)at;
+    if (at < cell) --cell; // rounded down for both signs
+    double t = at - cell;
+    return (axis){.cell = (uint32_t)cell * factor,
+                  .next = ((uint32_t)cell + 1) * factor,
+                  .offset = t,
+                  .weight = t * t * t * (t * (t * 6 - 15) + 10)};
 }
 
-static int32_t mix(int32_t from, int32_t to, int32_t weight) {
-    return from + (int32_t)((int64_t)(to - from) * weight / WEIGHT_ONE);
+// How far a point lies along the direction of a corner; x, y and z are from that corner.
+static double slope(uint64_t bits, double x, double y, double z) {
+    // Four bits of sums that are well mixed already: one product is enough.
+    const double *direction = DIRECTIONS[(bits ^ bits >> 32) * MIX_1 >> 60];
+    return direction[0] * x + direction[1] * y + direction[2] * z;
 }
 
-// How far a point lies along the direction of a corner; dx and dz are Q16 from that corner.
-static int32_t slope(uint64_t seed, uint32_t x, uint32_t z, int32_t dx, int32_t dz) {
-    const int16_t *direction = DIRECTIONS[noise_hash(seed, x, 0, z) >> 28];
-    return direction[0] * dx + direction[1] * dz;
+static double blend(double from, double to, double weight) { return from + (to - from) * weight; }
+
+// One of the two planes of corners.
+static double plane_at(uint64_t bits, const axis *x, const axis *y, double z) {
+    double x0 = x->offset, x1 = x0 - 1, y0 = y->offset, y1 = y0 - 1;
+    uint64_t near = bits + y->cell, far = bits + y->next;
+    double a = blend(slope(near + x->cell, x0, y0, z), slope(near + x->next, x1, y0, z), x->weight);
+    double b = blend(slope(far + x->cell, x0, y1, z), slope(far + x->next, x1, y1, z), x->weight);
+    return blend(a, b, y->weight);
 }
 
-int32_t noise_2d(uint64_t seed, int32_t x, int32_t z, uint32_t shift) {
-    axis ax = axis_at(x, shift), az = axis_at(z, shift);
-    int32_t x0 = ax.offset, x1 = ax.offset - WEIGHT_ONE, z0 = az.offset, z1 = az.offset - WEIGHT_ONE;
-    int32_t near = mix(slope(seed, ax.cell, az.cell, x0, z0), slope(seed, ax.next, az.cell, x1, z0), ax.weight);
-    int32_t far = mix(slope(seed, ax.cell, az.next, x0, z1), slope(seed, ax.next, az.next, x1, z1), ax.weight);
-    // Directions of length 1 reach sqrt(1/2): 181/128 stretches that to 1, and 512 takes Q24 to Q15.
-    int64_t value = (int64_t)mix(near, far, az.weight) * 181 / (128 * 512);
-    if (value > NOISE_ONE) return NOISE_ONE;
-    return value < -NOISE_ONE ? -NOISE_ONE : (int32_t)value;
+double noise_3d(uint64_t seed, vec3d at) {
+    axis x = axis_at(at.x, MIX_X), y = axis_at(at.y, MIX_Y), z = axis_at(at.z, MIX_Z);
+    double near = plane_at(seed + z.cell, &x, &y, z.offset), far = plane_at(seed + z.next, &x, &y, z.offset - 1);
+    double value = blend(near, far, z.weight);
+    return value < -1 ? -1 : value > 1 ? 1 : value;
 }
 
-int32_t noise_fractal_2d(uint64_t seed, int32_t x, int32_t z, uint32_t shift, uint32_t octaves) {
-    int32_t sum = 0, weight = NOISE_ONE, weights = 0;
+double noise_fractal_3d(uint64_t seed, vec3d at, uint32_t octaves) {
+    double sum = 0, weight = 1, weights = 0;
     for (uint32_t i = 0; i < octaves; ++i) {
-        sum += (int32_t)((int64_t)noise_2d(seed + i, x, z, shift - i) * weight / NOISE_ONE);
+        sum += noise_3d(seed + i, at) * weight;
         weights += weight;
-        weight /= 2;
+        weight *= 0.5;
+        at = vec3d_scale(at, 2);
     }
-    return (int32_t)((int64_t)sum * NOISE_ONE / weights);
+    return sum / weights;
 }
 
-static int32_t corner(uint64_t seed, uint32_t x, uint32_t y, uint32_t z) {
-    return (int32_t)(noise_hash(seed, x, y, z) >> 16) - NOISE_ONE;
-}
-
-int32_t noise_3d(uint64_t seed, int32_t x, int32_t y, int32_t z, uint32_t shift) {
-    axis ax = axis_at(x, shift), ay = axis_at(y, shift), az = axis_at(z, shift);
-    int32_t planes[2];
-    for (uint32_t i = 0; i < 2; ++i) {
-        uint32_t cy = i == 0 ? ay.cell : ay.next;
-        int32_t near = mix(corner(seed, ax.cell, cy, az.cell), corner(seed, ax.next, cy, az.cell), ax.weight);
-        int32_t far = mix(corner(seed, ax.cell, cy, az.next), corner(seed, ax.next, cy, az.next), ax.weight);
-        planes[i] = mix(near, far, az.weight);
+double noise_ridges_3d(uint64_t seed, vec3d at, uint32_t octaves) {
+    double sum = 0, weight = 1, weights = 0, before = 1;
+    for (uint32_t i = 0; i < octaves; ++i) {
+        double value = noise_3d(seed + i, at), crest = 1 - 1.5 * (value < 0 ? -value : value);
+        crest = crest > 0 ? crest * crest : 0;
+        sum += crest * weight * before;
+        weights += weight;
+        before = crest;
+        weight *= 0.5;
+        at = vec3d_scale(at, 2);
     }
-    return mix(planes[0], planes[1], ay.weight);
+    return sum / weights;
 }

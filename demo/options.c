@@ -10,13 +10,10 @@
 
 #include "nebula/tasks.h"
 
-// Runs: long enough to show something, and an hour is more than anybody watches.
-#define SECONDS_DEFAULT 5
+// Runs: a whole flight, and an hour is more than anybody watches.
+#define SECONDS_DEFAULT 20
 #define SECONDS_MIN 0.1
 #define SECONDS_MAX 3600.0
-
-// Where nothing is said: often enough that a short run has two.
-#define TELEPORT_SECONDS_DEFAULT 2
 
 // Shortest time between teleports: the frame rate's limit.
 #define TELEPORT_SECONDS_MIN 0.001
@@ -34,22 +31,35 @@
 #define LAG_MS_MAX 500
 #define LOSS_PERCENT_MAX 90
 
+// Pictures: as small as a stamp, as large as every device draws.
+#define PICTURE_SIZE_MIN 16
+#define PICTURE_SIZE_MAX 8192
+#define WIDTH_DEFAULT 640
+#define HEIGHT_DEFAULT 360
+
 // Rates the demo takes: what a person can see.
 #define RATE_MIN 1.0
 #define RATE_MAX 1000.0
 
 static const char HELP[] =
     "usage: nebula-demo [OPTION...]\n"
-    "A planet of voxels with animals on it, explored by a camera that nobody sees: a headless run of everything the\n"
-    "library has. The state hash at the end depends on --seed, --hz, --teleport-every and how long it runs, and on\n"
+    "A planet of voxels with animals on it, seen from orbit and from the ground, by everything the library has: in a\n"
+    "window where there is a display, else with pictures as files. The state hash at the end depends on --seed, --hz,\n"
+    "--teleport-every and how long it runs, and on\n"
     "nothing else: not on workers, frame rate or machine.\n"
-    "  --seconds S         how long, in simulated time, 0.1 to 3600 (default 5)\n"
+    "  --seconds S         how long, in simulated time, 0.1 to 3600 (default 20)\n"
     "  --frames N          how long, in frames at the rate of the ticks, 1 to 3600000\n"
     "  --seed S            of the planet, decimal or 0x and hexadecimal (default 1)\n"
     "  --hz R              ticks a second, 1 to 1000, such as 60 or 60000/1001 (default 60)\n"
     "  --render-hz R       frames a second (default: as many as ticks)\n"
     "  --workers N         threads beside the main one, 0 to 60 (default: the machine's)\n"
-    "  --teleport-every S  seconds between teleports, which cancel work, 0.001 to 3600 (default 2)\n"
+    "  --teleport-every S  seconds between further teleports, which cancel work, 0.001 to 3600\n"
+    "  --gpu DEVICE        vulkan, null (a device without a picture) or none (default: vulkan where there is one)\n"
+    "  --size WxH          of the picture, 16x16 to 8192x8192 (default 640x360)\n"
+    "  --pictures FOLDER   write pictures of the flight there, as PNG\n"
+    "  --no-window         no window, though there is a display\n"
+    "  --lockstep          on the virtual clock, and frames wait for what is to be drawn: the same pictures always\n"
+    "  --validate          with Vulkan's validation layer\n"
     "  --trace FILE        write what each thread did, for chrome://tracing, Perfetto or speedscope\n"
     "  --virtual           run on a virtual clock: at once, and with the same output everywhere\n"
     "  --record FILE       write a recording, for --replay and nebula-replay\n"
@@ -126,6 +136,35 @@ static bool set_teleport(const char *text, demo_options *out) {
     return read_seconds(text, TELEPORT_SECONDS_MIN, &out->teleport_ns);
 }
 
+static bool set_gpu(const char *text, demo_options *out) {
+    static const char *const names[DEMO_GPU_COUNT] = {"default", "none", "null", "vulkan"};
+    for (int i = 0; i < DEMO_GPU_COUNT; ++i) {
+        if (strcmp(text, names[i]) != 0) continue;
+        out->gpu = (demo_gpu)i;
+        return true;
+    }
+    return false;
+}
+
+// "640x360".
+static bool set_size(const char *text, demo_options *out) {
+    char width[16];
+    const char *cross = strchr(text, 'x');
+    uint64_t w = 0, h = 0;
+    if (cross == NULL || (size_t)(cross - text) >= sizeof width) return false;
+    memcpy(width, text, (size_t)(cross - text));
+    width[cross - text] = '\0';
+    if (!read_number(width, PICTURE_SIZE_MAX, &w) || !read_number(cross + 1, PICTURE_SIZE_MAX, &h)) return false;
+    out->width = (uint32_t)w;
+    out->height = (uint32_t)h;
+    return w >= PICTURE_SIZE_MIN && h >= PICTURE_SIZE_MIN;
+}
+
+static bool set_pictures(const char *text, demo_options *out) {
+    out->picture_folder = text;
+    return text[0] != '\0';
+}
+
 static bool set_trace(const char *text, demo_options *out) {
     out->trace_path = text;
     return text[0] != '\0';
@@ -185,6 +224,9 @@ static const struct {
     {"--render-hz", set_render_hz},
     {"--workers", set_workers},
     {"--teleport-every", set_teleport},
+    {"--gpu", set_gpu},
+    {"--size", set_size},
+    {"--pictures", set_pictures},
     {"--trace", set_trace},
     {"--record", set_record},
     {"--replay", set_replay},
@@ -199,6 +241,12 @@ static const struct {
 static bool read_flag(const char *name, demo_options *out) {
     if (strcmp(name, "--virtual") == 0)
         out->is_virtual = true;
+    else if (strcmp(name, "--lockstep") == 0)
+        out->is_lockstep = out->is_virtual = true;
+    else if (strcmp(name, "--no-window") == 0)
+        out->is_windowless = true;
+    else if (strcmp(name, "--validate") == 0)
+        out->is_validated = true;
     else if (strcmp(name, "--ticks") == 0)
         out->has_tick_lines = true;
     else if (strcmp(name, "--help") == 0)
@@ -238,10 +286,11 @@ static void fill_in_defaults(demo_options *out) {
     out->tick_count = ticks_of(duration_ns, out->tick_rate);
     bool is_shorter = out->duration_ns == 0 || out->frame_count < out->tick_count;
     if (out->frame_count != 0 && is_shorter) out->tick_count = out->frame_count;
-    if (out->teleport_ns == 0) out->teleport_ns = TELEPORT_SECONDS_DEFAULT * UINT64_C(1000000000);
     out->teleport_ticks = ticks_of(out->teleport_ns, out->tick_rate);
     if (out->render_rate.num == 0) out->render_rate = out->tick_rate;
     out->rewind_tick = ticks_of(out->rewind_ns, out->tick_rate);
+    // On the virtual clock the output is the same everywhere, whatever devices there are.
+    if (out->gpu == DEMO_GPU_DEFAULT && out->is_virtual && !out->is_lockstep) out->gpu = DEMO_GPU_NONE;
     if (!out->has_jitter) out->jitter_ns = out->lag_ns / 2;
 }
 
@@ -253,7 +302,7 @@ static bool is_writable(const char *path) {
 }
 
 bool demo_options_read(int argc, char **argv, demo_options *out) {
-    *out = (demo_options){.seed = 1, .tick_rate = {60, 1}};
+    *out = (demo_options){.seed = 1, .tick_rate = {60, 1}, .width = WIDTH_DEFAULT, .height = HEIGHT_DEFAULT};
     for (int i = 1; i < argc; ++i) {
         if (read_flag(argv[i], out)) continue;
         if (!read_value(argv[i], i + 1 < argc ? argv[i + 1] : NULL, out)) return false;

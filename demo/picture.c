@@ -8,16 +8,13 @@
 
 #include "nebula/hash.h"
 #include "nebula/random.h"
-#include "work_lights.h"
-#include "work_lod.h"
-#include "work_occlusion.h"
 #include "work_queries.h"
-
-#define LIGHT_STREAM 301 // of nb_random
-#define EMITTER_STREAM 302
 
 // Chunks are asked for in turns: each is looked at in one frame of so many.
 #define SIGHT_TURNS 8u
+
+// The coarsest level that a hill may hide: 128 m wide.
+#define SIGHT_LEVEL_MAX 2
 
 // A share of `count` things for one job.
 typedef struct share {
@@ -48,9 +45,19 @@ static uint32_t chunk_count(const nb_context *context, const picture *p) {
     return nb_view_row_count(context->snapshot, p->world, p->streamer->chunks);
 }
 
-// A merge: notes the bytes, which tell whether two runs made the same, and gives the first block.
-static const void *note(picture *p, const nb_outputs *outputs, size_t *size_bytes) {
+// Whether a merge is the first of its kind, or of all, in this frame. That of the first job, as a rule; but that one
+// may be late.
+static bool is_first(const nb_context *context, uint64_t *frame_end) {
+    bool is_new = *frame_end != context->frame_index + 1;
+    *frame_end = context->frame_index + 1;
+    return is_new;
+}
+
+// A merge: notes the bytes, which tell whether two runs made the same, and gives the first block. The first of a frame
+// begins its numbers, by which the others append.
+static const void *note(const nb_context *context, picture *p, const nb_outputs *outputs, size_t *size_bytes) {
     const void *first = NULL;
+    if (is_first(context, &p->now_end)) p->now = (picture_numbers){.hash = p->now.hash};
     for (const void *block = nb_outputs_next(outputs, NULL, size_bytes); block != NULL;
          block = nb_outputs_next(outputs, block, size_bytes)) {
         p->now.hash = nb_hash64(block, *size_bytes, p->now.hash);
@@ -58,13 +65,6 @@ static const void *note(picture *p, const nb_outputs *outputs, size_t *size_byte
     }
     nb_outputs_next(outputs, NULL, size_bytes);
     return first;
-}
-
-// Whether a merge is the first of its kind in this frame. That of the first job, as a rule; but that one may be late.
-static bool is_first(const nb_context *context, uint64_t *frame_end) {
-    bool is_new = *frame_end != context->frame_index + 1;
-    *frame_end = context->frame_index + 1;
-    return is_new;
 }
 
 // Whether rows are still where the jobs saw them. Where readers hold every slot the snapshot is that of a frame before.
@@ -83,29 +83,45 @@ static nb_result pose_job(const nb_context *context, void *user) {
 }
 
 static nb_result pose_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
-    (void)context;
     picture *p = user;
     size_t size_bytes = 0;
-    note(p, outputs, &size_bytes);
-    p->now.pose_count += (uint32_t)(size_bytes / sizeof(pose));
+    const pose *poses = note(context, p, outputs, &size_bytes);
+    share mine = share_of(context, creature_count(context, p));
+    memcpy(p->made.poses + mine.first, poses, mine.count * sizeof *poses);
+    p->now.pose_count += mine.count;
     return NB_OK;
 }
 
 // --- particles ---
 
-// Springs around the explorer, on the ground.
-static void place_emitters(const picture *p, const planet_eye *eye, particle_emitter *emitters) {
-    nb_random random = nb_random_make(p->planet->seed, eye->journey, EMITTER_STREAM);
-    for (uint32_t i = 0; i < PICTURE_EMITTERS; ++i) {
-        nb_random_block block = nb_random_words(random, i);
-        int32_t x = terrain_voxel_of(eye->place[0]) / 64 * 64 + (int32_t)(block.words[0] % 128) - 64;
-        int32_t z = terrain_voxel_of(eye->place[2]) / 64 * 64 + (int32_t)(block.words[1] % 128) - 64;
-        int32_t y = terrain_height(p->planet->seed, x, z);
-        emitters[i] = (particle_emitter){.position = {(float)x, (float)(y + 1), (float)z},
-                                         .speed = 6.0f,
-                                         .spread = 2.0f,
-                                         .colour = block.words[2] & 0xffffff};
+static vec3 up_at(vec3 place) { return vec3_normal(place, (vec3){0, 1, 0}); }
+
+// The campfires of the nearest home send up sparks, and the first animals that are near and walk raise dust.
+static uint32_t place_emitters(const nb_context *context, const picture *p, particle_emitter *emitters) {
+    nb_table creatures = p->planet->creatures;
+    const planet_eye *eye = eye_of(context, p);
+    const pose_body *bodies = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_BODY, pose_body);
+    const uint8_t *levels = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_LEVEL, uint8_t);
+    uint32_t count = 0, animals = creature_count(context, p);
+    for (uint32_t i = 0; i < HOME_FIRES; ++i) {
+        vec3 at = p->lights[eye->home][i].position;
+        emitters[count++] = (particle_emitter){.position = at,
+                                               .up = up_at(at),
+                                               .speed = 2.0f,
+                                               .spread = 0.6f,
+                                               .gravity = -0.8f,
+                                               .colour = PICTURE_FIRE_COLOUR};
     }
+    for (uint32_t row = 0; row < animals && count < PICTURE_EMITTERS; ++row) {
+        if (levels[row] > 1 || bodies[row].is_moving <= 0) continue;
+        emitters[count++] = (particle_emitter){.position = bodies[row].feet,
+                                               .up = bodies[row].up,
+                                               .speed = 0.8f,
+                                               .spread = 0.5f,
+                                               .gravity = 2.5f,
+                                               .colour = PICTURE_DUST_COLOUR};
+    }
+    return count;
 }
 
 typedef struct particles_head {
@@ -115,11 +131,11 @@ typedef struct particles_head {
 static nb_result particles_job(const nb_context *context, void *user) {
     const picture *p = user;
     particle_emitter emitters[PICTURE_EMITTERS];
-    place_emitters(p, eye_of(context, p), emitters);
+    uint32_t emitter_count = place_emitters(context, p, emitters);
     share mine = share_of(context, PICTURE_PARTICLES);
     particles_input input = {.particles = nb_snapshot_region(context->snapshot, p->particles_region, NULL),
                              .emitters = emitters,
-                             .emitter_count = PICTURE_EMITTERS,
+                             .emitter_count = emitter_count,
                              .dt_s = (float)context->time->delta_ns / 1e9f,
                              .seed = p->planet->seed,
                              .frame = context->frame_index};
@@ -136,10 +152,12 @@ static nb_result particles_merge(const nb_context *context, void *user, const nb
     picture *p = user;
     size_t size_bytes = 0;
     if (is_first(context, &p->particles_end)) p->particle_count = 0;
-    const particles_head *head = note(p, outputs, &size_bytes);
+    const particles_head *head = note(context, p, outputs, &size_bytes);
     const particle *moved = nb_outputs_next(outputs, head, NULL);
     memcpy(p->particles + p->particle_count, moved, head->particle_count * sizeof *moved);
     p->particle_count += head->particle_count;
+    const particle_sprite *sprites = nb_outputs_next(outputs, moved, NULL);
+    memcpy(p->made.sprites + p->now.sprite_count, sprites, head->sprite_count * sizeof *sprites);
     p->now.sprite_count += head->sprite_count;
     return NB_OK;
 }
@@ -149,8 +167,11 @@ static nb_result particles_merge(const nb_context *context, void *user, const nb
 static nb_result visibility_job(const nb_context *context, void *user) {
     const picture *p = user;
     const nb_snapshot *seen = context->snapshot;
-    visibility_input input = {.frustum = frustum_of(&eye_of(context, p)->camera),
-                              .chunks = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_COORD, chunk_coord),
+    const planet_eye *eye = eye_of(context, p);
+    visibility_input input = {.frustum = frustum_of(&eye->camera),
+                              .eye = eye->position,
+                              .chunks = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_BOUNDS, lod_bounds),
+                              .is_drawn = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_IS_DRAWN, uint8_t),
                               .chunk_count = chunk_count(context, p),
                               .spheres = NB_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
                               .sphere_count = creature_count(context, p),
@@ -165,10 +186,10 @@ static nb_result visibility_job(const nb_context *context, void *user) {
 }
 
 static nb_result visibility_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
-    (void)context;
     picture *p = user;
     size_t size_bytes = 0;
-    const uint32_t *count = note(p, outputs, &size_bytes);
+    const uint32_t *count = note(context, p, outputs, &size_bytes), *visible = nb_outputs_next(outputs, count, NULL);
+    memcpy(p->made.visible + p->now.visible_count, visible, *count * sizeof *visible);
     p->now.visible_count += *count;
     return NB_OK;
 }
@@ -179,7 +200,7 @@ static nb_result lod_job(const nb_context *context, void *user) {
     const picture *p = user;
     share mine = share_of(context, creature_count(context, p));
     nb_table creatures = p->planet->creatures;
-    lod_input input = {.positions = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_PLACE, vec3),
+    lod_input input = {.bodies = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_BODY, pose_body),
                        .levels = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_LEVEL, uint8_t),
                        .viewer = eye_of(context, p)->camera.position,
                        // A lower quality level draws coarser.
@@ -197,50 +218,45 @@ static nb_result lod_job(const nb_context *context, void *user) {
 static nb_result lod_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
-    const uint32_t *count = note(p, outputs, &size_bytes);
+    const uint32_t *count = note(context, p, outputs, &size_bytes);
     const uint8_t *levels = nb_outputs_next(outputs, count, NULL);
     share mine = share_of(context, creature_count(context, p));
     if (is_of_now(context) && mine.count != 0) {
         uint8_t *own = NB_RANGE_WRITE(p->world, p->planet->creatures, CREATURE_LEVEL, uint8_t, mine.first, mine.count);
         memcpy(own + mine.first, levels, mine.count);
     }
+    const lod_impostor *impostors = nb_outputs_next(outputs, levels, NULL);
+    memcpy(p->made.impostors + p->now.impostor_count, impostors, *count * sizeof *impostors);
     p->now.impostor_count += *count;
     return NB_OK;
 }
 
 // --- lights ---
 
-// Fireflies around the camera, as it sees them.
-static void place_lights(const picture *p, const planet_eye *eye, light *lights) {
-    nb_random random = nb_random_make(p->planet->seed, 0, LIGHT_STREAM);
-    for (uint32_t i = 0; i < PICTURE_LIGHTS; ++i) {
-        nb_random_block block = nb_random_words(random, i);
-        float depth = 2.0f + (float)(block.words[0] % 1024) / 8.0f;
-        float x = ((float)(block.words[1] % 2048) / 1024.0f - 1.0f) * eye->camera.tan_half_x;
-        float y = ((float)(block.words[2] % 2048) / 1024.0f - 1.0f) * eye->camera.tan_half_y;
-        lights[i] = (light){{x * depth, y * depth, depth}, 2.0f + (float)(block.words[3] % 8)};
-    }
-}
-
 static nb_result lights_job(const nb_context *context, void *user) {
     const picture *p = user;
     const planet_eye *eye = eye_of(context, p);
-    light *lights = nb_arena_alloc(context->arena, PICTURE_LIGHTS * sizeof *lights, 16);
+    light *lights = nb_arena_alloc(context->arena, HOME_LIGHTS * sizeof *lights, 16);
     share mine = share_of(context, LIGHT_CLUSTER_COUNT);
     lights_output out = {.clusters = output(context, mine.count * sizeof(light_cluster))};
     if (lights == NULL || out.clusters == NULL) return NB_ERR_MEMORY;
-    place_lights(p, eye, lights);
-    lights_input input = {lights,           PICTURE_LIGHTS, eye->camera.tan_half_x, eye->camera.tan_half_y,
-                          eye->camera.near, eye->camera.far};
+    lights_input input = {.lights = lights,
+                          .light_count = home_lights_seen(p->lights[eye->home], eye, p->planet->seed, lights),
+                          .tan_half_x = eye->camera.tan_half_x,
+                          .tan_half_y = eye->camera.tan_half_y,
+                          .near = eye->camera.near,
+                          .far = eye->camera.near + PICTURE_LIGHTS_FAR};
     lights_run(&input, mine.first, mine.count, &out);
     return NB_OK;
 }
 
 static nb_result lights_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
-    (void)context;
     picture *p = user;
     size_t size_bytes = 0;
-    const light_cluster *clusters = note(p, outputs, &size_bytes);
+    const planet_eye *eye = eye_of(context, p);
+    const light_cluster *clusters = note(context, p, outputs, &size_bytes);
+    memcpy(p->made.clusters + share_of(context, LIGHT_CLUSTER_COUNT).first, clusters, size_bytes);
+    p->now.light_count = home_lights_seen(p->lights[eye->home], eye, p->planet->seed, p->made.lights);
     for (uint32_t i = 0; i < size_bytes / sizeof *clusters; ++i) p->now.lit_count += clusters[i].light_count != 0;
     return NB_OK;
 }
@@ -250,13 +266,9 @@ static nb_result lights_merge(const nb_context *context, void *user, const nb_ou
 static nb_result materials_job(const nb_context *context, void *user) {
     const picture *p = user;
     const planet_eye *eye = eye_of(context, p);
-    vec3 at = eye->camera.position;
-    materials_input input = {.draws =
-                                 NB_VIEW(context->snapshot, p->world, p->streamer->chunks, CHUNK_DRAW, material_draw),
-                             .camera_chunk = eye->chunk,
-                             .camera_offset = {at.x - (float)(eye->chunk.x * TERRAIN_CHUNK_SIZE),
-                                               at.y - (float)(eye->chunk.y * TERRAIN_CHUNK_SIZE),
-                                               at.z - (float)(eye->chunk.z * TERRAIN_CHUNK_SIZE)},
+    const nb_snapshot *seen = context->snapshot;
+    materials_input input = {.draws = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_DRAW, material_draw),
+                             .camera = eye->position,
                              .far = eye->camera.far};
     share mine = share_of(context, chunk_count(context, p));
     materials_output *out = output(context, sizeof *out);
@@ -272,15 +284,17 @@ static nb_result materials_job(const nb_context *context, void *user) {
 static nb_result materials_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
-    const materials_output *made = note(p, outputs, &size_bytes);
+    const materials_output *made = note(context, p, outputs, &size_bytes);
     if (is_first(context, &p->draw_counts_end)) memset(p->draw_counts, 0, sizeof p->draw_counts);
     for (uint32_t i = 0; i < TERRAIN_MATERIAL_COUNT; ++i) p->draw_counts[i] += made->draw_counts[i];
+    const draw_block *blocks = nb_outputs_next(outputs, made, NULL);
+    memcpy(p->made.draws + share_of(context, chunk_count(context, p)).first, blocks,
+           made->block_count * sizeof *blocks);
     p->now.draw_count += made->block_count;
     if (context->job_index + 1 < context->job_count) return NB_OK;
     materials_output whole = {.block_count = p->now.draw_count};
     memcpy(whole.draw_counts, p->draw_counts, sizeof whole.draw_counts);
-    material_block blocks[TERRAIN_MATERIAL_COUNT];
-    p->now.material_count = materials_pack(&whole, blocks);
+    p->now.material_count = materials_pack(&whole, p->made.materials);
     return NB_OK;
 }
 
@@ -292,12 +306,17 @@ static uint32_t sight_count(uint32_t chunk_count, uint64_t frame_index) {
     return chunk_count > turn ? (chunk_count - turn - 1) / SIGHT_TURNS + 1 : 0;
 }
 
-static query sight_query(const planet_eye *eye, chunk_coord coord) {
-    query q = {.kind = QUERY_SIGHT, .from = {eye->place[0], eye->place[1], eye->place[2]}, .self = QUERY_NONE};
-    q.to[0] = (coord.x * TERRAIN_CHUNK_SIZE + TERRAIN_CHUNK_SIZE / 2) * TERRAIN_ONE;
-    q.to[1] = (coord.y + 1) * TERRAIN_CHUNK_SIZE * TERRAIN_ONE;
-    q.to[2] = (coord.z * TERRAIN_CHUNK_SIZE + TERRAIN_CHUNK_SIZE / 2) * TERRAIN_ONE;
-    return q;
+// The middle of a chunk's top, and its corners in turn: what was seen once in eight tests is drawn. Chunks that are
+// larger than hills are never hidden by them: they look at where the eye is.
+static query sight_query(const planet_eye *eye, const lod_bounds *chunk, lod_node node, uint64_t number) {
+    query asked = {.kind = QUERY_SIGHT, .from = eye->position, .to = eye->position, .self = QUERY_NONE};
+    if (node.level > SIGHT_LEVEL_MAX) return asked;
+    double width = node_columns(node.level), u = node.x * width, v = node.y * width;
+    uint32_t corner = (uint32_t)(number % 5);
+    if (corner == 4) u += width / 2, v += width / 2;
+    if (corner < 4) u += width * (corner % 2), v += width * (corner / 2);
+    asked.to = sphere_position(node.face, u, v, chunk->high - SPHERE_RADIUS);
+    return asked;
 }
 
 static nb_result queries_job(const nb_context *context, void *user) {
@@ -305,10 +324,11 @@ static nb_result queries_job(const nb_context *context, void *user) {
     const nb_snapshot *seen = context->snapshot;
     nb_table creatures = p->planet->creatures;
     uint32_t count = creature_count(context, p);
+    const uint8_t *face = NB_VIEW(seen, p->world, creatures, CREATURE_FACE, uint8_t);
     const int32_t *x = NB_VIEW(seen, p->world, creatures, CREATURE_X, int32_t);
-    const int32_t *y = NB_VIEW(seen, p->world, creatures, CREATURE_Y, int32_t);
     const int32_t *z = NB_VIEW(seen, p->world, creatures, CREATURE_Z, int32_t);
-    const chunk_coord *coords = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_COORD, chunk_coord);
+    const lod_bounds *chunks = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_BOUNDS, lod_bounds);
+    const material_draw *draws = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_DRAW, material_draw);
     share mine = share_of(context, count + sight_count(chunk_count(context, p), context->frame_index));
     query_grid *grid = nb_arena_alloc(context->arena, sizeof *grid, 16);
     uint32_t *rows = nb_arena_alloc(context->arena, (count + 1) * sizeof *rows, 16);
@@ -319,13 +339,15 @@ static nb_result queries_job(const nb_context *context, void *user) {
     for (uint32_t i = 0; i < mine.count; ++i) {
         uint32_t number = mine.first + i;
         if (number < count) {
-            queries[i] = (query){.kind = QUERY_NEAREST, .from = {x[number], y[number], z[number]}, .self = number};
+            queries[i] =
+                (query){.kind = QUERY_NEAREST, .face = face[number], .x = x[number], .z = z[number], .self = number};
         } else {
             uint32_t chunk = (number - count) * SIGHT_TURNS + (uint32_t)(context->frame_index % SIGHT_TURNS);
-            queries[i] = sight_query(eye_of(context, p), coords[chunk]);
+            queries[i] =
+                sight_query(eye_of(context, p), &chunks[chunk], draws[chunk].node, context->frame_index / SIGHT_TURNS);
         }
     }
-    queries_input input = {.seed = p->planet->seed, .queries = queries, .x = x, .z = z, .grid = grid};
+    queries_input input = {.seed = p->planet->seed, .queries = queries, .face = face, .x = x, .z = z, .grid = grid};
     queries_run(&input, 0, mine.count, &out);
     return NB_OK;
 }
@@ -333,7 +355,7 @@ static nb_result queries_job(const nb_context *context, void *user) {
 static nb_result queries_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
-    const query_answer *answers = note(p, outputs, &size_bytes);
+    const query_answer *answers = note(context, p, outputs, &size_bytes);
     uint32_t count = creature_count(context, p), chunks = chunk_count(context, p);
     share mine = share_of(context, count + sight_count(chunks, context->frame_index));
     for (uint32_t i = 0; i < mine.count && is_of_now(context); ++i) {
@@ -370,7 +392,7 @@ static nb_result upload_job(const nb_context *context, void *user) {
         items[i].range.first = quad_count; // within this job's block; the merge knows the place in the ring
         quad_count += items[i].quad_count;
     }
-    upload_output out = {.buffer = output(context, quad_count * sizeof(upload_quad))};
+    upload_output out = {.buffer = output(context, quad_count * sizeof(mesh_quad))};
     if (out.buffer == NULL) return NB_ERR_MEMORY;
     upload_run(&(upload_input){items}, 0, mine.count, &out);
     for (uint32_t i = 0; i < mine.count; ++i) {
@@ -382,12 +404,11 @@ static nb_result upload_job(const nb_context *context, void *user) {
 }
 
 static nb_result upload_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
-    (void)context;
     picture *p = user;
     size_t size_bytes = 0;
-    const upload_head *head = note(p, outputs, &size_bytes);
+    const upload_head *head = note(context, p, outputs, &size_bytes);
     const upload_item *items = nb_outputs_next(outputs, head, NULL);
-    const upload_quad *quads = nb_outputs_next(outputs, items, NULL);
+    const mesh_quad *quads = nb_outputs_next(outputs, items, NULL);
     for (uint32_t i = 0; i < head->item_count; ++i) {
         memcpy(p->upload + items[i].range.first, quads, items[i].quad_count * sizeof *quads);
         quads += items[i].quad_count;
@@ -418,8 +439,8 @@ static nb_result occlusion_merge(const nb_context *context, void *user, const nb
     picture *p = user;
     nb_table chunks = p->streamer->chunks;
     size_t size_bytes = 0;
-    const uint32_t *seen = note(p, outputs, &size_bytes);
-    const void *words = nb_outputs_next(outputs, seen, NULL);
+    const uint32_t *seen = note(context, p, outputs, &size_bytes);
+    const uint64_t *words = nb_outputs_next(outputs, seen, NULL);
     const uint8_t *histories = nb_outputs_next(outputs, words, NULL);
     uint32_t count = chunk_count(context, p);
     share mine = share_of(context, occlusion_word_count(count));
@@ -429,18 +450,18 @@ static nb_result occlusion_merge(const nb_context *context, void *user, const nb
         uint8_t *own = NB_RANGE_WRITE(p->world, chunks, CHUNK_HISTORY, uint8_t, first, end - first);
         memcpy(own + first, histories, end - first);
     }
+    memcpy(p->made.seen + mine.first, words, mine.count * sizeof *words);
     p->now.seen_count += *seen;
     return NB_OK;
 }
 
 // --- all nine ---
 
-// The numbers of a whole frame; and the tests that were reduced are spent.
+// The numbers of a whole frame.
 static nb_result end_picture(const nb_context *context, void *user) {
     (void)context;
     picture *p = user;
     p->last = p->now;
-    p->now = (picture_numbers){.hash = p->last.hash};
     return NB_OK;
 }
 
@@ -449,6 +470,7 @@ nb_result picture_attach(picture *p, nb_engine *engine, const planet *land, cons
     p->planet = land;
     p->streamer = chunks;
     p->world = land->world;
+    for (uint32_t i = 0; i < HOME_COUNT; ++i) home_lights_place(land->seed, land->homes[i], p->lights[i]);
     p->upload = calloc(chunks->ring.quad_count_max, sizeof *p->upload);
     nb_snapshots *snapshots = nb_engine_snapshots(engine);
     if (p->upload == NULL || snapshots == NULL) return NB_ERR_MEMORY;

@@ -8,37 +8,66 @@
 
 #include "nebula/engine.h"
 
+#include "home_lights.h"
 #include "planet.h"
 #include "streamer.h"
+#include "work_lights.h"
+#include "work_lod.h"
+#include "work_occlusion.h"
 #include "work_particles.h"
 
 #define PICTURE_KIND_COUNT 9
 
-// Particles in the pool, and where they spring from.
+// Particles in the pool, and where they spring from: the campfires of a home, and animals that raise dust.
 #define PICTURE_PARTICLES 2048u
-#define PICTURE_EMITTERS 8u
+#define PICTURE_DUST 10u
+#define PICTURE_EMITTERS (HOME_FIRES + PICTURE_DUST)
 
-// Lights around the explorer.
-#define PICTURE_LIGHTS 192u
+// Of sparks and of dust, by which who draws them tells them apart.
+#define PICTURE_FIRE_COLOUR 0xff9a3cu
+#define PICTURE_DUST_COLOUR 0xb8a07au
+
+// What may be visible.
+#define PICTURE_THINGS_MAX (STREAMER_CHUNKS_MAX + PLANET_CREATURES_MAX)
+
+// How far lights are looked at, in metres.
+#define PICTURE_LIGHTS_FAR 256.0f
 
 // What the newest frame has come to; the merges write it.
 typedef struct picture_numbers {
-    uint32_t pose_count, sprite_count, visible_count, impostor_count, lit_count, draw_count, material_count,
-        answer_count, uploaded_quads, seen_count;
+    uint32_t pose_count, sprite_count, visible_count, impostor_count, light_count, lit_count, draw_count,
+        material_count, answer_count, uploaded_quads, seen_count;
     uint64_t hash; // of all outputs of all frames: the same for the same frames
 } picture_numbers;
+
+// What the jobs have made of the newest frame, merged: for who draws it, from PostParallel to the end of the frame. The
+// counts are those of picture_numbers.
+typedef struct picture_made {
+    pose poses[PLANET_CREATURES_MAX];           // by row of the creatures
+    particle_sprite sprites[PICTURE_PARTICLES]; // sprite_count
+    uint32_t
+        visible[PICTURE_THINGS_MAX]; // visible_count, ascending: rows of chunks, then their count + rows of creatures
+    lod_impostor impostors[PLANET_CREATURES_MAX];     // impostor_count
+    light lights[HOME_LIGHTS];                        // light_count: as the camera sees them
+    light_cluster clusters[LIGHT_CLUSTER_COUNT];      // all of them
+    draw_block draws[STREAMER_CHUNKS_MAX];            // by row of the chunks
+    material_block materials[TERRAIN_MATERIAL_COUNT]; // material_count
+    uint64_t seen[(STREAMER_CHUNKS_MAX + 63) / 64];   // a bit for each row of the chunks: not hidden by the land
+} picture_made;
 
 typedef struct picture {
     const planet *planet;
     const streamer *streamer;
     nb_world *world;
+    light lights[HOME_COUNT][HOME_LIGHTS]; // on the planet; never changed once they are there
     particle particles[PICTURE_PARTICLES];
-    uint32_t particle_count;                 // merged so far
-    uint64_t particles_end, draw_counts_end; // of the frame they are of: its index + 1
+    uint32_t particle_count;                          // merged so far
+    uint64_t particles_end, draw_counts_end, now_end; // of the frame they are of: its index + 1
     uint32_t particles_region;
     uint32_t draw_counts[TERRAIN_MATERIAL_COUNT];
-    upload_quad *upload; // the ring's memory
-    picture_numbers now, last;
+    mesh_quad *upload; // the ring's memory
+    picture_made made;
+    picture_numbers now, last; // of the frame under way, and of the last whole one
 } picture;
 
 // Attaches the nine modules.

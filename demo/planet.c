@@ -5,38 +5,40 @@
 
 #include "nebula/random.h"
 #include "nebula/rollback.h"
-#include "wave.h"
+#include "sun.h"
 
 // Rows of a task: an animal takes some fifty nanoseconds, so a task takes as long as it takes to hand one out a few
 // times over.
 #define STEP_GRAIN 256
 
-// An explorer's height over the land and highest speed, in TERRAIN_ONE (a tick): 12 voxels a second.
-#define EYE_HEIGHT (40 * TERRAIN_ONE)
-#define EYE_SPEED (TERRAIN_ONE / 5)
+// How far apart explorers begin, in columns.
+#define EXPLORER_GAP 8
 
-// Where nobody steers: a circle in less than a minute. And how far apart explorers begin.
-#define EXPLORER_TURN 20
-#define EXPLORER_GAP (8 * TERRAIN_ONE)
+// Animals nearer than this, in metres, have their feet put on the ground one by one.
+#define FEET_DISTANCE 48.0
 
-// What a correction may move the camera by before it jumps, in voxels: a third of a second at full speed.
+// What a correction may move the camera by before it jumps, in metres: a third of a second at full speed near
+// the ground.
 #define SNAP_DISTANCE 4.0f
 
-// How far a teleport goes, and how far around the middle the first animals are, in voxels: where one lands, there are
-// some in sight.
-#define JOURNEY_RANGE 512
-#define HERD_RANGE 640
+// How far from a home a teleport may lead, and how far around it the first animals are, in columns: where one lands,
+// there are some in sight.
+#define JOURNEY_RANGE 64
+#define HERD_RANGE 96
 
 #define JOURNEY_STREAM 300 // of nb_random
 
-// Half the angle the camera sees, and how far.
+// Half the angle the camera sees.
 #define EYE_TAN_X 0.9f
-#define EYE_TAN_Y 0.5f
-#define EYE_NEAR 0.5f
-#define EYE_FAR 256.0f
+#define EYE_TAN_Y 0.50625f
+
+// The nearest that is drawn: this, and a share of the height.
+#define EYE_NEAR 0.25
+#define EYE_NEAR_SHARE 0.05
 
 static const nb_column_desc creature_columns_desc[CREATURE_COLUMN_COUNT] = {
     [CREATURE_ID] = {.name = "id", .size_bytes = sizeof(uint32_t)},
+    [CREATURE_FACE] = {.name = "face", .size_bytes = 1, .flags = NB_COLUMN_SNAPSHOT | NB_COLUMN_INTERPOLATE},
     [CREATURE_X] = {.name = "x", .size_bytes = sizeof(int32_t), .flags = NB_COLUMN_SNAPSHOT | NB_COLUMN_INTERPOLATE},
     [CREATURE_Y] = {.name = "y", .size_bytes = sizeof(int32_t), .flags = NB_COLUMN_SNAPSHOT | NB_COLUMN_INTERPOLATE},
     [CREATURE_Z] = {.name = "z", .size_bytes = sizeof(int32_t), .flags = NB_COLUMN_SNAPSHOT | NB_COLUMN_INTERPOLATE},
@@ -65,6 +67,7 @@ static creature_columns columns_write(const planet *p, uint32_t first, uint32_t 
     nb_table t = p->creatures;
     return (creature_columns){
         .id = NB_RANGE_WRITE(w, t, CREATURE_ID, uint32_t, first, count),
+        .face = NB_RANGE_WRITE(w, t, CREATURE_FACE, uint8_t, first, count),
         .x = NB_RANGE_WRITE(w, t, CREATURE_X, int32_t, first, count),
         .y = NB_RANGE_WRITE(w, t, CREATURE_Y, int32_t, first, count),
         .z = NB_RANGE_WRITE(w, t, CREATURE_Z, int32_t, first, count),
@@ -97,12 +100,13 @@ static bool stage_young(const planet *p, nb_stage *stage, const creature_columns
     int32_t speed_x[2] = {from->speed_x[parent], 0}, speed_z[2] = {from->speed_z[parent], 0};
     int32_t energy[2] = {from->energy[parent], 0};
     uint16_t heading[2] = {from->heading[parent], 0};
-    uint8_t is_teleported[2] = {0}, decision[2] = {0};
-    creature_columns both = {ids, x, y, z, speed_x, speed_z, heading, energy, is_teleported, decision};
+    uint8_t face[2] = {from->face[parent], 0}, is_teleported[2] = {0}, decision[2] = {0};
+    creature_columns both = {ids, face, x, y, z, speed_x, speed_z, heading, energy, is_teleported, decision};
     creature_spawn_young(id, 0, 1, &both);
     nb_staged young;
     if (nb_stage_spawn(stage, p->creatures, &young) != NB_OK) return false;
     *NB_STAGED_WRITE(stage, young, CREATURE_ID, uint32_t) = ids[1];
+    *NB_STAGED_WRITE(stage, young, CREATURE_FACE, uint8_t) = face[1];
     *NB_STAGED_WRITE(stage, young, CREATURE_X, int32_t) = x[1];
     *NB_STAGED_WRITE(stage, young, CREATURE_Y, int32_t) = y[1];
     *NB_STAGED_WRITE(stage, young, CREATURE_Z, int32_t) = z[1];
@@ -125,44 +129,37 @@ static void decide(const planet *p, const nb_context *context, uint32_t count) {
     }
 }
 
-static int32_t height_at(uint64_t seed, int32_t x, int32_t z) {
-    int32_t height = terrain_height(seed, terrain_voxel_of(x), terrain_voxel_of(z));
-    return height > TERRAIN_SEA_Y ? height : TERRAIN_SEA_Y;
+static void mark_journey(const planet *p, uint32_t row, explorer *e) {
+    ++e->journey;
+    nb_world_teleport(p->world, nb_world_entity(p->world, p->explorers, row));
 }
 
-static int32_t within(int32_t value, int32_t low, int32_t high) {
-    return value < low ? low : value > high ? high : value;
-}
-
-static void steer(const nb_context *context, explorer *explorers) {
+static void steer(const planet *p, const nb_context *context, explorer *explorers) {
     for (uint32_t i = 0; i < context->commands.count; ++i) {
         const nb_input_event *event = &context->commands.events[i];
-        const int32_t *words = event->payload.i32;
-        bool is_ours = event->kind == NB_INPUT_COMMAND && event->code == PLANET_STEER;
-        if (!is_ours || words[0] < 0 || words[0] >= (int32_t)PLANET_EXPLORERS) continue;
-        explorers[words[0]].turn = within(words[1], -PLANET_TURN_MAX, PLANET_TURN_MAX);
-        explorers[words[0]].pace = within(words[2], 0, PLANET_PACE_MAX);
+        int32_t player = event->payload.i32[0];
+        if (event->kind != NB_INPUT_COMMAND || player < 0 || player >= (int32_t)PLANET_EXPLORERS) continue;
+        explorer *e = &explorers[player];
+        if (explorer_command(e, p->seed, event)) mark_journey(p, (uint32_t)player, e);
     }
 }
 
+// To a herd, wherever on the planet.
 static void jump(const planet *p, uint64_t tick, uint32_t row, explorer *e) {
     nb_random_block block = nb_random_words(nb_random_make(p->seed, tick, JOURNEY_STREAM), row);
-    e->x = ((int32_t)(block.words[0] % (2 * JOURNEY_RANGE)) - JOURNEY_RANGE) * TERRAIN_ONE;
-    e->z = ((int32_t)(block.words[1] % (2 * JOURNEY_RANGE)) - JOURNEY_RANGE) * TERRAIN_ONE;
-    e->heading = block.words[2] & 65535;
-    ++e->journey;
-    nb_world_teleport(p->world, nb_world_entity(p->world, p->explorers, row));
+    creature_home home = p->homes[block.words[3] % HOME_COUNT];
+    int32_t x = home.x + (int32_t)(block.words[0] % (2 * JOURNEY_RANGE)) - JOURNEY_RANGE;
+    int32_t z = home.z + (int32_t)(block.words[1] % (2 * JOURNEY_RANGE)) - JOURNEY_RANGE;
+    sphere_cell at = sphere_fold(home.face, x, z, SPHERE_FACE_COLUMNS);
+    explorer_put(e, p->seed, (creature_home){at.face, at.x, at.z}, 0);
+    explorer_turn(e, (int32_t)(block.words[2] & 65535));
+    mark_journey(p, row, e);
 }
 
 static void explore(const planet *p, uint64_t tick, uint32_t row, explorer *e) {
     bool is_journey = p->teleport_ticks != 0 && tick != 0 && tick % p->teleport_ticks == 0;
     if (is_journey) jump(p, tick, row, e);
-    int32_t speed = EYE_SPEED * e->pace / PLANET_PACE_MAX;
-    e->heading = (e->heading + (uint32_t)e->turn) & 65535;
-    e->x += wave(e->heading + 16384) * speed / 32768;
-    e->z += wave(e->heading) * speed / 32768;
-    int32_t wanted = height_at(p->seed, e->x, e->z) * TERRAIN_ONE + EYE_HEIGHT;
-    e->y = is_journey ? wanted : e->y + (wanted - e->y) / 32;
+    explorer_step(e, p->seed);
 }
 
 static nb_result tick(const nb_context *context, void *user) {
@@ -175,7 +172,7 @@ static nb_result tick(const nb_context *context, void *user) {
     if (result != NB_OK) return NB_ERR_OS;
     decide(p, context, count);
     explorer *explorers = NB_COLUMN_WRITE(p->world, p->explorers, 0, explorer);
-    steer(context, explorers);
+    steer(p, context, explorers);
     NB_EACH_ROW(row, p->world, p->explorers) explore(p, index, row, &explorers[row]);
     if (p->tick_count_max == 0 || index + 1 < p->tick_count_max) return NB_OK;
     nb_loop_pause(nb_engine_loop(context->engine)); // no further tick in this frame
@@ -184,20 +181,38 @@ static nb_result tick(const nb_context *context, void *user) {
 
 // --- between two ticks ---
 
-static float between(int32_t before, int32_t now, float alpha) {
-    return ((float)before + (float)(now - before) * alpha) / (float)TERRAIN_ONE;
+static vec3d blend(vec3d before, vec3d now, double alpha) {
+    return vec3d_add(before, vec3d_scale(vec3d_sub(now, before), alpha));
 }
 
 typedef struct drawing {
     const planet *planet;
-    float alpha;
+    double alpha;
+    vec3d eye;
 } drawing;
+
+static vec3d place_of_row(uint8_t face, int32_t x, int32_t y, int32_t z) {
+    return sphere_position(face, (double)x / TERRAIN_ONE, (double)z / TERRAIN_ONE, (double)y / TERRAIN_ONE);
+}
+
+// Feet of animals that are near stand on the ground below each of them.
+static void put_feet(const planet *p, vec3d place, pose_body *body) {
+    double ground = vec3d_length(place) - SPHERE_RADIUS;
+    for (uint32_t leg = 0; leg < POSE_LEG_COUNT; ++leg) {
+        vec3 foot = vec3_add(body->feet, pose_leg_offset(body, leg));
+        vec3d towards = vec3d_normal((vec3d){foot.x, foot.y, foot.z}, place);
+        double below = terrain_height_towards(p->seed, towards) + 1 - ground;
+        body->ground[leg] = (float)(below < -POSE_REACH ? -POSE_REACH : below > POSE_REACH ? POSE_REACH : below);
+    }
+}
 
 static void draw_rows(nb_task_context *context, void *user, uint64_t begin, uint64_t end) {
     (void)context;
     const drawing *d = user;
     nb_world *w = d->planet->world;
     nb_table t = d->planet->creatures;
+    const uint8_t *face = NB_COLUMN(w, t, CREATURE_FACE, uint8_t);
+    const uint8_t *face0 = NB_COLUMN_PREVIOUS(w, t, CREATURE_FACE, uint8_t);
     const int32_t *x = NB_COLUMN(w, t, CREATURE_X, int32_t), *x0 = NB_COLUMN_PREVIOUS(w, t, CREATURE_X, int32_t);
     const int32_t *y = NB_COLUMN(w, t, CREATURE_Y, int32_t), *y0 = NB_COLUMN_PREVIOUS(w, t, CREATURE_Y, int32_t);
     const int32_t *z = NB_COLUMN(w, t, CREATURE_Z, int32_t), *z0 = NB_COLUMN_PREVIOUS(w, t, CREATURE_Z, int32_t);
@@ -206,23 +221,33 @@ static void draw_rows(nb_task_context *context, void *user, uint64_t begin, uint
     vec3 *place = NB_RANGE_WRITE(w, t, CREATURE_PLACE, vec3, first, count);
     pose_body *body = NB_RANGE_WRITE(w, t, CREATURE_BODY, pose_body, first, count);
     for (uint32_t row = first; row < first + count; ++row) {
-        place[row] = (vec3){between(x0[row], x[row], d->alpha), between(y0[row], y[row], d->alpha),
-                            between(z0[row], z[row], d->alpha)};
-        vec3 step = {(float)(x[row] - x0[row]), 0, (float)(z[row] - z0[row])};
-        float length = vec3_length(step);
-        body[row] = (pose_body){.feet = place[row],
-                                .forward = vec3_normal(step, (vec3){1, 0, 0}),
-                                .phase = place[row].x + place[row].z + (float)(id[row] % 16),
-                                .is_moving = length > 1 ? 1.0f : 0.0f};
+        vec3d before = place_of_row(face0[row], x0[row], y0[row], z0[row]);
+        vec3d now = place_of_row(face[row], x[row], y[row], z[row]), at = blend(before, now, d->alpha);
+        vec3d up = vec3d_normal(at, (vec3d){0, 1, 0}), step = vec3d_sub(now, before);
+        // Along the ground; who stands looks along its face.
+        step = vec3d_sub(step, vec3d_scale(up, vec3d_dot(step, up)));
+        vec3d along = sphere_axis(face[row], 0);
+        along = vec3d_sub(along, vec3d_scale(up, vec3d_dot(along, up)));
+        bool is_moving = vec3d_length(step) > 1e-3;
+        place[row] = vec3_of(at);
+        body[row] =
+            (pose_body){.feet = place[row],
+                        .up = vec3_of(up),
+                        .forward = vec3_of(vec3d_normal(is_moving ? step : along, (vec3d){1, 0, 0})),
+                        .phase = (float)((x[row] + z[row]) % (64 * TERRAIN_ONE)) / TERRAIN_ONE + (float)(id[row] % 16),
+                        .is_moving = is_moving ? 1.0f : 0.0f};
+        vec3d line = vec3d_sub(at, d->eye);
+        if (vec3d_dot(line, line) < FEET_DISTANCE * FEET_DISTANCE) put_feet(d->planet, at, &body[row]);
     }
 }
 
 // --- corrections ---
 
 static void place_of(const explorer *e, float out[3]) {
-    out[0] = (float)e->x / TERRAIN_ONE;
-    out[1] = (float)e->y / TERRAIN_ONE;
-    out[2] = (float)e->z / TERRAIN_ONE;
+    vec3d at = explorer_position(e);
+    out[0] = (float)at.x;
+    out[1] = (float)at.y;
+    out[2] = (float)at.z;
 }
 
 // Before the ticks that got other input are simulated again,
@@ -251,26 +276,64 @@ static nb_result correct(const nb_context *context, void *user) {
 
 // --- what is drawn ---
 
+static uint32_t nearest_home(const planet *p, vec3d up) {
+    uint32_t best = 0;
+    double nearest = -2;
+    for (uint32_t i = 0; i < HOME_COUNT; ++i) {
+        double cosine = vec3d_dot(home_direction(p->homes[i]), up);
+        if (cosine > nearest) best = i, nearest = cosine;
+    }
+    return best;
+}
+
+// From the nearest that is drawn to behind the horizon, with the mountains there.
+static void set_depths(double altitude, double above, camera *c) {
+    double high = SPHERE_RADIUS + altitude, limb = SPHERE_RADIUS + RELIEF_MIN, top = SPHERE_RADIUS + TERRAIN_Y_END;
+    double to_limb = high > limb ? sqrt(high * high - limb * limb) : 0;
+    c->near = (float)(EYE_NEAR + EYE_NEAR_SHARE * (above > 0 ? above : 0));
+    c->far = (float)(to_limb + sqrt(top * top - limb * limb));
+}
+
+// Where the camera is between two ticks; corrections are blended in.
+static planet_eye eye_between(planet *p, const nb_context *context) {
+    double alpha = context->time->alpha;
+    const explorer *now = NB_COLUMN(p->world, p->explorers, 0, explorer) + p->player;
+    const explorer *before = NB_COLUMN_PREVIOUS(p->world, p->explorers, 0, explorer) + p->player;
+    vec3d exact = blend(explorer_position(before), explorer_position(now), alpha);
+    float at[3] = {(float)exact.x, (float)exact.y, (float)exact.z}, smooth[3] = {at[0], at[1], at[2]};
+    nb_smooth_advance(&p->smooth, context->time->delta_ns);
+    nb_smooth_apply(&p->smooth, p->player, smooth);
+    // Only what the correction adds: a float is too coarse for the place itself.
+    vec3d moved = {smooth[0] - at[0], smooth[1] - at[1], smooth[2] - at[2]}, position = vec3d_add(exact, moved);
+    vec3d gaze = blend(explorer_gaze(before), explorer_gaze(now), alpha), up = vec3d_normal(position, now->up);
+    uint64_t tick = nb_loop_tick_count(nb_engine_loop(context->engine));
+    vec3d sun = sun_direction((double)tick + alpha);
+    planet_eye eye = {.position = position,
+                      .sun = vec3_of(sun),
+                      .altitude = vec3d_length(position) - SPHERE_RADIUS,
+                      .ground = now->ground,
+                      .home = nearest_home(p, up),
+                      .journey = now->journey,
+                      .tick = tick};
+    double light = vec3d_dot(up, sun) * 4 + 0.5;
+    eye.daylight = (float)(light < 0 ? 0 : light > 1 ? 1 : light);
+    eye.camera = (camera){.position = vec3_of(position),
+                          .forward = vec3_normal(vec3_of(gaze), vec3_of(now->forward)),
+                          .up = vec3_of(up),
+                          .tan_half_x = EYE_TAN_X,
+                          .tan_half_y = EYE_TAN_Y};
+    set_depths(eye.altitude, eye.altitude - eye.ground, &eye.camera);
+    return eye;
+}
+
 static nb_result transform(const nb_context *context, void *user) {
     planet *p = user;
-    float alpha = (float)context->time->alpha;
-    drawing d = {.planet = p, .alpha = alpha};
+    planet_eye eye = eye_between(p, context);
+    drawing d = {.planet = p, .alpha = context->time->alpha, .eye = eye.position};
     nb_parallel_desc rows = {
         .run = draw_rows, .user = &d, .count = nb_world_row_count(p->world, p->creatures), .grain = STEP_GRAIN};
     if (nb_parallel_for(context->scheduler, &rows, NULL) != NB_OK) return NB_ERR_OS;
-    const explorer *now = NB_COLUMN(p->world, p->explorers, 0, explorer) + p->player;
-    const explorer *before = NB_COLUMN_PREVIOUS(p->world, p->explorers, 0, explorer) + p->player;
-    planet_eye *eye = NB_SINGLETON_WRITE(p->world, p->eye, 0, planet_eye);
-    float at[3] = {between(before->x, now->x, alpha), between(before->y, now->y, alpha),
-                   between(before->z, now->z, alpha)};
-    nb_smooth_advance(&p->smooth, context->time->delta_ns);
-    nb_smooth_apply(&p->smooth, p->player, at);
-    vec3 ahead = {(float)wave(now->heading + 16384), -12000, (float)wave(now->heading)};
-    *eye = (planet_eye){
-        .camera = {{at[0], at[1], at[2]}, vec3_normal(ahead, (vec3){1, 0, 0}), EYE_TAN_X, EYE_TAN_Y, EYE_NEAR, EYE_FAR},
-        .chunk = stream_chunk_of(terrain_voxel_of(now->x), terrain_voxel_of(now->y), terrain_voxel_of(now->z)),
-        .place = {now->x, now->y, now->z},
-        .journey = now->journey};
+    *NB_SINGLETON_WRITE(p->world, p->eye, 0, planet_eye) = eye;
     return NB_OK;
 }
 
@@ -300,21 +363,21 @@ static nb_result populate_creatures(planet *p) {
         nb_result result = nb_world_spawn(p->world, p->creatures, &entity);
         if (result != NB_OK) return result;
         creature_columns columns = columns_write(p, i, 1);
-        creature_spawn(p->seed, 0, census->next_id++, 0, 0, HERD_RANGE, i, &columns);
+        creature_spawn(p->seed, 0, census->next_id++, p->homes[i % HOME_COUNT], HERD_RANGE, i, &columns);
     }
     return NB_OK;
 }
 
-// Side by side, looking the same way.
+// Side by side at the first herd, looking the same way.
 static nb_result populate_explorers(planet *p) {
     for (uint32_t row = 0; row < PLANET_EXPLORERS; ++row) {
         nb_entity entity;
         nb_result result = nb_world_spawn(p->world, p->explorers, &entity);
         if (result != NB_OK) return result;
         explorer *e = NB_ROW_WRITE(p->world, p->explorers, 0, explorer, row);
-        e->z = (int32_t)row * EXPLORER_GAP;
-        e->y = height_at(p->seed, e->x, e->z) * TERRAIN_ONE + EYE_HEIGHT;
-        e->turn = EXPLORER_TURN;
+        creature_home home = p->homes[0];
+        sphere_cell at = sphere_fold(home.face, home.x, home.z + (int32_t)row * EXPLORER_GAP, SPHERE_FACE_COLUMNS);
+        explorer_put(e, p->seed, (creature_home){at.face, at.x, at.z}, 0);
         e->pace = PLANET_PACE_MAX;
     }
     return NB_OK;
@@ -325,16 +388,9 @@ nb_result planet_populate(planet *p) {
     return result == NB_OK ? populate_explorers(p) : result;
 }
 
-nb_input_event planet_steer(uint32_t player, int32_t turn, int32_t pace) {
-    nb_input_event event = {.kind = NB_INPUT_COMMAND, .code = PLANET_STEER};
-    event.payload.i32[0] = (int32_t)player;
-    event.payload.i32[1] = turn;
-    event.payload.i32[2] = pace;
-    return event;
-}
-
 nb_result planet_attach(planet *p, nb_engine *engine) {
     p->world = nb_engine_world(engine);
+    for (uint32_t i = 0; i < HOME_COUNT; ++i) p->homes[i] = home_of(p->seed, i);
     nb_result result = p->world != NULL ? declare(p) : NB_ERR_MEMORY;
     nb_smooth_desc smooth = {.row_count = PLANET_EXPLORERS,
                              .float_count = 3,

@@ -11,12 +11,17 @@
 // Quads of the ring that uploads go through: three frames of the most.
 #define RING_QUADS (4 * STREAMER_FRESH_QUADS_MAX)
 
+// Rows of a padded node, and how many a job makes before it looks whether it is still wanted.
+#define ROW_FIRST (-1)
+#define ROW_END (NODE_CELLS + 1)
+
 static const nb_column_desc chunk_columns[CHUNK_COLUMN_COUNT] = {
-    [CHUNK_COORD] = {.name = "coord", .size_bytes = sizeof(chunk_coord), .flags = NB_COLUMN_SNAPSHOT},
+    [CHUNK_BOUNDS] = {.name = "bounds", .size_bytes = sizeof(lod_bounds), .flags = NB_COLUMN_SNAPSHOT},
     [CHUNK_DRAW] = {.name = "draw", .size_bytes = sizeof(material_draw), .flags = NB_COLUMN_SNAPSHOT},
+    [CHUNK_IS_DRAWN] = {.name = "is_drawn", .size_bytes = 1, .flags = NB_COLUMN_SNAPSHOT},
     [CHUNK_SIGHT] = {.name = "sight", .size_bytes = 1, .flags = NB_COLUMN_SNAPSHOT},
     [CHUNK_HISTORY] = {.name = "history", .size_bytes = 1, .flags = NB_COLUMN_SNAPSHOT},
-    [CHUNK_SLOT] = {.name = "slot", .size_bytes = sizeof(uint32_t)},
+    [CHUNK_SLOT] = {.name = "slot", .size_bytes = sizeof(uint32_t), .flags = NB_COLUMN_SNAPSHOT},
 };
 
 // What a job carries; one for generating and one for meshing.
@@ -25,8 +30,8 @@ typedef struct chunk_job {
     streamer_buffer *buffer;
     uint64_t seed;
     chunk_ref ref;
-    chunk_coord coord;
-    uint32_t step; // layer, or face
+    lod_node node;
+    int32_t step; // row, or face
     mesh_output mesh;
 } chunk_job;
 
@@ -45,37 +50,44 @@ static void span_end(nb_trace_thread *thread) {
 
 static void make_columns(chunk_job *job) {
     nb_trace_thread *span = span_begin(job, job->streamer->generate_label);
-    terrain_chunk_columns(job->seed, job->coord, &job->buffer->columns);
+    volume_columns(&job->buffer->volume, job->step);
     span_end(span);
 }
 
-static void make_layer(chunk_job *job) {
+static void make_cells(chunk_job *job) {
     nb_trace_thread *span = span_begin(job, job->streamer->generate_label);
-    terrain_chunk_layer(job->seed, job->coord, &job->buffer->columns, job->step, job->buffer->voxels);
+    volume_fit(&job->buffer->volume);
+    for (int32_t z = ROW_FIRST; z < ROW_END; ++z) volume_fill(&job->buffer->volume, z);
     span_end(span);
 }
 
 static void make_face(chunk_job *job) {
     nb_trace_thread *span = span_begin(job, job->streamer->mesh_label);
-    mesher_face(job->buffer->voxels, (mesh_face)job->step, &job->mesh);
+    mesh_input input = volume_mesh_input(&job->buffer->volume);
+    mesher_face(&input, (mesh_face)job->step, &job->mesh);
     span_end(span);
 }
 
 static nb_async_status generate(nb_async_call *call, void *state) {
     chunk_job *job = state;
     NB_ASYNC_BEGIN(call);
-    make_columns(job);
-    for (job->step = 0; job->step < TERRAIN_PADDED_SIZE; ++job->step) {
+    volume_begin(&job->buffer->volume, job->seed, job->node);
+    for (job->step = ROW_FIRST; job->step < ROW_END; ++job->step) {
         NB_ASYNC_CHECK(call); // ends here once nobody wants the chunk
-        make_layer(job);
+        make_columns(job);
     }
+    NB_ASYNC_CHECK(call);
+    make_cells(job);
     NB_ASYNC_END(call);
 }
 
 static nb_async_status mesh(nb_async_call *call, void *state) {
     chunk_job *job = state;
     NB_ASYNC_BEGIN(call);
-    job->mesh = (mesh_output){.quads = job->buffer->quads, .quad_count_max = STREAMER_QUADS_MAX};
+    job->mesh = (mesh_output){.quads = job->buffer->quads,
+                              .quad_count_max = STREAMER_QUADS_MAX,
+                              .water = job->buffer->water,
+                              .water_count_max = STREAMER_WATER_MAX};
     for (job->step = 0; job->step < MESH_FACE_COUNT; ++job->step) {
         make_face(job);
         NB_ASYNC_CHECK(call);
@@ -99,9 +111,11 @@ static void buffer_give(streamer *s, streamer_buffer *buffer) {
 // Takes a chunk out of the table, and its row. A job under way finds that it is not wanted, and keeps its buffer.
 static void unload(streamer *s, uint32_t slot) {
     chunk_ref ref = {slot, s->table.slots[slot].generation};
-    if (s->table.slots[slot].state == CHUNK_GENERATED) buffer_give(s, s->buffers[slot]);
-    if (s->rows[slot].value != 0) nb_world_despawn(s->world, s->rows[slot]);
-    s->rows[slot].value = 0;
+    streamer_slot *own = &s->slots[slot];
+    if (s->table.slots[slot].state == CHUNK_GENERATED) buffer_give(s, own->buffer);
+    if (own->row.value != 0) nb_world_despawn(s->world, own->row);
+    if (s->device.drop != NULL) s->device.drop(s->device.user, slot);
+    *own = (streamer_slot){0};
     chunk_table_remove(&s->table, ref);
 }
 
@@ -127,36 +141,26 @@ static void publish_generated(void *host, void *state) {
     (void)host;
     const chunk_job *job = state;
     chunk_table_advance(&job->streamer->table, job->ref, CHUNK_GENERATED);
-    job->streamer->buffers[job->ref.slot] = job->buffer;
+    job->streamer->slots[job->ref.slot].buffer = job->buffer;
 }
+
+static mesh_quad *quads_of(const streamer *s, uint32_t slot) { return s->quads + (size_t)slot * STREAMER_SLOT_QUADS; }
 
 // The mesh moves from the job's memory to the chunk's own: this is what takes time.
 static nb_result commit_mesh(void *host, void *state) {
     (void)host;
     const chunk_job *job = state;
     streamer *s = job->streamer;
-    mesh_quad *own = s->quads + (size_t)job->ref.slot * STREAMER_QUADS_MAX;
+    mesh_quad *own = quads_of(s, job->ref.slot);
     memcpy(own, job->mesh.quads, job->mesh.quad_count * sizeof *own);
+    memcpy(own + job->mesh.quad_count, job->mesh.water, job->mesh.water_count * sizeof *own);
     s->dropped_quad_count += job->mesh.dropped_count;
     return NB_OK;
 }
 
-// Hands a mesh to this frame's upload, where there is room for it.
-static bool add_fresh(streamer *s, uint32_t slot, uint32_t quad_count) {
-    upload_range range = {0, 0};
-    bool has_room = s->fresh_count < STREAMER_FRESH_MAX && quad_count <= STREAMER_FRESH_QUADS_MAX - s->fresh_quad_count;
-    if (!has_room || !upload_reserve(&s->ring, quad_count, &range)) return false;
-    uint32_t first = s->fresh_quad_count;
-    memcpy(s->fresh_quads + first, s->quads + (size_t)slot * STREAMER_QUADS_MAX, quad_count * sizeof *s->fresh_quads);
-    s->fresh_first[s->fresh_count] = first;
-    s->fresh[s->fresh_count++] = (upload_item){.quad_count = quad_count, .draw_number = slot, .range = range};
-    s->fresh_quad_count += quad_count;
-    return true;
-}
-
 static uint64_t material_bits_of(const mesh_quad *quads, uint32_t count) {
     uint64_t bits = 0;
-    for (uint32_t i = 0; i < count; ++i) bits |= (uint64_t)1 << quads[i].material;
+    for (uint32_t i = 0; i < count; ++i) bits |= (uint64_t)1 << mesh_quad_material(quads[i]);
     return bits;
 }
 
@@ -164,29 +168,114 @@ static void publish_mesh(void *host, void *state) {
     (void)host;
     const chunk_job *job = state;
     streamer *s = job->streamer;
-    uint32_t slot = job->ref.slot, count = job->mesh.quad_count, row;
-    chunk_table_advance(&s->table, job->ref, CHUNK_READY);
+    const volume *v = &job->buffer->volume;
+    uint32_t slot = job->ref.slot, first = slot * STREAMER_SLOT_QUADS;
+    uint32_t count = job->mesh.quad_count, water = job->mesh.water_count;
+    chunk_table_advance(&s->table, job->ref, CHUNK_MESHED);
+    s->slots[slot] = (streamer_slot){.draw = {.node = job->node,
+                                              .base = (int16_t)v->base,
+                                              .step = (int16_t)v->step,
+                                              .material_bits = material_bits_of(quads_of(s, slot), count + water),
+                                              .quad_first = first,
+                                              .quad_count = count,
+                                              .water_first = first + count,
+                                              .water_count = water},
+                                     .low = (int16_t)v->base,
+                                     .high = (int16_t)v->high,
+                                     .order = s->meshed_count++};
     buffer_give(s, job->buffer);
-    ++s->ready_count;
-    if (count == 0) return; // air, or rock: nothing to see
-    if (nb_world_spawn(s->world, s->chunks, &s->rows[slot]) != NB_OK) return;
-    if (nb_world_find(s->world, s->rows[slot], &row) != NB_OK) return;
-    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_COORD, chunk_coord, row) = job->coord;
-    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_DRAW, material_draw, row) =
-        (material_draw){.chunk = job->coord,
-                        .material_bits = material_bits_of(job->mesh.quads, count),
-                        .quad_first = slot * STREAMER_QUADS_MAX,
-                        .quad_count = count};
+}
+
+// --- uploads, on the coordinator ---
+
+// Hands a mesh to this frame's upload, where there is room for it.
+static bool add_fresh(streamer *s, uint32_t slot) {
+    upload_range range = {0, 0};
+    uint32_t quad_count = s->slots[slot].draw.quad_count + s->slots[slot].draw.water_count;
+    bool has_room = s->fresh_count < STREAMER_FRESH_MAX && quad_count <= STREAMER_FRESH_QUADS_MAX - s->fresh_quad_count;
+    if (!has_room || !upload_reserve(&s->ring, quad_count, &range)) return false;
+    uint32_t first = s->fresh_quad_count;
+    memcpy(s->fresh_quads + first, quads_of(s, slot), quad_count * sizeof *s->fresh_quads);
+    s->fresh_first[s->fresh_count] = first;
+    s->fresh[s->fresh_count++] = (upload_item){.quad_count = quad_count, .draw_number = slot, .range = range};
+    s->fresh_quad_count += quad_count;
+    return true;
+}
+
+// Uploaded in this frame, it can be drawn in this frame.
+static bool make_ready(streamer *s, uint32_t slot) {
+    streamer_slot *own = &s->slots[slot];
+    uint32_t row;
+    if (nb_world_spawn(s->world, s->chunks, &own->row) != NB_OK) return false;
+    if (nb_world_find(s->world, own->row, &row) != NB_OK) return false;
+    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_BOUNDS, lod_bounds, row) =
+        lod_bounds_of(own->draw.node, own->low, own->high);
+    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_DRAW, material_draw, row) = own->draw;
     *NB_ROW_WRITE(s->world, s->chunks, CHUNK_HISTORY, uint8_t, row) = 0xff;
     *NB_ROW_WRITE(s->world, s->chunks, CHUNK_SLOT, uint32_t, row) = slot;
-    if (!add_fresh(s, slot, count)) ++s->late_upload_count;
+    chunk_table_advance(&s->table, (chunk_ref){slot, s->table.slots[slot].generation}, CHUNK_READY);
+    ++s->ready_count;
+    return true;
+}
+
+// The slot that has waited longest with its mesh, of those after `after`; slot_count_max = none does.
+static uint32_t oldest_meshed(const streamer *s, uint64_t after) {
+    uint32_t found = s->table.slot_count_max;
+    for (uint32_t slot = 0; slot < s->table.slot_count_max; ++slot) {
+        if (!s->table.slots[slot].is_used || s->table.slots[slot].state != CHUNK_MESHED) continue;
+        if (s->slots[slot].order < after) continue;
+        if (found == s->table.slot_count_max || s->slots[slot].order < s->slots[found].order) found = slot;
+    }
+    return found;
+}
+
+static bool is_on_device(const streamer *s, uint32_t slot) {
+    if (s->device.take == NULL) return true;
+    return s->device.take(s->device.user, slot, &s->slots[slot].draw, quads_of(s, slot));
+}
+
+static void hand_out(streamer *s) {
+    uint64_t after = 0;
+    while (s->table.state_counts[CHUNK_MESHED] > 0) {
+        uint32_t slot = oldest_meshed(s, after);
+        if (slot == s->table.slot_count_max) return;
+        after = s->slots[slot].order + 1;
+        if (!is_on_device(s, slot)) continue;
+        if (!add_fresh(s, slot) || !make_ready(s, slot)) return;
+    }
+}
+
+// --- what is drawn ---
+
+static void set_drawn(streamer *s, uint32_t slot, bool is_drawn) {
+    streamer_slot *own = &s->slots[slot];
+    uint32_t row;
+    if (own->is_drawn == is_drawn || nb_world_find(s->world, own->row, &row) != NB_OK) return;
+    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_IS_DRAWN, uint8_t, row) = is_drawn;
+    own->is_drawn = is_drawn;
+}
+
+static void choose_drawn(streamer *s) {
+    lod_set shown;
+    memset(&shown, 0, sizeof shown);
+    lod_ready_clear(&s->ready);
+    for (uint32_t slot = 0; slot < s->table.slot_count_max; ++slot) {
+        const chunk_slot *at = &s->table.slots[slot];
+        if (at->is_used && at->state == CHUNK_READY) lod_ready_add(&s->ready, at->node);
+    }
+    s->drawn_count = lod_drawn(&s->choices[s->choice], &s->ready, s->drawn);
+    for (uint32_t i = 0; i < s->drawn_count; ++i) lod_add(&shown, s->drawn[i]);
+    for (uint32_t slot = 0; slot < s->table.slot_count_max; ++slot) {
+        const chunk_slot *at = &s->table.slots[slot];
+        if (at->is_used && at->state == CHUNK_READY) set_drawn(s, slot, lod_has(&shown, at->node));
+    }
 }
 
 // --- jobs ---
 
 static bool submit(streamer *s, chunk_ref ref, streamer_buffer *buffer, bool is_mesh) {
     const chunk_slot *slot = chunk_table_get(&s->table, ref);
-    chunk_job state = {.streamer = s, .buffer = buffer, .seed = s->planet->seed, .ref = ref, .coord = slot->coord};
+    chunk_job state = {.streamer = s, .buffer = buffer, .seed = s->planet->seed, .ref = ref, .node = slot->node};
     nb_async_job_desc desc = {.step = is_mesh ? mesh : generate,
                               .commit = is_mesh ? commit_mesh : NULL,
                               .publish = is_mesh ? publish_mesh : publish_generated,
@@ -203,36 +292,46 @@ static bool submit(streamer *s, chunk_ref ref, streamer_buffer *buffer, bool is_
     return chunk_table_advance(&s->table, ref, is_mesh ? CHUNK_MESHING : CHUNK_GENERATING);
 }
 
-// The nearest chunks first; as many as there are buffers.
-static void request(streamer *s, chunk_coord here) {
-    for (uint32_t i = 0; i < s->area.offset_count && s->free_buffer != NULL; ++i) {
-        chunk_coord coord;
-        if (!stream_wanted(&s->area, here, i, &coord)) continue;
-        if (chunk_table_find(&s->table, coord).generation != 0) continue;
-        chunk_ref ref = chunk_table_add(&s->table, coord);
-        if (ref.generation == 0) return;
+// The most important chunks first; as many as there are buffers.
+static void request(streamer *s) {
+    const lod_choice *choice = &s->choices[s->choice];
+    s->missing_count = 0;
+    bool has_room = true;
+    for (uint32_t i = 0; i < choice->node_count; ++i) {
+        chunk_ref ref = chunk_table_find(&s->table, choice->nodes[i]);
+        if (ref.generation != 0) {
+            s->missing_count += s->table.slots[ref.slot].state != CHUNK_READY;
+            continue;
+        }
+        ++s->missing_count;
+        if (!has_room || s->free_buffer == NULL) continue;
+        ref = chunk_table_add(&s->table, choice->nodes[i]);
+        has_room = ref.generation != 0;
+        if (!has_room) continue;
         streamer_buffer *buffer = buffer_take(s);
         if (submit(s, ref, buffer, false)) continue;
         buffer_give(s, buffer);
         chunk_table_remove(&s->table, ref);
-        return;
+        has_room = false;
     }
 }
 
-// Far ones go; those that have voxels get their mesh.
-static void look_after(streamer *s, chunk_coord here) {
+// What is neither wanted nor drawn goes; those that have cells get their mesh.
+static void look_after(streamer *s) {
+    const lod_choice *choice = &s->choices[s->choice];
     for (uint32_t slot = 0; slot < s->table.slot_count_max; ++slot) {
         const chunk_slot *at = &s->table.slots[slot];
         if (!at->is_used) continue;
-        if (stream_is_far(&s->area, here, at->coord))
+        if (!lod_is_wanted(choice, at->node) && !s->slots[slot].is_drawn)
             unload(s, slot);
         else if (at->state == CHUNK_GENERATED)
-            submit(s, (chunk_ref){slot, at->generation}, s->buffers[slot], true);
+            submit(s, (chunk_ref){slot, at->generation}, s->slots[slot].buffer, true);
     }
 }
 
 static nb_result begin_journey(streamer *s, const nb_context *context, uint32_t number) {
     if (s->journey != NULL) {
+        s->stale_count += s->table.state_counts[CHUNK_GENERATING] + s->table.state_counts[CHUNK_MESHING];
         nb_token_cancel(s->journey, NB_CANCEL_STALE, 0, NULL);
         nb_token_release(s->journey);
         s->journey = NULL;
@@ -248,9 +347,14 @@ static nb_result stream(const nb_context *context, void *user) {
         nb_result result = begin_journey(s, context, e->journey);
         if (result != NB_OK) return result;
     }
-    chunk_coord here = stream_chunk_of(terrain_voxel_of(e->x), terrain_voxel_of(e->y), terrain_voxel_of(e->z));
-    look_after(s, here);
-    request(s, here);
+    lod_view view = {explorer_position(e), e->ground, lod_split_of(context->quality_level)};
+    const lod_choice *before = &s->choices[s->choice];
+    s->choice = 1 - s->choice;
+    lod_choose(&view, before->node_count > 0 ? before : NULL, &s->choices[s->choice]);
+    hand_out(s);
+    choose_drawn(s);
+    look_after(s);
+    request(s);
     return NB_OK;
 }
 
@@ -285,19 +389,16 @@ static void *take_memory(streamer *s, uint32_t number, size_t size_bytes) {
 }
 
 static bool take_all(streamer *s) {
-    stream_offset *offsets = take_memory(s, 0, STREAM_OFFSETS_MAX(STREAMER_RADIUS) * sizeof *offsets);
-    void *table = take_memory(s, 1, chunk_table_size_bytes(STREAMER_CHUNKS_MAX));
-    unsigned char *by_slot = take_memory(s, 2, STREAMER_CHUNKS_MAX * (sizeof *s->rows + sizeof *s->buffers));
-    s->quads = take_memory(
-        s, 3, ((size_t)STREAMER_CHUNKS_MAX * STREAMER_QUADS_MAX + STREAMER_FRESH_QUADS_MAX) * sizeof *s->quads);
-    s->buffer_memory = take_memory(s, 4, STREAMER_JOBS_MAX * sizeof *s->buffer_memory);
-    if (!offsets || !table || !by_slot || !s->quads || !s->buffer_memory) return false;
-    s->rows = (nb_entity *)(void *)by_slot;
-    s->buffers = (streamer_buffer **)(void *)(by_slot + STREAMER_CHUNKS_MAX * sizeof *s->rows);
-    s->fresh_quads = s->quads + (size_t)STREAMER_CHUNKS_MAX * STREAMER_QUADS_MAX;
+    const size_t quads_max = (size_t)STREAMER_CHUNKS_MAX * STREAMER_SLOT_QUADS;
+    void *table = take_memory(s, 0, chunk_table_size_bytes(STREAMER_CHUNKS_MAX));
+    s->slots = take_memory(s, 1, STREAMER_CHUNKS_MAX * sizeof *s->slots);
+    s->quads = take_memory(s, 2, (quads_max + STREAMER_FRESH_QUADS_MAX) * sizeof *s->quads);
+    s->buffer_memory = take_memory(s, 3, STREAMER_JOBS_MAX * sizeof *s->buffer_memory);
+    if (!table || !s->slots || !s->quads || !s->buffer_memory) return false;
+    s->fresh_quads = s->quads + quads_max;
     for (uint32_t i = 0; i < STREAMER_JOBS_MAX; ++i) buffer_give(s, &s->buffer_memory[i]);
     s->ring.quad_count_max = RING_QUADS;
-    return stream_init(&s->area, offsets, STREAMER_RADIUS) && chunk_table_init(&s->table, table, STREAMER_CHUNKS_MAX);
+    return chunk_table_init(&s->table, table, STREAMER_CHUNKS_MAX);
 }
 
 static nb_result add_regions(streamer *s, nb_engine *engine) {
@@ -339,6 +440,6 @@ nb_result streamer_attach(streamer *s, nb_engine *engine, const planet *land) {
 
 void streamer_end(streamer *s) {
     if (s->journey != NULL) nb_token_release(s->journey);
-    for (uint32_t i = 0; i < 5; ++i) free(s->memory[i]);
+    for (uint32_t i = 0; i < sizeof s->memory / sizeof s->memory[0]; ++i) free(s->memory[i]);
     memset(s, 0, sizeof *s);
 }

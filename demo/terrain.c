@@ -1,170 +1,165 @@
 // SPDX-License-Identifier: MIT
-// The land.
+// The land, column by column.
 
 #include "terrain.h"
 
 #include "noise.h"
 
-// Each feature draws from noise of its own.
-enum { SEED_CONTINENT = 0x100, SEED_HILLS = 0x200, SEED_RIDGES = 0x300, SEED_WHERE = 0x400, SEED_STRATA = 0x500 };
-enum { SEED_CAVE_1 = 0x600, SEED_CAVE_2 = 0x700, SEED_TREES = 0x800, SEED_SOIL = 0x900, SEED_ORE = 0xa00 };
+enum { SEED_STRATA = 0x700, SEED_TREES = 0x800, SEED_CLEARINGS = 0x810, SEED_BORDERS = 0x900, SEED_ORE = 0xa00 };
 
-// Ground stays this far from the ends of the world: a tree of 12 voxels has room above.
-#define HEIGHT_MIN (TERRAIN_Y_MIN + 8)
-#define HEIGHT_MAX (TERRAIN_Y_END - 16)
-
-// From here on snow covers the ground, give or take the soil's noise.
-#define SNOW_HEIGHT 90
-
-// Trees grow one to a square of 8 by 8, at 2 to 5 in each direction: their leaves, of radius 2, never leave it, so a
+// Trees stand one to a square of 8 by 8, at 2 to 5 in each direction: their leaves, of radius 2, never leave it, so a
 // column has to look at one tree alone.
-#define TREE_CELL_SHIFT 3
+#define TREE_SQUARE 8
 #define TREE_RADIUS 2
-#define TREE_LINE 58
 
-// Caves are where two noises are near 0 at once: winding tubes.
-#define CAVE_SHIFT 5
-#define CAVE_WIDTH 3400
-// Below a sea or lake the ground is whole: water does not flow here.
-#define CAVE_ROOF 6
+// Noises across the planet's radius: clearings of some forty metres, strata bent over a hundred.
+#define CLEARING_CELLS 60.0
+#define STRATA_CELLS 24.0
 
-static int32_t q15(int64_t a, int64_t b) { return (int32_t)(a * b / NOISE_ONE); }
-static int32_t clamp(int32_t value, int32_t low, int32_t high) {
-    return value < low ? low : value > high ? high : value;
+// How far borders between kinds of land are frayed, in moisture and temperature.
+#define FRAY 0.022
+
+// Ore is this far below the ground: it shows in cliffs, and does not lie about.
+#define ORE_DEPTH 5
+
+// What the floor of the sea is made of, by depth.
+#define SAND_DEPTH (-7)
+#define GRAVEL_DEPTH (-26)
+
+// Rounded down for both signs: heights are above -256.
+static int32_t whole(double height) { return (int32_t)(height + 256) - 256; }
+
+int32_t terrain_height_towards(uint64_t seed, vec3d direction) { return whole(relief_at(seed, direction).height); }
+
+int32_t terrain_height(uint64_t seed, uint32_t face, int32_t x, int32_t z) {
+    return terrain_height_towards(seed, sphere_direction(face, x + 0.5, z + 0.5));
 }
 
-// The large shape: deep sea, shelf, coast, plain and highland, in voxels times 256. `c` is Q15.
-static int32_t continent_height(int32_t c) {
-    static const int32_t POINTS[][2] = {{-32768, -52}, {-9000, -40}, {-3500, -14}, {-600, -4},
-                                        {600, 3},      {5000, 12},   {11000, 30},  {32768, 62}};
-    uint32_t i = 1;
-    while (c > POINTS[i][0] && i + 1 < sizeof POINTS / sizeof POINTS[0]) ++i;
-    int32_t from = POINTS[i - 1][0], span = POINTS[i][0] - from, low = POINTS[i - 1][1], high = POINTS[i][1];
-    return low * 256 + (int32_t)((int64_t)(high - low) * 256 * (c - from) / span);
+static uint8_t surface_of(uint32_t kind, int32_t height) {
+    if (kind != BIOME_OCEAN) return biome_look_of((biome)kind)->surface;
+    return height > SAND_DEPTH ? TERRAIN_SAND : height > GRAVEL_DEPTH ? TERRAIN_GRAVEL : TERRAIN_SEABED;
 }
 
-int32_t terrain_height(uint64_t seed, int32_t x, int32_t z) {
-    int32_t c = 2 * noise_fractal_2d(seed + SEED_CONTINENT, x, z, 10, 5);
-    c = clamp(c, -NOISE_ONE, NOISE_ONE);
-    int32_t hills = noise_fractal_2d(seed + SEED_HILLS, x, z, 7, 5);
-    int32_t folds = noise_fractal_2d(seed + SEED_RIDGES, x, z, 9, 5);
-    int32_t ridge = NOISE_ONE - clamp(3 * (folds < 0 ? -folds : folds), 0, NOISE_ONE);
-    // Mountains stand in belts, and not in the sea.
-    int32_t belt = clamp(2 * noise_2d(seed + SEED_WHERE, x, z, 10) + q15(c, 16384), 0, NOISE_ONE);
-    int32_t inland = clamp(4 * c, 0, NOISE_ONE);
-    int32_t height = continent_height(c);
-    height += q15(hills, 256 * 10) + q15(q15(hills, inland), 256 * 14);
-    height += q15(q15(q15(ridge, ridge), belt), q15(inland, 256 * 110));
-    // Rounded down for both signs.
-    return clamp((height + 256 * 256) / 256 - 256, HEIGHT_MIN, HEIGHT_MAX);
-}
-
-static void column_add_tree(uint64_t seed, int32_t x, int32_t z, terrain_column *column) {
-    uint32_t mask = (1u << TREE_CELL_SHIFT) - 1, cell_x = (uint32_t)x & ~mask, cell_z = (uint32_t)z & ~mask;
-    uint32_t bits = noise_hash(seed + SEED_TREES, cell_x, 0, cell_z);
-    uint32_t tree_x = cell_x + 2 + (bits & 3), tree_z = cell_z + 2 + (bits >> 2 & 3);
-    int32_t dx = (int32_t)(tree_x - (uint32_t)x), dz = (int32_t)(tree_z - (uint32_t)z);
-    if (dx < -TREE_RADIUS || dx > TREE_RADIUS || dz < -TREE_RADIUS || dz > TREE_RADIUS) return;
-    // Woods and clearings: noise says how many of the squares have a tree.
-    int32_t wood = noise_2d(seed + SEED_TREES, (int32_t)cell_x, (int32_t)cell_z, 7) + 6000;
-    if (wood < 0 || (int32_t)(bits >> 8 & 0x7fff) > 2 * wood) return;
-    int32_t height = terrain_height(seed, (int32_t)tree_x, (int32_t)tree_z);
-    if (height < TERRAIN_SEA_Y + 2 || height > TREE_LINE) return;
-    column->tree_height = (int16_t)height;
-    column->tree_size = (uint8_t)(4 + (bits >> 4 & 3));
-    column->tree_steps = (uint8_t)((dx < 0 ? -dx : dx) + (dz < 0 ? -dz : dz));
-}
-
-terrain_column terrain_column_at(uint64_t seed, int32_t x, int32_t z) {
-    terrain_column column = {.height = (int16_t)terrain_height(seed, x, z)};
-    column.soil_depth = (uint8_t)(3 + noise_2d(seed + SEED_SOIL, x, z, 4) / 16384);
-    column.strata_offset = (int8_t)(noise_2d(seed + SEED_STRATA, x, z, 7) / 2048);
-    column_add_tree(seed, x, z, &column);
+terrain_column terrain_ground_at(uint64_t seed, uint32_t face, double u, double v) {
+    vec3d direction = sphere_direction(face, u, v);
+    relief land = relief_at(seed, direction);
+    climate air = climate_at(seed, direction, land.height);
+    int32_t x = sphere_column(u), z = sphere_column(v);
+    uint32_t fray = noise_hash(seed + SEED_BORDERS, (uint32_t)x, face, (uint32_t)z);
+    air.moisture += ((fray & 255) / 255.0 - 0.5) * FRAY;
+    air.temperature += ((fray >> 8 & 255) / 255.0 - 0.5) * FRAY;
+    biome kind = biome_at(&air, &land);
+    terrain_column column = {.height = (int16_t)whole(land.height), .biome = (uint8_t)kind};
+    double bend = noise_3d(seed + SEED_STRATA, vec3d_scale(direction, STRATA_CELLS));
+    column.surface = surface_of(kind, column.height);
+    column.is_frozen = biome_is_frozen(&air);
+    column.strata_offset = (int8_t)(bend * 12);
+    column.soil_depth = (uint8_t)(3 + (bend > 0));
+    const biome_look *look = biome_look_of(kind);
+    if (look->wood > 0) {
+        double clearing = noise_3d(seed + SEED_CLEARINGS, vec3d_scale(direction, CLEARING_CELLS));
+        double wood = look->wood * (0.95 + 1.3 * clearing);
+        column.wood = (uint8_t)(wood < 0 ? 0 : wood > 255 ? 255 : wood);
+    }
+    // A vein is where a few neighbouring voxels share a cell of 2.
+    column.ore_bits = noise_hash(seed + SEED_ORE, (uint32_t)x >> 1, face, (uint32_t)z >> 1);
     return column;
 }
 
-static bool is_cave(uint64_t seed, const terrain_column *column, int32_t x, int32_t y, int32_t z) {
-    if (y < TERRAIN_Y_MIN + 4) return false;
-    if (column->height < TERRAIN_SEA_Y + 4 && y > column->height - CAVE_ROOF) return false;
-    int32_t first = noise_3d(seed + SEED_CAVE_1, x, 2 * y, z, CAVE_SHIFT);
-    if (first < -CAVE_WIDTH || first > CAVE_WIDTH) return false;
-    int32_t second = noise_3d(seed + SEED_CAVE_2, x, 2 * y, z, CAVE_SHIFT);
-    return second >= -CAVE_WIDTH && second <= CAVE_WIDTH;
+static uint8_t tree_size(uint32_t kind, uint32_t bits) {
+    static const uint8_t SMALLEST[] = {[BIOME_TREE_NONE] = 0,
+                                       [BIOME_TREE_ROUND] = 4,
+                                       [BIOME_TREE_TALL] = 7,
+                                       [BIOME_TREE_CONIFER] = 6,
+                                       [BIOME_TREE_CACTUS] = 2};
+    return (uint8_t)(SMALLEST[kind] + (bits >> 4 & 3));
 }
 
-static terrain_material rock_at(uint64_t seed, const terrain_column *column, int32_t x, int32_t y, int32_t z) {
+terrain_tree terrain_tree_of(uint64_t seed, uint32_t face, int32_t square_x, int32_t square_z) {
+    uint32_t bits = noise_hash(seed + SEED_TREES, (uint32_t)square_x, face, (uint32_t)square_z);
+    terrain_tree tree = {.x = (uint8_t)(2 + (bits & 3)), .z = (uint8_t)(2 + (bits >> 2 & 3))};
+    int32_t x = square_x * TREE_SQUARE + tree.x, z = square_z * TREE_SQUARE + tree.z;
+    terrain_column ground = terrain_ground_at(seed, face, x + 0.5, z + 0.5);
+    uint32_t kind = biome_look_of((biome)ground.biome)->tree;
+    if (kind == BIOME_TREE_NONE || (bits >> 8 & 255) >= ground.wood) return tree;
+    tree.height = ground.height;
+    tree.kind = (uint8_t)kind;
+    tree.size = tree_size(kind, bits);
+    return tree;
+}
+
+void terrain_tree_reach(const terrain_tree *tree, int32_t x, int32_t z, terrain_column *column) {
+    int32_t dx = tree->x - x % TREE_SQUARE, dz = tree->z - z % TREE_SQUARE;
+    bool is_near = dx >= -TREE_RADIUS && dx <= TREE_RADIUS && dz >= -TREE_RADIUS && dz <= TREE_RADIUS;
+    if (tree->size == 0 || !is_near) return;
+    column->tree_height = tree->height;
+    column->tree_size = tree->size;
+    column->tree = tree->kind;
+    column->tree_steps = (uint8_t)((dx < 0 ? -dx : dx) + (dz < 0 ? -dz : dz));
+}
+
+terrain_column terrain_column_at(uint64_t seed, uint32_t face, int32_t x, int32_t z) {
+    terrain_column column = terrain_ground_at(seed, face, x + 0.5, z + 0.5);
+    terrain_tree tree = terrain_tree_of(seed, face, x / TREE_SQUARE, z / TREE_SQUARE);
+    terrain_tree_reach(&tree, x, z, &column);
+    return column;
+}
+
+static terrain_material rock_at(const terrain_column *column, int32_t y) {
     int32_t level = y + column->strata_offset;
-    if (level < TERRAIN_Y_MIN + 24) return TERRAIN_BASALT;
-    // A vein is where a few neighbouring voxels share a cell of 2.
-    uint32_t bits = noise_hash(seed + SEED_ORE, (uint32_t)x >> 1, (uint32_t)y >> 1, (uint32_t)z >> 1);
-    if (bits < 0xffffffffu / 200) return TERRAIN_ORE;
+    if (level < TERRAIN_Y_MIN + 14) return TERRAIN_BASALT;
+    uint32_t bits = noise_hash(column->ore_bits, 0, (uint32_t)y >> 1, 0);
+    if (y < column->height - ORE_DEPTH && bits < 0xffffffffu / 200) return TERRAIN_ORE;
     static const uint8_t LAYERS[8] = {TERRAIN_STONE,     TERRAIN_STONE,     TERRAIN_SLATE, TERRAIN_STONE,
                                       TERRAIN_LIMESTONE, TERRAIN_LIMESTONE, TERRAIN_STONE, TERRAIN_SLATE};
     return (terrain_material)LAYERS[(uint32_t)(level - TERRAIN_Y_MIN) / 5 % 8];
 }
 
-static terrain_material soil_at(const terrain_column *column, int32_t y) {
-    int32_t height = column->height;
-    if (height < TERRAIN_SEA_Y + 2) return TERRAIN_SAND;
-    if (height >= SNOW_HEIGHT + 3 * column->soil_depth) return TERRAIN_SNOW;
-    return y == height ? TERRAIN_GRASS : TERRAIN_DIRT;
+terrain_material terrain_leaves_of(uint32_t tree) {
+    if (tree == BIOME_TREE_TALL) return TERRAIN_JUNGLE_LEAVES;
+    if (tree == BIOME_TREE_CONIFER) return TERRAIN_NEEDLES;
+    return tree == BIOME_TREE_CACTUS ? TERRAIN_CACTUS : TERRAIN_LEAVES;
+}
+
+// How far from the trunk leaves reach, in steps; -1 = there are none. `up` counts from the ground.
+static int32_t crown_reach(uint32_t tree, int32_t size, int32_t up) {
+    if (tree == BIOME_TREE_CACTUS) return -1;
+    // A cone, whose skirts swing out and in.
+    if (tree == BIOME_TREE_CONIFER) return up < 2 ? -1 : (size + 3 - up) / 2 - (up + size) % 2 * (up < size);
+    // Round, or wide and flat at the top of a high trunk.
+    if (tree == BIOME_TREE_TALL) return up > size ? 2 : up >= size - 1 ? 4 : up == size - 2 ? 1 : -1;
+    return up > size ? 1 : up >= size - 2 ? 3 : -1;
 }
 
 static terrain_material above_at(const terrain_column *column, int32_t y) {
-    if (y < TERRAIN_SEA_Y) return TERRAIN_WATER;
+    if (y < TERRAIN_SEA_Y) return column->is_frozen && y == TERRAIN_SEA_Y - 1 ? TERRAIN_ICE : TERRAIN_WATER;
     int32_t up = y - column->tree_height, size = column->tree_size;
-    if (size == 0 || up < 1 || up > size + 1) return TERRAIN_AIR;
-    if (column->tree_steps == 0 && up <= size) return TERRAIN_WOOD;
-    // A round crown: wide around the top of the trunk, narrow above.
-    int32_t reach = up > size ? 1 : up >= size - 2 ? 3 : 0;
-    return column->tree_steps <= reach && up >= size - 2 ? TERRAIN_LEAVES : TERRAIN_AIR;
+    if (size == 0 || up < 1 || up > size + 2) return TERRAIN_AIR;
+    if (column->tree_steps == 0 && up <= size) return column->tree == BIOME_TREE_CACTUS ? TERRAIN_CACTUS : TERRAIN_WOOD;
+    if (up > size + 1 && column->tree != BIOME_TREE_CONIFER) return TERRAIN_AIR;
+    return column->tree_steps <= crown_reach(column->tree, size, up) ? terrain_leaves_of(column->tree) : TERRAIN_AIR;
 }
 
-terrain_material terrain_material_at(uint64_t seed, const terrain_column *column, int32_t x, int32_t y, int32_t z) {
+terrain_material terrain_material_at(const terrain_column *column, int32_t y) {
     if (y < TERRAIN_Y_MIN) return TERRAIN_BASALT;
     if (y >= TERRAIN_Y_END) return TERRAIN_AIR;
     if (y > column->height) return above_at(column, y);
-    if (is_cave(seed, column, x, y, z)) return TERRAIN_AIR;
-    // Bare rock where it is too high for soil to stay.
-    bool has_soil = column->height < SNOW_HEIGHT - 12 || column->height >= SNOW_HEIGHT + 3 * column->soil_depth;
-    if (has_soil && y > column->height - column->soil_depth) return soil_at(column, y);
-    return rock_at(seed, column, x, y, z);
+    if (y == column->height && column->biome != BIOME_ROCK) return (terrain_material)column->surface;
+    bool has_soil = column->biome != BIOME_ROCK && y > column->height - column->soil_depth;
+    if (!has_soil) return rock_at(column, y);
+    return column->biome == BIOME_OCEAN ? (terrain_material)column->surface
+                                        : (terrain_material)biome_look_of((biome)column->biome)->soil;
 }
 
-// Coordinates wrap like the noise's do.
-static int32_t voxel_at(int32_t chunk, uint32_t index) {
-    return (int32_t)((uint32_t)chunk * TERRAIN_CHUNK_SIZE + index - 1u);
-}
-
-void terrain_chunk_columns(uint64_t seed, chunk_coord coord, terrain_columns *out) {
-    for (uint32_t i = 0; i < TERRAIN_LAYER_VOXELS; ++i) {
-        int32_t x = voxel_at(coord.x, i % TERRAIN_PADDED_SIZE), z = voxel_at(coord.z, i / TERRAIN_PADDED_SIZE);
-        out->at[i] = terrain_column_at(seed, x, z);
-    }
-}
-
-void terrain_chunk_layer(uint64_t seed, chunk_coord coord, const terrain_columns *columns, uint32_t layer,
-                         uint8_t *voxels) {
-    uint8_t *row = voxels + (size_t)layer * TERRAIN_LAYER_VOXELS;
-    int32_t y = voxel_at(coord.y, layer);
-    for (uint32_t i = 0; i < TERRAIN_LAYER_VOXELS; ++i) {
-        int32_t x = voxel_at(coord.x, i % TERRAIN_PADDED_SIZE), z = voxel_at(coord.z, i / TERRAIN_PADDED_SIZE);
-        row[i] = (uint8_t)terrain_material_at(seed, &columns->at[i], x, y, z);
-    }
-}
-
-bool terrain_sees(uint64_t seed, const int32_t from[3], const int32_t to[3], uint32_t steps_max) {
-    int64_t span[3], longest = 0;
-    for (int i = 0; i < 3; ++i) {
-        span[i] = (int64_t)to[i] - from[i];
-        int64_t size = span[i] < 0 ? -span[i] : span[i];
-        if (size > longest) longest = size;
-    }
-    int64_t steps = longest / TERRAIN_ONE < steps_max ? longest / TERRAIN_ONE : steps_max;
-    for (int64_t i = 1; i < steps; ++i) {
-        int32_t at[3];
-        for (int j = 0; j < 3; ++j) at[j] = terrain_voxel_of((int32_t)(from[j] + span[j] * i / steps));
-        if (at[1] <= terrain_height(seed, at[0], at[2])) return false;
+bool terrain_sees(uint64_t seed, vec3d from, vec3d to, uint32_t steps_max) {
+    vec3d span = vec3d_sub(to, from);
+    double length = vec3d_length(span);
+    uint32_t steps = length < steps_max ? (uint32_t)length : steps_max;
+    for (uint32_t i = 1; i < steps; ++i) {
+        vec3d at = vec3d_add(from, vec3d_scale(span, (double)i / steps));
+        double distance = vec3d_length(at), h = distance - SPHERE_RADIUS;
+        if (h >= RELIEF_MAX + 1) continue; // over every mountain
+        if (h < RELIEF_MIN || h < terrain_height_towards(seed, vec3d_scale(at, 1 / distance)) + 1) return false;
     }
     return true;
 }

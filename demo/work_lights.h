@@ -19,7 +19,7 @@
 // Lights in all: numbers are 16 bits, and more than are in one picture.
 #define LIGHTS_MAX 4096
 
-// As the camera sees it: x to the right, y up, z away from it, in voxels.
+// As the camera sees it: x to the right, y up, z away from it, in metres.
 typedef struct light {
     vec3 position;
     float radius; // where it ends

@@ -35,11 +35,13 @@ static uint32_t direction_of(float x, float z) {
 
 void lod_run(const lod_input *input, uint32_t first, uint32_t count, lod_output *out) {
     for (uint32_t i = first; i < first + count; ++i) {
-        vec3 line = vec3_sub(input->viewer, input->positions[i]);
+        const pose_body *body = &input->bodies[i];
+        vec3 line = vec3_sub(input->viewer, body->feet), right = vec3_cross(body->forward, body->up);
         uint32_t level = next_level(input->levels[i], vec3_length(line), input->distance_1);
         out->levels[out->level_count++] = (uint8_t)level;
         if (level == LOD_LEVEL_IMPOSTOR)
-            out->impostors[out->impostor_count++] = (lod_impostor){i, direction_of(line.x, line.z)};
+            out->impostors[out->impostor_count++] =
+                (lod_impostor){i, direction_of(vec3_dot(line, body->forward), vec3_dot(line, right))};
     }
 }
 

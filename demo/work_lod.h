@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "vec.h"
+#include "work_pose.h"
 
 // 0 is the finest; the last is a picture.
 #define LOD_LEVEL_COUNT 5
@@ -18,14 +18,14 @@
 
 typedef struct lod_impostor {
     uint32_t number;    // of the thing
-    uint32_t direction; // 0 to LOD_DIRECTION_COUNT - 1, counted from +x towards +z: where the viewer is
+    uint32_t direction; // 0 to LOD_DIRECTION_COUNT - 1, counted from `forward` to the right: where the viewer is
 } lod_impostor;
 
 typedef struct lod_input {
-    const vec3 *positions;
+    const pose_body *bodies;
     const uint8_t *levels; // of the frame before; any byte for a new thing: it is taken for the coarsest
     vec3 viewer;
-    float distance_1; // up to where level 0 lasts, in voxels; each further level lasts twice as far
+    float distance_1; // up to where level 0 lasts, in metres; each further level lasts twice as far
 } lod_input;
 
 typedef struct lod_output {

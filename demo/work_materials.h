@@ -7,20 +7,28 @@
 
 #include <stdint.h>
 
-#include "terrain.h"
+#include "palette.h"
 #include "vec.h"
 
+// A chunk as it is drawn: opaque quads, then water.
 typedef struct material_draw {
-    chunk_coord chunk;
+    lod_node node;
+    int16_t base, step;     // metres: of its lowest layer above the sea, and of a layer
     uint64_t material_bits; // of terrain_material: what its quads are made of
     uint32_t quad_first, quad_count;
+    uint32_t water_first, water_count;
 } material_draw;
 
-// A draw's uniforms. Chunk positions are large; the shader gets them relative to the camera, where floats are exact.
+// A draw's uniforms. Positions on the planet are large; the shader gets them relative to the camera, where floats are
+// exact.
 typedef struct draw_block {
-    float origin[3]; // of the chunk, voxels from the camera
+    float origin[3]; // of the chunk's middle at the sea, metres from the camera
     float fade;      // 0 at the far end of the picture to 1 near
+    uint32_t face, level;
+    uint32_t column_u, column_v; // its first
+    int32_t base, step;          // as in material_draw
     uint32_t quad_first, quad_count;
+    uint32_t water_first, water_count;
     uint32_t material_count;
     uint32_t reserved; // zero
 } draw_block;
@@ -33,13 +41,12 @@ typedef struct material_block {
     uint32_t draw_count; // draws that use it
 } material_block;
 
-_Static_assert(sizeof(draw_block) == 32 && sizeof(material_block) == 32, "std140: multiples of 16 bytes");
+_Static_assert(sizeof(draw_block) == 64 && sizeof(material_block) == 32, "std140: multiples of 16 bytes");
 
 typedef struct materials_input {
     const material_draw *draws;
-    chunk_coord camera_chunk; // and where in it the camera is:
-    vec3 camera_offset;       // voxels from the chunk's corner
-    float far;                // voxels
+    vec3d camera; // metres from the planet's middle
+    float far;    // metres
 } materials_input;
 
 typedef struct materials_output {
@@ -56,6 +63,3 @@ void materials_append(materials_output *whole, const materials_output *part);
 
 // Packs the materials in use, ascending; `blocks` has room for TERRAIN_MATERIAL_COUNT. Returns how many there are.
 uint32_t materials_pack(const materials_output *whole, material_block *blocks);
-
-// A material's colour as 0xRRGGBB, for pictures too.
-uint32_t material_colour(terrain_material material);

@@ -7,8 +7,6 @@
 
 #include "nebula/random.h"
 
-#define GRAVITY 9.81f
-
 // Share of its speed that the air takes a second.
 #define DRAG 0.6f
 
@@ -27,21 +25,24 @@ static particle born(const particles_input *input, uint32_t number) {
     if ((block.words[3] & ((1u << BIRTH_BITS) - 1)) != 0) return p;
     const particle_emitter *emitter = &input->emitters[number % input->emitter_count];
     p.position = emitter->position;
-    p.speed.x = (2 * unit(block.words[0]) - 1) * emitter->spread;
-    p.speed.z = (2 * unit(block.words[1]) - 1) * emitter->spread;
-    p.speed.y = (0.5f + 0.5f * unit(block.words[2])) * emitter->speed;
+    // Two directions across `up`: any that is not along it, and the one across both.
+    vec3 other = {emitter->up.y, emitter->up.z, -emitter->up.x};
+    vec3 side = vec3_normal(vec3_cross(emitter->up, other), (vec3){1, 0, 0}), across = vec3_cross(emitter->up, side);
+    p.speed = vec3_add(vec3_scale(side, (2 * unit(block.words[0]) - 1) * emitter->spread),
+                       vec3_scale(across, (2 * unit(block.words[1]) - 1) * emitter->spread));
+    p.speed = vec3_add(p.speed, vec3_scale(emitter->up, (0.5f + 0.5f * unit(block.words[2])) * emitter->speed));
     p.life_s = LIFE_MIN_S + LIFE_MORE_S * unit(block.words[3]);
     return p;
 }
 
-static particle moved(const particle *from, float dt_s) {
+static particle moved(const particle *from, const particle_emitter *emitter, float dt_s) {
     particle p = *from;
     p.age_s += dt_s;
     if (p.age_s >= p.life_s) return (particle){0};
     // The speed first: stable at any frame rate.
     float kept = 1 - DRAG * dt_s;
     p.speed = vec3_scale(p.speed, kept > 0 ? kept : 0);
-    p.speed.y -= GRAVITY * dt_s;
+    if (emitter != NULL) p.speed = vec3_sub(p.speed, vec3_scale(emitter->up, emitter->gravity * dt_s));
     p.position = vec3_add(p.position, vec3_scale(p.speed, dt_s));
     return p;
 }
@@ -54,16 +55,16 @@ static particle_sprite sprite_of(const particle *p, uint32_t colour) {
 void particles_run(const particles_input *input, uint32_t first, uint32_t count, particles_output *out) {
     for (uint32_t i = first; i < first + count; ++i) {
         const particle *old = &input->particles[i];
+        const particle_emitter *emitter = input->emitter_count > 0 ? &input->emitters[i % input->emitter_count] : NULL;
         particle next = {0};
         if (old->life_s > 0) {
-            next = moved(old, input->dt_s);
-        } else if (input->emitter_count > 0) {
+            next = moved(old, emitter, input->dt_s);
+        } else if (emitter != NULL && input->dt_s > 0) {
             next = born(input, i);
         }
         out->particles[out->particle_count++] = next;
         if (next.life_s <= 0) continue;
-        uint32_t colour = input->emitter_count > 0 ? input->emitters[i % input->emitter_count].colour : 0xffffff;
-        out->sprites[out->sprite_count++] = sprite_of(&next, colour);
+        out->sprites[out->sprite_count++] = sprite_of(&next, emitter != NULL ? emitter->colour : 0xffffff);
     }
 }
 

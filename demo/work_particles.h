@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Particles: dust and spray that springs up, falls and fades. A pool of a fixed size; a dead particle is born again at
-// its emitter. Makes the next state of the pool and, beside it, what a graphics card would be given: the living ones
-// alone, packed. Particles are drawn and never simulated, but they too are the same on every machine.
+// Particles: dust that springs up and falls, sparks that rise and fade. A pool of a fixed size; a dead particle is born
+// again at its emitter. Makes the next state of the pool and, beside it, what a graphics card would be given: the
+// living ones alone, packed. Particles are drawn and never simulated, but they too are the same on every machine.
 
 #include <stdint.h>
 
 #include "vec.h"
 
 typedef struct particle {
-    vec3 position; // voxels
-    vec3 speed;    // voxels a second
+    vec3 position; // metres from the planet's middle
+    vec3 speed;    // metres a second
     float age_s;
     float life_s; // 0 = dead
 } particle;
 
 typedef struct particle_emitter {
     vec3 position;
-    float speed;     // upwards, voxels a second
-    float spread;    // sideways, voxels a second
+    vec3 up;         // of length 1, away from the planet's middle
+    float speed;     // upwards, metres a second
+    float spread;    // sideways, metres a second
+    float gravity;   // metres a second, each second; below 0 it rises
     uint32_t colour; // 0xRRGGBB
 } particle_emitter;
 

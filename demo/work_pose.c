@@ -39,16 +39,27 @@ static void step_at(float phase, float *along, float *above) {
     *above = turn < 0.5f ? 0 : 4 * swing * (1 - swing);
 }
 
-static pose_leg leg_of(const pose_body *body, uint32_t number) {
-    vec3 up = {0, 1, 0}, right = vec3_cross(body->forward, up);
+vec3 pose_leg_offset(const pose_body *body, uint32_t number) {
+    vec3 right = vec3_cross(body->forward, body->up);
     float front = number < 2 ? HALF_LENGTH : -HALF_LENGTH, side = number % 2 == 0 ? -HALF_WIDTH : HALF_WIDTH;
+    return vec3_add(vec3_scale(body->forward, front), vec3_scale(right, side));
+}
+
+// On a slope the body sinks with its lowest foot: legs bend more than they stretch.
+static float sink_of(const pose_body *body) {
+    float lowest = 0;
+    for (uint32_t i = 0; i < POSE_LEG_COUNT; ++i) lowest = body->ground[i] < lowest ? body->ground[i] : lowest;
+    return lowest;
+}
+
+static pose_leg leg_of(const pose_body *body, uint32_t number) {
     // Diagonal legs step together, as in a trot.
     float along = 0, above = 0;
     step_at(body->phase + (number == 0 || number == 3 ? 0.0f : 0.5f), &along, &above);
-    vec3 ground = vec3_add(body->feet, vec3_add(vec3_scale(body->forward, front), vec3_scale(right, side)));
-    vec3 hip = vec3_add(ground, vec3_scale(up, POSE_HIP_HEIGHT));
-    vec3 foot = vec3_add(ground, vec3_scale(body->forward, along * STEP_LENGTH * body->is_moving));
-    foot = vec3_add(foot, vec3_scale(up, above * STEP_HEIGHT * body->is_moving));
+    vec3 level = vec3_add(body->feet, pose_leg_offset(body, number));
+    vec3 hip = vec3_add(level, vec3_scale(body->up, POSE_HIP_HEIGHT + sink_of(body)));
+    vec3 foot = vec3_add(level, vec3_scale(body->forward, along * STEP_LENGTH * body->is_moving));
+    foot = vec3_add(foot, vec3_scale(body->up, body->ground[number] + above * STEP_HEIGHT * body->is_moving));
     // Knees of front legs point forward, those of hind legs back.
     return pose_solve(hip, foot, number < 2 ? body->forward : vec3_scale(body->forward, -1));
 }

@@ -5,12 +5,14 @@
 
 #include <string.h>
 
-// Cells wrap, like the places do.
-static uint32_t cell_number(uint32_t cell_x, uint32_t cell_z) {
-    return cell_z % QUERY_GRID_SIZE * QUERY_GRID_SIZE + cell_x % QUERY_GRID_SIZE;
+#define CELL_ONES (QUERY_CELL_SIZE * TERRAIN_ONE)
+#define FACE_CELLS (SPHERE_FACE_COLUMNS / QUERY_CELL_SIZE)
+
+static uint32_t cell_number(int32_t cell_x, int32_t cell_z) {
+    return (uint32_t)cell_z % QUERY_GRID_SIZE * QUERY_GRID_SIZE + (uint32_t)cell_x % QUERY_GRID_SIZE;
 }
 
-static uint32_t cell_of(int32_t place) { return (uint32_t)place / (QUERY_CELL_SIZE * TERRAIN_ONE); }
+static int32_t cell_of(int32_t place) { return place / CELL_ONES; }
 
 void query_grid_build(query_grid *grid, uint32_t *rows, const int32_t *x, const int32_t *z, uint32_t count) {
     grid->rows = rows;
@@ -28,15 +30,36 @@ void query_grid_build(query_grid *grid, uint32_t *rows, const int32_t *x, const 
 }
 
 static uint64_t square(int32_t from, int32_t to) {
-    int64_t span = (int32_t)((uint32_t)to - (uint32_t)from);
+    int64_t span = (int64_t)to - from;
     return (uint64_t)(span * span);
 }
 
-static void search_cell(const queries_input *input, const query *asked, uint32_t cell, query_answer *best) {
+// One cell as who asks sees it, and where that is, if it lies beyond the edge of the face.
+typedef struct seen_cell {
+    int32_t x, z; // its first place, on the face of who asks
+    sphere_cell really;
+} seen_cell;
+
+// Where an animal of the cell would be if its face lay flat beside that of who asks.
+static void unfold(const seen_cell *cell, int32_t *x, int32_t *z) {
+    // From the cell's middle, doubled so that it is whole; then back by the turns that led there.
+    int32_t from_x = 2 * (*x - cell->really.x * CELL_ONES) + 1 - CELL_ONES;
+    int32_t from_z = 2 * (*z - cell->really.z * CELL_ONES) + 1 - CELL_ONES;
+    sphere_turn((4 - cell->really.turns) % 4, &from_x, &from_z);
+    *x = cell->x + (from_x + CELL_ONES - 1) / 2;
+    *z = cell->z + (from_z + CELL_ONES - 1) / 2;
+}
+
+static void search_cell(const queries_input *input, const query *asked, const seen_cell *seen, query_answer *best) {
+    uint32_t cell = cell_number(seen->really.x, seen->really.z);
     for (uint32_t i = input->grid->first[cell]; i < input->grid->first[cell + 1]; ++i) {
         uint32_t row = input->grid->rows[i];
-        if (row == asked->self) continue;
-        uint64_t distance = square(asked->from[0], input->x[row]) + square(asked->from[2], input->z[row]);
+        int32_t x = input->x[row], z = input->z[row];
+        bool is_here =
+            input->face[row] == seen->really.face && cell_of(x) == seen->really.x && cell_of(z) == seen->really.z;
+        if (row == asked->self || !is_here) continue;
+        unfold(seen, &x, &z);
+        uint64_t distance = square(asked->x, x) + square(asked->z, z);
         bool is_tie = distance == best->distance_squared;
         if (distance > best->distance_squared || (is_tie && row > best->nearest)) continue;
         best->nearest = row;
@@ -47,9 +70,12 @@ static void search_cell(const queries_input *input, const query *asked, uint32_t
 static query_answer nearest(const queries_input *input, const query *asked) {
     const uint64_t reach = (uint64_t)QUERY_RADIUS * TERRAIN_ONE;
     query_answer best = {.nearest = QUERY_NONE, .distance_squared = reach * reach};
-    uint32_t cell_x = cell_of(asked->from[0]), cell_z = cell_of(asked->from[2]);
-    for (uint32_t i = 0; i < 9; ++i)
-        search_cell(input, asked, cell_number(cell_x + i % 3 - 1, cell_z + i / 3 - 1), &best);
+    int32_t cell_x = cell_of(asked->x), cell_z = cell_of(asked->z);
+    for (int32_t i = 0; i < 9; ++i) {
+        int32_t x = cell_x + i % 3 - 1, z = cell_z + i / 3 - 1;
+        seen_cell seen = {x * CELL_ONES, z * CELL_ONES, sphere_fold(asked->face, x, z, FACE_CELLS)};
+        search_cell(input, asked, &seen, &best);
+    }
     if (best.nearest == QUERY_NONE) best.distance_squared = 0;
     return best;
 }

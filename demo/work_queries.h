@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Batches of questions that an animal's mind, or the picture, asks about the world: who is nearest to me, and is that
-// place in sight. All numbers are integers. The animals are found through a grid that is built once for all questions.
+// Batches of questions that an animal's mind, or the picture, asks about the planet: who is nearest to me, also over
+// the edge of a face, and is that place in sight. The animals are found through a grid that is built once for all
+// questions.
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "terrain.h"
 
-// Cells of 32 voxels; an animal is looked for in the cell of the question and in the eight around it.
+// Cells of 32 columns; an animal is looked for in the cell of the question and in the eight around it.
 #define QUERY_CELL_SIZE 32
 #define QUERY_RADIUS QUERY_CELL_SIZE
 
-// The grid repeats itself: two cells 64 apart share a list. Nothing is found wrongly by it: distances are compared.
+// The grid repeats itself: two cells 64 apart, and those of all faces, share a list. Nothing is found wrongly by it:
+// distances are compared.
 #define QUERY_GRID_SIZE 64
 #define QUERY_GRID_CELLS (QUERY_GRID_SIZE * QUERY_GRID_SIZE)
 
 #define QUERY_NONE UINT32_MAX
 
-// Points looked at along a line of sight: every voxel up to 64 away, and fewer beyond.
-#define QUERY_SIGHT_STEPS 64
+// Points looked at along a line of sight: every metre up to 32 away, and fewer beyond.
+#define QUERY_SIGHT_STEPS 32
 
 typedef enum query_kind {
     QUERY_NEAREST = 0, // the nearest animal within QUERY_RADIUS, but `self`
@@ -30,14 +32,16 @@ typedef enum query_kind {
 
 typedef struct query {
     query_kind kind;
-    int32_t from[3], to[3]; // in TERRAIN_ONE
-    uint32_t self;          // the animal that asks; QUERY_NONE = nobody
+    uint32_t face;  // of who asks for the nearest, and where on it, in TERRAIN_ONE
+    int32_t x, z;   //
+    uint32_t self;  // the animal that asks; QUERY_NONE = nobody
+    vec3d from, to; // of a sight, metres from the planet's middle
 } query;
 
 typedef struct query_answer {
     uint32_t nearest;          // its row; QUERY_NONE = nobody
     uint32_t is_seen;          // 0 or 1
-    uint64_t distance_squared; // to the nearest, across the ground; in TERRAIN_ONE squared
+    uint64_t distance_squared; // to the nearest, along the columns; in TERRAIN_ONE squared
 } query_answer;
 
 // The animals by cell.
@@ -49,7 +53,8 @@ typedef struct query_grid {
 typedef struct queries_input {
     uint64_t seed; // of the land
     const query *queries;
-    const int32_t *x, *z; // of the animals
+    const uint8_t *face; // of the animals
+    const int32_t *x, *z;
     const query_grid *grid;
 } queries_input;
 

@@ -22,18 +22,16 @@ void upload_release(upload_ring *ring, uint64_t head) {
     if (head > ring->tail && head <= ring->head) ring->tail = head;
 }
 
-upload_quad upload_pack(const mesh_quad *quad, uint32_t draw_number) {
-    uint32_t place = quad->x | (uint32_t)quad->y << 5 | (uint32_t)quad->z << 10 | (uint32_t)quad->face << 15;
-    place |= ((uint32_t)quad->w - 1) << 18 | ((uint32_t)quad->h - 1) << 23;
-    return (upload_quad){place, quad->material | draw_number << 8};
+mesh_quad upload_patch(mesh_quad quad, uint32_t draw_number) {
+    return (mesh_quad){quad.place, quad.what | draw_number << 22};
 }
 
-static uint64_t item_fill(const upload_item *item, upload_quad *buffer) {
+static uint64_t item_fill(const upload_item *item, mesh_quad *buffer) {
     uint64_t material_bits = 0;
     uint32_t count = item->quad_count < item->range.count ? item->quad_count : item->range.count;
     for (uint32_t i = 0; i < count; ++i) {
-        buffer[item->range.first + i] = upload_pack(&item->quads[i], item->draw_number);
-        material_bits |= (uint64_t)1 << (item->quads[i].material & 63);
+        buffer[item->range.first + i] = upload_patch(item->quads[i], item->draw_number);
+        material_bits |= (uint64_t)1 << mesh_quad_material(item->quads[i]);
     }
     return material_bits;
 }

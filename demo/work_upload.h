@@ -10,12 +10,6 @@
 
 #include "mesher.h"
 
-// A quad as shaders take it: position, face and size in one word, material and chunk in the other.
-typedef struct upload_quad {
-    uint32_t place; // x, y, z: 5 bits each, face: 3, w - 1 and h - 1: 5 each, from the lowest bit
-    uint32_t what;  // material: 8 bits, number of the chunk's draw: 24
-} upload_quad;
-
 // Reserved and not yet released: head - tail. Both only grow; a place in the buffer is the number modulo
 // quad_count_max.
 typedef struct upload_ring {
@@ -32,7 +26,7 @@ typedef struct upload_range {
 typedef struct upload_item {
     const mesh_quad *quads;
     uint32_t quad_count;
-    uint32_t draw_number; // below 2^24
+    uint32_t draw_number; // below MESH_NUMBERS_MAX
     upload_range range;   // as upload_reserve gave it
 } upload_item;
 
@@ -41,7 +35,7 @@ typedef struct upload_input {
 } upload_input;
 
 typedef struct upload_output {
-    upload_quad *buffer;    // the whole one: written only inside the items' ranges
+    mesh_quad *buffer;      // the whole one: written only inside the items' ranges
     uint32_t item_count;    // filled
     uint32_t quad_count;    // in them
     uint64_t material_bits; // materials met
@@ -60,4 +54,5 @@ void upload_run(const upload_input *input, uint32_t first, uint32_t count, uploa
 // Adds up what jobs have done; the buffer needs no merging.
 void upload_append(upload_output *whole, const upload_output *part);
 
-upload_quad upload_pack(const mesh_quad *quad, uint32_t draw_number);
+// A quad that knows which draw it belongs to.
+mesh_quad upload_patch(mesh_quad quad, uint32_t draw_number);

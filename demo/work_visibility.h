@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Visibility and culling: which chunks and which animals may be in the picture. What it leaves out is certainly
-// outside; what it keeps may still be.
+// Visibility and culling: which chunks and which animals may be in the picture: of those that are drawn, what lies in
+// the camera's view and not behind the planet's limb. What it leaves out is certainly unseen; what it keeps may still
+// be.
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "terrain.h"
+#include "lod.h"
 #include "vec.h"
 
 // Points p with dot(normal, p) + offset >= 0 are inside.
@@ -24,15 +25,18 @@ typedef struct frustum {
 } frustum;
 
 typedef struct camera {
-    vec3 position;                // voxels
+    vec3 position;                // metres from the planet's middle
     vec3 forward;                 // of length 1, not straight up or down
+    vec3 up;                      // of length 1, away from the ground
     float tan_half_x, tan_half_y; // of the angles it sees to each side
-    float near, far;              // voxels
+    float near, far;              // metres
 } camera;
 
 typedef struct visibility_input {
     frustum frustum;
-    const chunk_coord *chunks;
+    vec3d eye; // for the limb: where the camera is
+    const lod_bounds *chunks;
+    const uint8_t *is_drawn; // of each chunk: a coarser one, or finer ones, may stand for it
     uint32_t chunk_count;
     const vec3 *spheres; // middles of the animals
     uint32_t sphere_count;
@@ -48,9 +52,7 @@ typedef struct visibility_output {
 // The planes around what a camera sees.
 frustum frustum_of(const camera *camera);
 
-// Whether any of a box, or of a sphere, may be inside. Boxes near an edge of the frustum may be kept though they are
-// not.
-bool frustum_has_box(const frustum *frustum, vec3 low, vec3 high);
+// Whether any of a sphere may be inside. Near an edge of the frustum it may be kept though it is not.
 bool frustum_has_sphere(const frustum *frustum, vec3 middle, float radius);
 
 // Appends the visible ones among the chunk_count + sphere_count numbers from first to first + count - 1, ascending.

@@ -33,7 +33,7 @@ diff "$golden" "$work/actual" || fail "the output differs from $golden"
 # real OPTION...: a run on the real clock. On a machine that is busy the loop says so (items 200 to 205), the fence names
 # jobs that are late (751), and the budget tells what it does about it (971): that is no failure.
 real() {
-    "$demo" "$@" >"$work/out" 2>"$work/err" || fail "'$*' ended with $?"
+    "$demo" --gpu none "$@" >"$work/out" 2>"$work/err" || fail "'$*' ended with $?"
     if grep -Ev '^nebula: (warning 20[0-5] loop_|warning 751 fence_timeout|info 971 )' "$work/err" >&2; then fail "'$*' wrote to stderr"; fi
     grep -Eq '^run +[0-9.]+ s, [1-9][0-9]* ticks, [1-9][0-9]* frames' "$work/out" || fail "'$*' did not sum up"
     if grep -q "$(printf '\033')" "$work/out"; then fail "escape codes in a file"; fi
@@ -48,6 +48,10 @@ for options in '--workers 1' '--workers 2 --render-hz 24' '--workers 7 --render-
     real --frames 45 $options
     [ "$(state)" = "$expected" ] || fail "the state differs with $options"
 done
+# A device that draws nothing takes part in every frame, and changes nothing.
+real --frames 45 --gpu null
+[ "$(state)" = "$expected" ] || fail "the state differs with a device"
+grep -Eq '^device +[1-9][0-9]* pictures of [1-9][0-9]* frames' "$work/out" || fail "the device did not sum up"
 real --frames 45 --trace "$work/trace.json"
 [ "$(state)" = "$expected" ] || fail "the state differs with a trace"
 for name in FixedSim ParallelTasks animation questions streamer generate 'worker 0'; do
@@ -117,6 +121,7 @@ for seconds in 1 5 25; do
     real --seconds $seconds --teleport-every 0.1 --render-hz 1000
     grep -Eq '^chunks +[1-9][0-9]* made, .* [1-9][0-9]* cancelled' "$work/out" && break
 done
+grep -Eq '^Cancelled [1-9][0-9]* stale tasks$' "$work/out" || fail "no teleport told what it cancelled"
 grep -Eq '^chunks +[1-9][0-9]* made, .* [1-9][0-9]* cancelled' "$work/out" || fail "no chunk was made, or none cancelled"
 
 "$demo" --help >"$work/out" 2>"$work/err" || fail "--help ended with $?"

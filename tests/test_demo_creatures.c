@@ -8,24 +8,31 @@
 
 #define SEED 1
 #define ROWS 600
+#define RANGE 300
+
+// Grass land, and an edge between two faces with grass on both sides.
+static const creature_home HOME = {3, 357, 1364}, EDGE = {0, 700, 0};
 
 typedef struct herd {
     uint32_t id[ROWS];
+    uint8_t face[ROWS];
     int32_t x[ROWS], y[ROWS], z[ROWS], speed_x[ROWS], speed_z[ROWS], energy[ROWS];
     uint16_t heading[ROWS];
     uint8_t is_teleported[ROWS], decision[ROWS];
 } herd;
 
 static creature_columns columns_of(herd *h) {
-    return (creature_columns){
-        h->id, h->x, h->y, h->z, h->speed_x, h->speed_z, h->heading, h->energy, h->is_teleported, h->decision};
+    return (creature_columns){h->id,     h->face,          h->x,       h->y, h->z, h->speed_x, h->speed_z, h->heading,
+                              h->energy, h->is_teleported, h->decision};
 }
 
-static void herd_spawn(herd *h) {
+static void herd_spawn_at(herd *h, creature_home home, uint32_t range) {
     memset(h, 0, sizeof *h);
     creature_columns columns = columns_of(h);
-    for (uint32_t row = 0; row < ROWS; ++row) creature_spawn(SEED, 0, 1000 + row * 7, 0, 0, 600, row, &columns);
+    for (uint32_t row = 0; row < ROWS; ++row) creature_spawn(SEED, 0, 1000 + row * 7, home, range, row, &columns);
 }
+
+static void herd_spawn(herd *h) { herd_spawn_at(h, HOME, RANGE); }
 
 static void herd_step(herd *h, uint64_t tick, uint32_t first, uint32_t count) {
     creature_columns columns = columns_of(h);
@@ -85,7 +92,8 @@ static void an_animals_life_does_not_depend_on_its_row(void **state) {
     herd_spawn(&a);
     creature_columns from = columns_of(&a), to = columns_of(&b);
     memset(&b, 0, sizeof b);
-    for (uint32_t row = 0; row < ROWS; ++row) creature_spawn(SEED, 0, 1000 + (ROWS - 1 - row) * 7, 0, 0, 600, row, &to);
+    for (uint32_t row = 0; row < ROWS; ++row)
+        creature_spawn(SEED, 0, 1000 + (ROWS - 1 - row) * 7, HOME, RANGE, row, &to);
     for (uint64_t tick = 1; tick < 100; ++tick) {
         creatures_step(SEED, tick, &from, 0, ROWS, &from);
         creatures_step(SEED, tick, &to, 0, ROWS, &to);
@@ -120,7 +128,7 @@ static void animals_walk_on_the_ground_and_stay_dry(void **state) {
         before = h;
         herd_step(&h, tick, 0, ROWS);
         for (uint32_t row = 0; row < ROWS; ++row) {
-            int32_t ground = terrain_height(SEED, terrain_voxel_of(h.x[row]), terrain_voxel_of(h.z[row]));
+            int32_t ground = terrain_height(SEED, h.face[row], terrain_voxel_of(h.x[row]), terrain_voxel_of(h.z[row]));
             assert_int_equal(h.y[row], (ground + 1) * TERRAIN_ONE);
             int32_t old_ground = before.y[row] / TERRAIN_ONE - 1;
             if (!terrain_is_wet(old_ground)) assert_false(terrain_is_wet(ground));
@@ -134,6 +142,37 @@ static void animals_walk_on_the_ground_and_stay_dry(void **state) {
     }
     assert_true(moved > ROWS * 200);
     assert_in_range(teleports, 5, 100); // 22 expected
+}
+
+static vec3d place_of(const herd *h, uint32_t row) {
+    return sphere_position(h->face[row], (h->x[row] + 0.5) / TERRAIN_ONE, (h->z[row] + 0.5) / TERRAIN_ONE, 0);
+}
+
+// Over an edge they go on as they were: in space no step is longer than another, and no way bends.
+static void animals_walk_on_over_the_edge_of_a_face(void **state) {
+    (void)state;
+    static herd h, before;
+    herd_spawn_at(&h, EDGE, 24);
+    uint32_t crossed = 0;
+    for (uint64_t tick = 1; tick <= test_size(600, 3000, 20000); ++tick) {
+        before = h;
+        herd_step(&h, tick, 0, ROWS);
+        for (uint32_t row = 0; row < ROWS; ++row) {
+            assert_in_range(h.x[row], 0, TERRAIN_FACE_ONES - 1);
+            assert_in_range(h.z[row], 0, TERRAIN_FACE_ONES - 1);
+            if (h.face[row] == before.face[row] || h.is_teleported[row]) continue;
+            vec3d step = vec3d_sub(place_of(&h, row), place_of(&before, row));
+            assert_true(vec3d_length(step) < 0.07);
+            // Its speed on the new face leads where the step has led.
+            herd next = h;
+            next.x[row] += h.speed_x[row], next.z[row] += h.speed_z[row];
+            vec3d on = vec3d_sub(place_of(&next, row), place_of(&h, row));
+            assert_true(vec3d_dot(step, on) > 0.7 * vec3d_length(step) * vec3d_length(on));
+            ++crossed;
+        }
+    }
+    print_message("%u crossings\n", crossed);
+    assert_true(crossed > 20);
 }
 
 static void animals_turn_every_way(void **state) {
@@ -153,24 +192,26 @@ static void births_and_deaths_keep_the_herd_alive(void **state) {
     static uint32_t births[ROWS], deaths[ROWS];
     herd_spawn(&h);
     creature_columns columns = columns_of(&h);
-    uint32_t next_id = 100000, count = ROWS, born = 0, died = 0;
+    enum { MOST = 200 };
+    uint32_t next_id = 100000, count = MOST, born = 0, died = 0;
     // Several lives of 8192 ticks: a herd that shrinks at all would be gone.
     for (uint64_t tick = 1; tick <= test_size(40000, 100000, 300000); ++tick) {
         creatures_step(SEED, tick, &columns, 0, count, &columns);
         uint32_t birth_count = creatures_collect(h.decision, count, CREATURE_BIRTH, births, ROWS);
         uint32_t death_count = creatures_collect(h.decision, count, CREATURE_DEATH, deaths, ROWS);
-        for (uint32_t i = 0; i < birth_count && count < ROWS; ++i, ++born)
+        for (uint32_t i = 0; i < birth_count && count < MOST; ++i, ++born)
             creature_spawn_young(next_id++, births[i], count++, &columns);
         // From the back, so that the row which fills the hole is alive.
         for (uint32_t i = death_count; i > 0; --i, ++died) {
             uint32_t row = deaths[i - 1], last = --count;
-            h.id[row] = h.id[last], h.x[row] = h.x[last], h.y[row] = h.y[last], h.z[row] = h.z[last];
+            h.id[row] = h.id[last], h.face[row] = h.face[last], h.x[row] = h.x[last], h.y[row] = h.y[last],
+            h.z[row] = h.z[last];
             h.speed_x[row] = h.speed_x[last], h.speed_z[row] = h.speed_z[last], h.energy[row] = h.energy[last];
             h.heading[row] = h.heading[last];
         }
     }
     print_message("%u born, %u died, %u alive\n", born, died, count);
-    assert_true(born > 10 && died > 10 && count > ROWS / 2);
+    assert_true(born > 10 && died > 10 && count > MOST / 2);
 }
 
 static void decisions_become_lists_in_order(void **state) {
@@ -204,8 +245,9 @@ static void spawns_are_on_dry_land_where_there_is_some(void **state) {
     herd_spawn(&h);
     for (uint32_t row = 0; row < ROWS; ++row) {
         assert_false(terrain_is_wet(h.y[row] / TERRAIN_ONE - 1));
-        assert_in_range(gap(h.x[row], 0), 0, 600 * TERRAIN_ONE);
-        assert_in_range(gap(h.z[row], 0), 0, 600 * TERRAIN_ONE);
+        assert_int_equal(h.face[row], HOME.face);
+        assert_in_range(gap(h.x[row], HOME.x * TERRAIN_ONE), 0, RANGE * TERRAIN_ONE);
+        assert_in_range(gap(h.z[row], HOME.z * TERRAIN_ONE), 0, RANGE * TERRAIN_ONE);
         assert_int_equal(h.is_teleported[row], 1);
     }
 }
@@ -214,6 +256,7 @@ TEST_MAIN(cmocka_unit_test(any_split_and_order_gives_the_same_bytes),
           cmocka_unit_test(threads_over_ranges_give_the_same_bytes),
           cmocka_unit_test(an_animals_life_does_not_depend_on_its_row),
           cmocka_unit_test(input_stays_as_it_is_where_the_output_is_another),
-          cmocka_unit_test(animals_walk_on_the_ground_and_stay_dry), cmocka_unit_test(animals_turn_every_way),
+          cmocka_unit_test(animals_walk_on_the_ground_and_stay_dry),
+          cmocka_unit_test(animals_walk_on_over_the_edge_of_a_face), cmocka_unit_test(animals_turn_every_way),
           cmocka_unit_test(births_and_deaths_keep_the_herd_alive), cmocka_unit_test(decisions_become_lists_in_order),
           cmocka_unit_test(the_starving_die), cmocka_unit_test(spawns_are_on_dry_land_where_there_is_some))

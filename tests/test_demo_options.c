@@ -22,8 +22,8 @@ static void without_words_there_are_defaults(void **state) {
     (void)state;
     demo_options options;
     assert_true(read_words("", &options));
-    assert_int_equal(options.tick_count, 5 * 60);
-    assert_int_equal(options.teleport_ticks, 2 * 60);
+    assert_int_equal(options.tick_count, 20 * 60);
+    assert_int_equal(options.teleport_ticks, 0);
     assert_int_equal(options.seed, 1);
     assert_int_equal(options.tick_rate.num, 60);
     assert_int_equal(options.render_rate.num, 60);
@@ -50,6 +50,33 @@ static void every_option_is_read(void **state) {
     assert_string_equal(options.trace_path, "out.json");
     assert_true(options.has_tick_lines);
     assert_false(options.has_players);
+}
+
+static void options_of_the_picture_are_read(void **state) {
+    (void)state;
+    demo_options options;
+    assert_true(read_words("--gpu vulkan --size 1920x1080 --pictures out --no-window --validate", &options));
+    assert_int_equal(options.gpu, DEMO_GPU_VULKAN);
+    assert_int_equal(options.width, 1920);
+    assert_int_equal(options.height, 1080);
+    assert_string_equal(options.picture_folder, "out");
+    assert_true(options.is_windowless && options.is_validated);
+    assert_false(options.is_lockstep);
+    assert_true(read_words("", &options));
+    assert_int_equal(options.gpu, DEMO_GPU_DEFAULT);
+    assert_int_equal(options.width * options.height, 640 * 360);
+    // On the virtual clock there is no device, unless one is asked for or frames wait for it.
+    assert_true(read_words("--virtual", &options));
+    assert_int_equal(options.gpu, DEMO_GPU_NONE);
+    assert_true(read_words("--virtual --gpu null", &options));
+    assert_int_equal(options.gpu, DEMO_GPU_NULL);
+    assert_true(read_words("--lockstep", &options));
+    assert_true(options.is_virtual && options.is_lockstep);
+    assert_int_equal(options.gpu, DEMO_GPU_DEFAULT);
+    static const char *const wrong[] = {
+        "--gpu metal",   "--size 640",      "--size x360",     "--size 640x",
+        "--size 15x360", "--size 640x8193", "--size 640x-360", "--size 00000000000000000640x360"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) assert_false(read_words(wrong[i], &options));
 }
 
 static void options_of_time_travel_are_read(void **state) {
@@ -237,7 +264,7 @@ static void huge_numbers_stay_inside_the_buffer(void **state) {
 }
 
 TEST_MAIN(cmocka_unit_test(without_words_there_are_defaults), cmocka_unit_test(every_option_is_read),
-          cmocka_unit_test(options_of_time_travel_are_read),
+          cmocka_unit_test(options_of_the_picture_are_read), cmocka_unit_test(options_of_time_travel_are_read),
           cmocka_unit_test(the_shorter_of_frames_and_time_counts_in_ticks),
           cmocka_unit_test(no_workers_differs_from_the_machines_number),
           cmocka_unit_test(numbers_are_digits_within_their_range), cmocka_unit_test(an_empty_word_is_no_value),

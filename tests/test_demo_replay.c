@@ -15,7 +15,7 @@ static const replay_config config = {.seed = 7, .tick_rate = {60, 1}, .teleport_
 static nb_result steer(const nb_context *context, void *user) {
     (void)user;
     if (context->frame_index % 5 != 0) return NB_OK;
-    nb_input_event command = planet_steer(0, (int32_t)context->frame_index, PLANET_PACE_MAX / 2);
+    nb_input_event command = planet_steer(0, (int32_t)context->frame_index, 3, PLANET_PACE_MAX / 2);
     return nb_context_command(context, &command);
 }
 

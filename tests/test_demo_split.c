@@ -116,8 +116,11 @@ static void poses_are_the_same_for_any_split(void **state) {
     for (uint32_t i = 0; i < ITEMS; ++i) {
         vec3 forward = place(&random, 1);
         forward.y = 0;
-        bodies[i] = (pose_body){place(&random, 500), vec3_normal(forward, (vec3){1, 0, 0}), real(&random, 0, 50),
-                                real(&random, 0, 1)};
+        bodies[i] = (pose_body){.feet = place(&random, 500),
+                                .up = {0, 1, 0},
+                                .forward = vec3_normal(forward, (vec3){1, 0, 0}),
+                                .phase = real(&random, 0, 50),
+                                .is_moving = real(&random, 0, 1)};
     }
     pose_input input = {bodies};
     pose_check_splits(&input, ITEMS, &random);
@@ -147,7 +150,8 @@ static void particles_are_the_same_for_any_split(void **state) {
     particle_emitter emitters[3];
     uint64_t random = test_seed("particles");
     memset(pool, 0, sizeof pool);
-    for (uint32_t i = 0; i < 3; ++i) emitters[i] = (particle_emitter){place(&random, 100), 5, 2, 0x112233u * i};
+    for (uint32_t i = 0; i < 3; ++i)
+        emitters[i] = (particle_emitter){place(&random, 100), {0, 1, 0}, 5, 2, 9, 0x112233u * i};
     for (uint32_t i = 0; i < ITEMS; i += 2)
         pool[i] = (particle){place(&random, 100), place(&random, 3), real(&random, 0, 1), 1};
     particles_input input = {pool, emitters, 3, 0.016f, 1, 77};
@@ -170,15 +174,24 @@ SPLIT_CASE(visibility, visibility_make, visibility_same)
 
 static void visible_sets_are_the_same_for_any_split(void **state) {
     (void)state;
-    static chunk_coord chunks[ITEMS];
+    static lod_bounds chunks[ITEMS];
+    static uint8_t is_drawn[ITEMS];
     static vec3 spheres[ITEMS];
     uint64_t random = test_seed("visible sets");
+    vec3d eye = sphere_position(0, 2048, 2048, 30);
     for (uint32_t i = 0; i < ITEMS; ++i) {
-        chunks[i] = (chunk_coord){(int32_t)(i % 13) - 6, (int32_t)(i % 7) - 2, (int32_t)(i / 13 % 13) - 6};
-        spheres[i] = place(&random, 200);
+        chunks[i] = lod_bounds_of((lod_node){0, 0, (uint8_t)(58 + i % 13), (uint8_t)(58 + i / 13 % 13)}, 0, 40);
+        is_drawn[i] = i % 5 != 0;
+        spheres[i] = vec3_add(vec3_of(eye), place(&random, 200));
     }
-    camera eye = {{3, 40, 5}, vec3_normal((vec3){1, -0.2f, 0.4f}, (vec3){1, 0, 0}), 0.9f, 0.5f, 0.1f, 250};
-    visibility_input input = {frustum_of(&eye), chunks, 300, spheres, ITEMS - 300, 1};
+    camera from = {.position = vec3_of(eye),
+                   .forward = vec3_normal((vec3){-0.2f, 1, 0.4f}, (vec3){1, 0, 0}),
+                   .up = {1, 0, 0},
+                   .tan_half_x = 0.9f,
+                   .tan_half_y = 0.5f,
+                   .near = 0.1f,
+                   .far = 250};
+    visibility_input input = {frustum_of(&from), eye, chunks, is_drawn, 300, spheres, ITEMS - 300, 1};
     visibility_check_splits(&input, ITEMS, &random);
 }
 
@@ -201,14 +214,14 @@ SPLIT_CASE(lod, lod_make, lod_same)
 
 static void levels_of_detail_are_the_same_for_any_split(void **state) {
     (void)state;
-    static vec3 positions[ITEMS];
+    static pose_body bodies[ITEMS];
     static uint8_t levels[ITEMS];
     uint64_t random = test_seed("levels of detail");
     for (uint32_t i = 0; i < ITEMS; ++i) {
-        positions[i] = place(&random, 300);
+        bodies[i] = (pose_body){.feet = place(&random, 300), .up = {0, 1, 0}, .forward = {1, 0, 0}};
         levels[i] = (uint8_t)(i % LOD_LEVEL_COUNT);
     }
-    lod_input input = {positions, levels, {1, 2, 3}, 32};
+    lod_input input = {bodies, levels, {1, 2, 3}, 32};
     lod_check_splits(&input, ITEMS, &random);
 }
 
@@ -233,7 +246,7 @@ static void light_lists_are_the_same_for_any_split(void **state) {
     static light lights[300];
     uint64_t random = test_seed("light lists");
     for (uint32_t i = 0; i < 300; ++i)
-        lights[i] = (light){vec3_add(place(&random, 60), (vec3){0, 0, 50}), real(&random, 2, 40)};
+        lights[i] = (light){vec3_add(place(&random, 60), (vec3){0, 0, 50}), real(&random, 15, 40)};
     lights_input input = {lights, 300, 1.2f, 0.7f, 0.5f, 300};
     lights_check_splits(&input, LIGHT_CLUSTER_COUNT, &random);
 }
@@ -262,9 +275,12 @@ static void uniform_blocks_are_the_same_for_any_split(void **state) {
     static material_draw draws[ITEMS];
     uint64_t random = test_seed("uniform blocks");
     for (uint32_t i = 0; i < ITEMS; ++i) {
-        draws[i] = (material_draw){{(int32_t)i - 90, 1, -5}, test_random(&random) & 0x1ffe, i, i * 3};
+        draws[i] = (material_draw){.node = {(uint8_t)(i % 6), 2, (uint8_t)(i % 32), (uint8_t)(i / 32)},
+                                   .material_bits = test_random(&random) & 0x1ffffe,
+                                   .quad_first = i,
+                                   .quad_count = i * 3};
     }
-    materials_input input = {draws, {2, 0, -4}, {3, 7, 31}, 400};
+    materials_input input = {draws, sphere_position(0, 400, 300, 20), 4000};
     materials_check_splits(&input, ITEMS, &random);
 }
 
@@ -285,30 +301,34 @@ SPLIT_CASE(queries, queries_make, queries_same)
 static void answers_are_the_same_for_any_split(void **state) {
     (void)state;
     static query queries[ITEMS];
+    static uint8_t face[ITEMS];
     static int32_t x[ITEMS], z[ITEMS];
     static uint32_t rows[ITEMS];
     static query_grid grid;
     uint64_t random = test_seed("answers");
     for (uint32_t i = 0; i < ITEMS; ++i) {
-        x[i] = (int32_t)(test_random(&random) % (400 * TERRAIN_ONE)) - 200 * TERRAIN_ONE;
-        z[i] = (int32_t)(test_random(&random) % (400 * TERRAIN_ONE)) - 200 * TERRAIN_ONE;
+        // Around the corner of three faces.
+        int32_t at_x = (int32_t)(test_random(&random) % (400 * TERRAIN_ONE)) - 200 * TERRAIN_ONE;
+        int32_t at_z = (int32_t)(test_random(&random) % (400 * TERRAIN_ONE)) - 200 * TERRAIN_ONE;
+        sphere_cell at = sphere_fold(0, at_x, at_z, TERRAIN_FACE_ONES);
+        face[i] = (uint8_t)at.face, x[i] = at.x, z[i] = at.z;
     }
     query_grid_build(&grid, rows, x, z, ITEMS);
     for (uint32_t i = 0; i < ITEMS; ++i) {
         uint32_t other = (i * 31 + 7) % ITEMS;
-        queries[i] = (query){i % 4 == 0 ? QUERY_SIGHT : QUERY_NEAREST,
-                             {x[i], 40 * TERRAIN_ONE, z[i]},
-                             {x[other], 5 * TERRAIN_ONE, z[other]},
-                             i};
+        queries[i] =
+            (query){.kind = i % 4 == 0 ? QUERY_SIGHT : QUERY_NEAREST, .face = face[i], .x = x[i], .z = z[i], .self = i};
+        queries[i].from = sphere_position(face[i], x[i] / 4096.0, z[i] / 4096.0, 60);
+        queries[i].to = sphere_position(face[other], x[other] / 4096.0, z[other] / 4096.0, 25);
     }
-    queries_input input = {1, queries, x, z, &grid};
+    queries_input input = {1, queries, face, x, z, &grid};
     queries_check_splits(&input, ITEMS, &random);
 }
 
 // --- uploads: jobs share the buffer, and write only inside their own ranges ---
 
 #define RING (ITEMS * 12)
-static upload_quad buffers[1 + ROUNDS][RING];
+static mesh_quad buffers[1 + ROUNDS][RING];
 static uint32_t buffer_number;
 
 // The output of one job first, then, for each round, all parts and the joined one share a buffer.
@@ -338,7 +358,10 @@ static void uploads_are_the_same_for_any_split(void **state) {
     upload_ring ring = {.quad_count_max = RING};
     memset(buffers, 0xA5, sizeof buffers);
     buffer_number = 0;
-    for (uint32_t i = 0; i < 16; ++i) quads[i] = (mesh_quad){(uint8_t)i, 2, 31, 1, 32, (uint8_t)(i % 6), 3, 0};
+    for (uint32_t i = 0; i < 16; ++i) {
+        mesh_rect rect = {.x = i, .y = 2, .z = 31, .w = 1, .h = 32, .face = i % 6, .material = 3, .light = 255};
+        quads[i] = mesh_quad_pack(&rect);
+    }
     for (uint32_t i = 0; i < ITEMS; ++i) {
         items[i] = (upload_item){.quads = quads, .quad_count = 1 + i % 11, .draw_number = i};
         assert_true(upload_reserve(&ring, items[i].quad_count, &items[i].range));

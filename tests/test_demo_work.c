@@ -4,6 +4,7 @@
 
 #include "support.h"
 
+#include "demo/home_lights.h"
 #include "demo/work_lights.h"
 #include "demo/work_lod.h"
 #include "demo/work_materials.h"
@@ -62,18 +63,42 @@ static void feet_that_carry_weight_are_on_the_ground(void **state) {
     (void)state;
     pose_body bodies[40];
     pose poses[40];
-    for (uint32_t i = 0; i < 40; ++i) bodies[i] = (pose_body){{5, 20, 7}, {0, 0, 1}, (float)i / 40, i > 0 ? 1.0f : 0};
+    // On a wall, for whom up is another way.
+    vec3 up = {0.6f, 0.8f, 0}, along = {0, 0, 1};
+    for (uint32_t i = 0; i < 40; ++i)
+        bodies[i] = (pose_body){.feet = vec3_scale(up, 20),
+                                .up = up,
+                                .forward = along,
+                                .phase = (float)i / 40,
+                                .is_moving = i > 0 ? 1.0f : 0};
     pose_input input = {bodies};
     pose_output out = {.poses = poses};
     pose_run(&input, 0, 40, &out);
     for (uint32_t i = 0; i < 40; ++i) {
         uint32_t low = 0;
         for (uint32_t leg = 0; leg < POSE_LEG_COUNT; ++leg) {
-            float y = poses[i].legs[leg].foot.y;
-            assert_true(y > 19.99f && y < 20.2f);
-            low += y < 20.01f;
+            float height = vec3_dot(poses[i].legs[leg].foot, up);
+            assert_true(height > 19.99f && height < 20.2f);
+            low += height < 20.01f;
         }
         assert_in_range(low, i == 0 ? 4 : 2, 4);
+    }
+}
+
+static void feet_find_the_ground_where_it_is_uneven(void **state) {
+    (void)state;
+    uint64_t random = test_seed("feet_find_the_ground");
+    for (uint32_t i = 0; i < 500; ++i) {
+        pose made;
+        pose_body body = {.feet = {3, 50, 4}, .up = {0, 1, 0}, .forward = {1, 0, 0}};
+        for (uint32_t leg = 0; leg < POSE_LEG_COUNT; ++leg) body.ground[leg] = real(&random, -POSE_REACH, POSE_REACH);
+        pose_output out = {.poses = &made};
+        pose_run(&(pose_input){&body}, 0, 1, &out);
+        for (uint32_t leg = 0; leg < POSE_LEG_COUNT; ++leg) {
+            vec3 at = vec3_add(body.feet, pose_leg_offset(&body, leg));
+            assert_near(made.legs[leg].foot.y, 50 + body.ground[leg], 0.02f);
+            assert_near(made.legs[leg].foot.x, at.x, 0.02f);
+        }
     }
 }
 
@@ -83,7 +108,7 @@ static void particles_rise_fall_fade_and_come_again(void **state) {
     (void)state;
     static particle pools[2][64];
     static particle_sprite sprites[64];
-    particle_emitter emitter = {{10, 20, 30}, 6, 1, 0xff8000};
+    particle_emitter emitter = {{10, 20, 30}, {0, 0, 1}, 6, 1, 9.81f, 0xff8000};
     uint32_t births = 0, deaths = 0, highest_alpha = 0;
     for (uint64_t frame = 0; frame < 600; ++frame) {
         const particle *before = pools[frame % 2];
@@ -96,7 +121,7 @@ static void particles_rise_fall_fade_and_come_again(void **state) {
             births += before[i].life_s <= 0 && after[i].life_s > 0;
             deaths += before[i].life_s > 0 && after[i].life_s <= 0;
             alive += after[i].life_s > 0;
-            if (before[i].life_s > 0 && after[i].life_s > 0) assert_true(after[i].speed.y < before[i].speed.y);
+            if (before[i].life_s > 0 && after[i].life_s > 0) assert_true(after[i].speed.z < before[i].speed.z);
         }
         assert_int_equal(out.sprite_count, alive);
         for (uint32_t i = 0; i < alive; ++i) {
@@ -122,37 +147,78 @@ static void without_emitters_nothing_is_born(void **state) {
 
 // How a point looks to the camera, without any plane.
 static bool camera_sees(const camera *eye, vec3 point) {
-    vec3 right = vec3_normal(vec3_cross(eye->forward, (vec3){0, 1, 0}), (vec3){1, 0, 0});
+    vec3 right = vec3_normal(vec3_cross(eye->forward, eye->up), (vec3){1, 0, 0});
     vec3 top = vec3_cross(right, eye->forward), line = vec3_sub(point, eye->position);
     float depth = vec3_dot(line, eye->forward), x = vec3_dot(line, right), y = vec3_dot(line, top);
     if (depth < eye->near || depth > eye->far) return false;
     return fabsf(x) <= depth * eye->tan_half_x && fabsf(y) <= depth * eye->tan_half_y;
 }
 
+static camera any_camera(uint64_t *random, vec3d *eye) {
+    double u = real(random, 0, 4096), v = real(random, 0, 4096), h = real(random, 2, 100);
+    *eye = sphere_position((uint32_t)(test_random(random) % 6), u, v, h);
+    vec3 up = vec3_normal(vec3_of(*eye), (vec3){0, 1, 0}), way = vec3_normal(place(random, 1), (vec3){1, 0, 0});
+    // Down rather than up.
+    vec3 forward = vec3_normal(vec3_sub(way, vec3_scale(up, 0.4f)), (vec3){1, 0, 0});
+    return (camera){vec3_of(*eye), forward, up, 0.9f, 0.5f, 0.5f, 400};
+}
+
 static void nothing_that_a_camera_sees_is_culled(void **state) {
     (void)state;
     uint64_t random = test_seed("nothing_that_a_camera_sees");
-    uint32_t points_seen = 0, boxes_culled = 0;
+    uint32_t points_seen = 0, chunks_culled = 0;
     for (uint32_t i = 0; i < 3000; ++i) {
-        camera eye = {place(&random, 20), vec3_normal(place(&random, 1), (vec3){1, 0, 0}), 0.9f, 0.5f, 0.5f, 120};
+        vec3d at;
+        camera eye = any_camera(&random, &at);
         frustum area = frustum_of(&eye);
-        vec3 low = place(&random, 100), high = vec3_add(low, (vec3){32, 32, 32});
-        bool is_kept = frustum_has_box(&area, low, high), is_seen = false;
+        sphere_place below = sphere_locate(at);
+        uint32_t level = i % 3;
+        lod_node node = {(uint8_t)below.face, (uint8_t)level, (uint8_t)(sphere_column(below.u) / node_columns(level)),
+                         (uint8_t)(sphere_column(below.v) / node_columns(level))};
+        // A neighbour of where the camera is, on the same face.
+        node.x = (uint8_t)((node.x + test_random(&random) % 5) % (128u >> level));
+        lod_bounds bounds = lod_bounds_of(node, -10, 90);
+        uint8_t is_drawn = i % 7 != 0;
+        uint32_t visible[1];
+        visibility_output out = {.visible = visible};
+        visibility_run(&(visibility_input){area, at, &bounds, &is_drawn, 1, NULL, 0, 1}, 0, 1, &out);
+        bool is_kept = out.visible_count == 1, is_seen = false;
+        if (!is_drawn) assert_false(is_kept);
         for (uint32_t k = 0; k < 27; ++k) {
-            vec3 step = {(float)(k % 3) * 16, (float)(k / 3 % 3) * 16, (float)(k / 9) * 16};
-            vec3 point = vec3_add(low, step);
-            bool is_point_seen = camera_sees(&eye, point);
+            double width = node_columns(level) / 2.0, u = (node.x * 2 + k % 3) * width,
+                   v = (node.y * 2 + k / 3 % 3) * width;
+            // Up to the highest: over the limb is what is above the sea.
+            vec3 point = vec3_of(sphere_position(node.face, u, v, k / 9 * 45.0));
+            bool is_point_seen =
+                camera_sees(&eye, point) && lod_point_is_over_horizon(at, (vec3d){point.x, point.y, point.z});
             is_seen = is_seen || is_point_seen;
             points_seen += is_point_seen;
             if (is_point_seen) assert_true(frustum_has_sphere(&area, point, 0.01f));
             // Something so small beside the picture is culled.
-            if (!is_point_seen) assert_false(frustum_has_sphere(&area, point, -0.1f));
+            if (!camera_sees(&eye, point)) assert_false(frustum_has_sphere(&area, point, -0.1f));
         }
-        if (is_seen) assert_true(is_kept);
-        boxes_culled += !is_kept;
+        if (is_seen && is_drawn) assert_true(is_kept);
+        chunks_culled += !is_kept;
     }
     assert_true(points_seen > 1000);
-    assert_in_range(boxes_culled, 1000, 2900); // most of the world is behind the camera or beside it
+    assert_in_range(chunks_culled, 500, 2900); // much of the planet is behind the camera or beside it
+}
+
+static void what_is_behind_the_planet_is_culled(void **state) {
+    (void)state;
+    // From orbit one sees all of the near side, and nothing of the far one.
+    vec3d eye = sphere_position(0, 2048, 2048, 4000);
+    camera from = {vec3_of(eye), {-1, 0, 0}, {0, 1, 0}, 0.9f, 0.9f, 0.5f, 12000};
+    lod_bounds chunks[6];
+    uint8_t is_drawn[6] = {1, 1, 1, 1, 1, 1};
+    vec3 animals[2] = {vec3_of(sphere_position(0, 2100, 2000, 5)), vec3_of(sphere_position(1, 2100, 2000, 5))};
+    for (uint32_t face = 0; face < 6; ++face) chunks[face] = lod_bounds_of((lod_node){(uint8_t)face, 2, 15, 15}, 0, 90);
+    uint32_t visible[8];
+    visibility_output out = {.visible = visible};
+    visibility_run(&(visibility_input){frustum_of(&from), eye, chunks, is_drawn, 6, animals, 2, 1}, 0, 8, &out);
+    assert_int_equal(out.visible_count, 2);
+    assert_int_equal(visible[0], 0);
+    assert_int_equal(visible[1], 6);
 }
 
 // --- levels of detail ---
@@ -160,7 +226,7 @@ static void nothing_that_a_camera_sees_is_culled(void **state) {
 static uint8_t lod_once(float distance, uint8_t before, lod_output *out) {
     static uint8_t level;
     static lod_impostor impostor;
-    vec3 at = {distance, 0, 0};
+    pose_body at = {.feet = {distance, 0, 0}, .up = {0, 1, 0}, .forward = {1, 0, 0}};
     lod_input input = {&at, &before, {0, 0, 0}, 32};
     *out = (lod_output){.levels = &level, .impostors = &impostor};
     lod_run(&input, 0, 1, out);
@@ -197,10 +263,10 @@ static void levels_follow_the_distance_with_hysteresis(void **state) {
 
 static void impostors_show_the_side_the_viewer_is_on(void **state) {
     (void)state;
-    // Around the thing at the origin, from +x towards +z.
+    // Around the thing at the origin, from ahead of it to its right.
     static const float AROUND[8][2] = {{9, 1}, {7, 6}, {1, 9}, {-6, 7}, {-9, -1}, {-7, -6}, {-1, -9}, {6, -7}};
     for (uint32_t i = 0; i < LOD_DIRECTION_COUNT; ++i) {
-        vec3 at = {0, 0, 0};
+        pose_body at = {.up = {0, 1, 0}, .forward = {1, 0, 0}};
         uint8_t before = LOD_LEVEL_IMPOSTOR, level = 0;
         lod_impostor impostor = {0};
         lod_input input = {&at, &before, {AROUND[i][0] * 100, 3, AROUND[i][1] * 100}, 32};
@@ -285,15 +351,42 @@ static void a_full_light_list_counts_what_it_leaves_out(void **state) {
     for (uint32_t i = 0; i < LIGHT_CLUSTER_LIGHTS_MAX; ++i) assert_int_equal(cluster.lights[i], i);
 }
 
+// Where they are does not change; how far away they are is what the camera sees.
+static void lights_of_a_home_burn_by_night_and_fires_by_day(void **state) {
+    (void)state;
+    static light lights[HOME_LIGHTS], seen[HOME_LIGHTS];
+    creature_home home = home_of(1, 3);
+    home_lights_place(1, home, lights);
+    vec3d at = vec3d_scale(home_direction(home), SPHERE_RADIUS + 30);
+    planet_eye eye = {.camera = {.position = vec3_of(at), .forward = {0, 0, 1}, .up = {0, 1, 0}}, .daylight = 1};
+    assert_int_equal(home_lights_seen(lights, &eye, 1, seen), HOME_FIRES);
+    eye.daylight = 0;
+    assert_int_equal(home_lights_seen(lights, &eye, 1, seen), HOME_LIGHTS);
+    for (uint32_t i = 0; i < HOME_LIGHTS; ++i) {
+        vec3 line = vec3_sub(lights[i].position, eye.camera.position);
+        assert_near(vec3_length(seen[i].position), vec3_length(line), 0.01f);
+        assert_near(seen[i].position.z, line.z, 0.01f);
+        assert_true(vec3_length(line) < 150);
+        assert_true(seen[i].radius > lights[i].radius * 0.8f && seen[i].radius < lights[i].radius * 1.2f);
+        sphere_place place = sphere_locate((vec3d){lights[i].position.x, lights[i].position.y, lights[i].position.z});
+        double above = place.h - terrain_height(1, place.face, sphere_column(place.u), sphere_column(place.v)) - 1;
+        if (place.h > 5) assert_true(above > 0.4 && above < 4.6);
+    }
+}
+
 // --- materials ---
 
 static void materials_in_use_are_packed_once_and_in_order(void **state) {
     (void)state;
     const uint64_t grass = (uint64_t)1 << TERRAIN_GRASS, water = (uint64_t)1 << TERRAIN_WATER;
-    material_draw draws[3] = {{{5, 0, 5}, grass, 0, 10}, {{6, 0, 5}, grass | water, 10, 20}, {{7, 0, 5}, grass, 30, 1}};
+    material_draw draws[3] = {
+        {.node = {0, 0, 64, 64}, .material_bits = grass, .base = -3, .step = 1, .quad_count = 10},
+        {.node = {0, 0, 65, 64}, .material_bits = grass | water, .quad_first = 10, .quad_count = 20},
+        {.node = {0, 1, 40, 32}, .material_bits = grass, .quad_first = 30, .quad_count = 1}};
     draw_block blocks[3];
     material_block packed[TERRAIN_MATERIAL_COUNT];
-    materials_input input = {draws, {5, 0, 5}, {1, 2, 3}, 100};
+    // Above the middle of the first.
+    materials_input input = {draws, sphere_position(0, 64 * 32 + 16, 64 * 32 + 16, 5), 1000};
     materials_output out = {.blocks = blocks};
     materials_run(&input, 0, 3, &out);
     assert_int_equal(materials_pack(&out, packed), 2);
@@ -302,53 +395,73 @@ static void materials_in_use_are_packed_once_and_in_order(void **state) {
     assert_int_equal(packed[1].material, TERRAIN_GRASS);
     assert_int_equal(packed[1].draw_count, 3);
     assert_true(packed[0].colour[3] < 1 && packed[1].colour[1] > packed[1].colour[0]);
-    assert_near(blocks[1].origin[0], 31, 1e-6f);
-    assert_near(blocks[1].origin[1], -2, 1e-6f);
+    assert_near(blocks[0].origin[0], -5, 1e-3f); // down is -x on the first face
+    assert_near(blocks[1].origin[2], 32, 0.5f);  // and +z is its U
+    assert_int_equal(blocks[0].base, -3);
+    assert_int_equal(blocks[1].column_u, 65 * 32);
+    assert_int_equal(blocks[2].column_u, 40 * 64);
+    assert_int_equal(blocks[2].column_v, 32 * 64);
     assert_int_equal(blocks[1].material_count, 2);
     assert_true(blocks[0].fade > blocks[1].fade && blocks[1].fade > blocks[2].fade);
 }
 
-// A float holds 24 bits: a world position of 500 million voxels has none left for the fraction.
-static void far_from_the_origin_positions_stay_exact(void **state) {
+// A float holds 24 bits: at the planet's radius a quarter of a millimetre is left, and twice that after a difference.
+static void near_the_camera_positions_are_exact(void **state) {
     (void)state;
-    material_draw draw = {{16000001, 0, -16000000}, 0, 0, 0};
-    draw_block block;
-    materials_input input = {&draw, {16000000, 0, -16000000}, {0.25f, 0, 0.5f}, 100};
-    materials_output out = {.blocks = &block};
-    materials_run(&input, 0, 1, &out);
-    assert_near(block.origin[0], 31.75f, 1e-6f);
-    assert_near(block.origin[2], -0.5f, 1e-6f);
+    uint64_t random = test_seed("near_the_camera");
+    for (uint32_t i = 0; i < 200; ++i) {
+        material_draw draw = {.node = {(uint8_t)(i % 6), 0, (uint8_t)(i % 128), (uint8_t)(i * 7 % 128)}};
+        vec3d middle = sphere_position(draw.node.face, draw.node.x * 32 + 16, draw.node.y * 32 + 16, 0);
+        vec3 offset = place(&random, 2);
+        draw_block block;
+        materials_input input = {&draw, vec3d_add(middle, (vec3d){offset.x, offset.y, offset.z}), 100};
+        materials_output out = {.blocks = &block};
+        materials_run(&input, 0, 1, &out);
+        assert_near(block.origin[0], -offset.x, 2e-6f);
+        assert_near(block.origin[1], -offset.y, 2e-6f);
+        assert_near(block.origin[2], -offset.z, 2e-6f);
+    }
 }
 
 // --- questions ---
 
+enum { ANIMALS = 900 };
+static uint8_t animal_face[ANIMALS];
+static int32_t animal_x[ANIMALS], animal_z[ANIMALS];
+static uint32_t animal_rows[ANIMALS];
+static query_grid animal_grid;
+
+static query_answer ask(uint32_t self) {
+    query asked = {.kind = QUERY_NEAREST, .face = animal_face[self], .x = animal_x[self], .z = animal_z[self]};
+    asked.self = self;
+    query_answer answer;
+    queries_input input = {1, &asked, animal_face, animal_x, animal_z, &animal_grid};
+    queries_output out = {.answers = &answer};
+    queries_run(&input, 0, 1, &out);
+    return answer;
+}
+
 static void the_nearest_animal_is_the_one_a_full_search_finds(void **state) {
     (void)state;
-    enum { COUNT = 900 };
-    static int32_t x[COUNT], z[COUNT];
-    static uint32_t rows[COUNT];
-    static query_grid grid;
     uint64_t random = test_seed("the_nearest_animal"), reach = (uint64_t)QUERY_RADIUS * TERRAIN_ONE;
-    for (uint32_t i = 0; i < COUNT; ++i) {
-        // On a coarse grid, so that some are equally near; around 0, and some where cells share a list.
-        x[i] = ((int32_t)(test_random(&random) % 80) - 40) * 8 * TERRAIN_ONE;
-        z[i] = ((int32_t)(test_random(&random) % 80) - 40) * 8 * TERRAIN_ONE;
-        if (i % 7 == 0) x[i] += QUERY_GRID_SIZE * QUERY_CELL_SIZE * TERRAIN_ONE;
+    for (uint32_t i = 0; i < ANIMALS; ++i) {
+        // On a coarse grid, so that some are equally near; and some where cells share a list, or on another face.
+        animal_face[i] = i % 11 == 0 ? 3 : 2;
+        animal_x[i] = ((int32_t)(test_random(&random) % 80) + 20) * 8 * TERRAIN_ONE;
+        animal_z[i] = ((int32_t)(test_random(&random) % 80) + 20) * 8 * TERRAIN_ONE;
+        if (i % 7 == 0) animal_x[i] += QUERY_GRID_SIZE * QUERY_CELL_SIZE * TERRAIN_ONE;
     }
-    query_grid_build(&grid, rows, x, z, COUNT);
+    query_grid_build(&animal_grid, animal_rows, animal_x, animal_z, ANIMALS);
     uint32_t found = 0, lonely = 0;
-    for (uint32_t i = 0; i < COUNT; ++i) {
-        query asked = {QUERY_NEAREST, {x[i], 0, z[i]}, {0, 0, 0}, i};
-        query_answer answer;
-        queries_input input = {1, &asked, x, z, &grid};
-        queries_output out = {.answers = &answer};
-        queries_run(&input, 0, 1, &out);
+    for (uint32_t i = 0; i < ANIMALS; ++i) {
+        query_answer answer = ask(i);
         uint32_t best = QUERY_NONE;
         uint64_t distance = reach * reach;
-        for (uint32_t k = 0; k < COUNT; ++k) {
-            int64_t dx = (int64_t)x[k] - x[i], dz = (int64_t)z[k] - z[i];
+        for (uint32_t k = 0; k < ANIMALS; ++k) {
+            int64_t dx = (int64_t)animal_x[k] - animal_x[i], dz = (int64_t)animal_z[k] - animal_z[i];
             uint64_t square = (uint64_t)(dx * dx + dz * dz);
-            if (k == i || square > distance || (square == distance && best != QUERY_NONE)) continue;
+            if (k == i || animal_face[k] != animal_face[i]) continue;
+            if (square > distance || (square == distance && best != QUERY_NONE)) continue;
             best = k;
             distance = square;
         }
@@ -361,16 +474,54 @@ static void the_nearest_animal_is_the_one_a_full_search_finds(void **state) {
     print_message("%u have a neighbour, %u have none\n", found, lonely);
 }
 
+// Over the edge of a face the nearest along the columns is about the nearest in space: at an edge columns are narrower
+// along it than across, by a third.
+static void the_nearest_animal_may_be_on_another_face(void **state) {
+    (void)state;
+    uint64_t random = test_seed("another_face");
+    uint32_t across = 0;
+    for (uint32_t edge = 0; edge < 24; ++edge) {
+        for (uint32_t i = 0; i < ANIMALS; ++i) {
+            int32_t side = (int32_t)(test_random(&random) % (60 * TERRAIN_ONE)) - 30 * TERRAIN_ONE;
+            int32_t along = (2000 * TERRAIN_ONE) + (int32_t)(test_random(&random) % (400 * TERRAIN_ONE));
+            if (edge % 2 == 1) side += TERRAIN_FACE_ONES;
+            sphere_cell at =
+                sphere_fold(edge / 4, edge % 4 < 2 ? side : along, edge % 4 < 2 ? along : side, TERRAIN_FACE_ONES);
+            animal_face[i] = (uint8_t)at.face, animal_x[i] = at.x, animal_z[i] = at.z;
+        }
+        query_grid_build(&animal_grid, animal_rows, animal_x, animal_z, ANIMALS);
+        for (uint32_t i = 0; i < ANIMALS; i += 9) {
+            query_answer answer = ask(i);
+            assert_true(answer.nearest != QUERY_NONE);
+            vec3d own = sphere_position(animal_face[i], animal_x[i] / 4096.0, animal_z[i] / 4096.0, 0);
+            double best = 1e9, named = 0;
+            for (uint32_t k = 0; k < ANIMALS; ++k) {
+                vec3d other = sphere_position(animal_face[k], animal_x[k] / 4096.0, animal_z[k] / 4096.0, 0);
+                double distance = vec3d_length(vec3d_sub(other, own));
+                if (k != i && distance < best) best = distance;
+                if (k == answer.nearest) named = distance;
+            }
+            assert_true(named < best * 1.45 + 0.01);
+            across += animal_face[answer.nearest] != animal_face[i];
+        }
+    }
+    print_message("%u are on another face\n", across);
+    assert_true(across > 50);
+}
+
 static void sight_questions_ask_the_land(void **state) {
     (void)state;
-    query asked[2] = {{QUERY_SIGHT, {0, 150 * TERRAIN_ONE, 0}, {90 * TERRAIN_ONE, 150 * TERRAIN_ONE, 0}, QUERY_NONE},
-                      {QUERY_SIGHT, {0, 150 * TERRAIN_ONE, 0}, {0, -60 * TERRAIN_ONE, 0}, QUERY_NONE}};
-    query_answer answers[2];
-    queries_input input = {1, asked, NULL, NULL, NULL};
+    query asked[3] = {
+        {.kind = QUERY_SIGHT, .from = sphere_position(0, 9, 9, 200), .to = sphere_position(0, 99, 9, 200)},
+        {.kind = QUERY_SIGHT, .from = sphere_position(0, 9, 9, 150), .to = sphere_position(0, 9, 9, -64)},
+        {.kind = QUERY_SIGHT, .from = sphere_position(0, 9, 9, 500), .to = sphere_position(1, 9, 9, 500)}};
+    query_answer answers[3];
+    queries_input input = {.seed = 1, .queries = asked};
     queries_output out = {.answers = answers};
-    queries_run(&input, 0, 2, &out);
+    queries_run(&input, 0, 3, &out);
     assert_int_equal(answers[0].is_seen, 1);
     assert_int_equal(answers[1].is_seen, 0); // it is under the ground
+    assert_int_equal(answers[2].is_seen, 0); // it is on the planet's other side
 }
 
 // --- uploads ---
@@ -424,18 +575,15 @@ static void wrong_sizes_and_releases_change_nothing(void **state) {
     assert_int_equal(ring.tail, 100);
 }
 
-static void packed_quads_can_be_read_back(void **state) {
+static void patched_quads_know_their_draw(void **state) {
     (void)state;
-    mesh_quad quad = {31, 1, 16, 32, 1, MESH_FACE_Z_POSITIVE, TERRAIN_LEAVES, 0};
-    upload_quad packed = upload_pack(&quad, 0xabcdef);
-    assert_int_equal(packed.place & 31, 31);
-    assert_int_equal(packed.place >> 5 & 31, 1);
-    assert_int_equal(packed.place >> 10 & 31, 16);
-    assert_int_equal(packed.place >> 15 & 7, MESH_FACE_Z_POSITIVE);
-    assert_int_equal(packed.place >> 18 & 31, 31);
-    assert_int_equal(packed.place >> 23, 0);
-    assert_int_equal(packed.what & 255, TERRAIN_LEAVES);
-    assert_int_equal(packed.what >> 8, 0xabcdef);
+    mesh_rect rect = {
+        .x = 31, .y = 255, .z = 16, .w = 32, .h = 256, .face = 5, .material = TERRAIN_LEAVES, .light = 255};
+    rect.slope_x = -3, rect.slope_z = 3;
+    mesh_rect opened = mesh_quad_open(upload_patch(mesh_quad_pack(&rect), MESH_NUMBERS_MAX - 1));
+    assert_int_equal(opened.number, MESH_NUMBERS_MAX - 1);
+    opened.number = 0;
+    assert_memory_equal(&opened, &rect, sizeof rect);
 }
 
 // --- occlusion ---
@@ -465,16 +613,19 @@ static void a_thing_is_hidden_after_eight_tests_that_missed_it(void **state) {
 TEST_MAIN(cmocka_unit_test(bones_keep_their_length_and_meet_in_a_knee),
           cmocka_unit_test(legs_out_of_reach_or_without_direction_are_still_legs),
           cmocka_unit_test(feet_that_carry_weight_are_on_the_ground),
+          cmocka_unit_test(feet_find_the_ground_where_it_is_uneven),
           cmocka_unit_test(particles_rise_fall_fade_and_come_again), cmocka_unit_test(without_emitters_nothing_is_born),
-          cmocka_unit_test(nothing_that_a_camera_sees_is_culled),
+          cmocka_unit_test(nothing_that_a_camera_sees_is_culled), cmocka_unit_test(what_is_behind_the_planet_is_culled),
           cmocka_unit_test(levels_follow_the_distance_with_hysteresis),
           cmocka_unit_test(impostors_show_the_side_the_viewer_is_on),
           cmocka_unit_test(every_lit_point_finds_its_light_in_its_cluster),
           cmocka_unit_test(light_lists_hold_only_what_touches_their_box),
           cmocka_unit_test(a_full_light_list_counts_what_it_leaves_out),
+          cmocka_unit_test(lights_of_a_home_burn_by_night_and_fires_by_day),
           cmocka_unit_test(materials_in_use_are_packed_once_and_in_order),
-          cmocka_unit_test(far_from_the_origin_positions_stay_exact),
+          cmocka_unit_test(near_the_camera_positions_are_exact),
           cmocka_unit_test(the_nearest_animal_is_the_one_a_full_search_finds),
-          cmocka_unit_test(sight_questions_ask_the_land), cmocka_unit_test(the_ring_never_hands_out_what_is_in_use),
-          cmocka_unit_test(wrong_sizes_and_releases_change_nothing), cmocka_unit_test(packed_quads_can_be_read_back),
+          cmocka_unit_test(the_nearest_animal_may_be_on_another_face), cmocka_unit_test(sight_questions_ask_the_land),
+          cmocka_unit_test(the_ring_never_hands_out_what_is_in_use),
+          cmocka_unit_test(wrong_sizes_and_releases_change_nothing), cmocka_unit_test(patched_quads_know_their_draw),
           cmocka_unit_test(a_thing_is_hidden_after_eight_tests_that_missed_it))

@@ -1,0 +1,4 @@
+#version 460
+// SPDX-License-Identifier: MIT
+#extension GL_GOOGLE_include_directive : require
+#include "ground_vert.glsl"

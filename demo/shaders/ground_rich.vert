@@ -1,0 +1,6 @@
+#version 460
+// SPDX-License-Identifier: MIT
+#extension GL_GOOGLE_include_directive : require
+#define HAS_LIGHTS
+#define HAS_SHADOWS
+#include "ground_vert.glsl"

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// The planet shown: a device, a window where there is a display, and pictures of the flight as files where there is
+// none. The one rule: nothing simulated depends on it; without a device the demo runs as it does with one.
+//
+//     show *s = NULL;
+//     if (show_open(&options, &s) < 0) return 1;            // NULL where nothing is to be shown
+//     show_attach(s, engine, &planet, &streamer, &picture); // when these are attached
+//     while (show_begin(s)) nb_engine_frame(engine), show_end_frame(s);
+//     show_close(s);                                        // after the engine
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nebula/engine.h"
+
+#include "options.h"
+#include "picture.h"
+#include "planet.h"
+#include "streamer.h"
+
+typedef struct show show;
+
+// Chooses a device as the options say, and says which one. NULL in *out where there is none to be, or where the demo
+// was built without the module gpu. NB_ERR_UNSUPPORTED: the one that was asked for is not here; one line tells why.
+nb_result show_open(const demo_options *options, show **out);
+
+// Attaches it to an engine, behind the modules that it shows.
+nb_result show_attach(show *s, nb_engine *engine, const planet *land, streamer *chunks, const picture *images);
+
+// Before a frame: takes what happened to the window. False: the user has closed it.
+bool show_begin(show *s, bool *is_back);
+
+// After a frame: keeps a picture where one is due. Tells of a file that could not be written.
+nb_result show_end_frame(show *s);
+
+// Whether the next picture would be the same after a wait: everything that is wanted is on the device.
+bool show_is_settled(const show *s);
+
+// Prints what was shown, and where pictures are.
+void show_tell(const show *s);
+
+// After the engine is destroyed. NULL is fine.
+void show_close(show *s);

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+// From what the planet's modules have made to what the renderer draws.
+
+#include "view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "palette.h"
+#include "sun.h"
+#include "work_lod.h"
+
+// Quads on the device: 900 nodes of some four thousand each.
+#define QUADS_MAX (4u << 20)
+
+// Uploads of one frame: a millisecond or two of copying.
+#define UPLOAD_BYTES (2u << 20)
+
+// How long a note stays, in frames: about two seconds.
+#define NOTE_FRAMES 120u
+
+// What one sees to each side at 16 by 9; a wider picture shows less above and below instead of more at the sides, where
+// nothing was looked for.
+#define WIDE_ASPECT (16.0f / 9.0f)
+
+#define TURN 6.28318530718
+
+_Static_assert(sizeof(render_quad) == sizeof(mesh_quad), "quads are handed over as they are");
+_Static_assert(sizeof(render_cluster) == sizeof(light_cluster), "and so are clusters");
+_Static_assert(RENDER_CLUSTER_LIGHTS_MAX == LIGHT_CLUSTER_LIGHTS_MAX, "of the same lists");
+_Static_assert(TERRAIN_MATERIAL_COUNT <= RENDER_MATERIALS_MAX, "every material has a place");
+
+// --- meshes ---
+
+static bool take_mesh(void *user, uint32_t slot, const material_draw *draw, const mesh_quad *quads) {
+    view *v = user;
+    if (v->meshes[slot].value == 0) {
+        const render_quad *first = (const render_quad *)(const void *)quads;
+        render_mesh_desc desc = {.face = draw->node.face,
+                                 .level = draw->node.level,
+                                 .x = draw->node.x,
+                                 .y = draw->node.y,
+                                 .base = draw->base,
+                                 .step = draw->step,
+                                 .quads = first,
+                                 .quad_count = draw->quad_count,
+                                 .water = first + draw->quad_count,
+                                 .water_count = draw->water_count};
+        if (render_mesh_add(v->render, &desc, &v->meshes[slot]) != NB_OK) return false;
+    }
+    return render_mesh_is_ready(v->render, v->meshes[slot]);
+}
+
+static void drop_mesh(void *user, uint32_t slot) {
+    view *v = user;
+    if (v->meshes[slot].value != 0) render_mesh_remove(v->render, v->meshes[slot]);
+    v->meshes[slot] = (render_mesh){0};
+}
+
+// --- the lists of a frame ---
+
+static uint32_t list_chunks(view *v) {
+    const picture_made *made = &v->picture->made;
+    const uint32_t *slots = NB_COLUMN(v->world, v->streamer->chunks, CHUNK_SLOT, uint32_t);
+    uint32_t count = 0, row_count = nb_world_row_count(v->world, v->streamer->chunks);
+    for (uint32_t i = 0; i < v->picture->now.visible_count && made->visible[i] < row_count; ++i)
+        v->chunks[count++] = v->meshes[slots[made->visible[i]]];
+    return count;
+}
+
+// Coats, as a screen shows them.
+static uint32_t coat_of(uint32_t id) {
+    static const uint32_t coats[] = {0xc8a878, 0x8a6a4a, 0xe8e0d0, 0x707888, 0xa8754a, 0x4a4038, 0xd8c8a0, 0x9a8a7a};
+    return coats[(id * 2654435761u) >> 29];
+}
+
+static vec3d wide(vec3 a) { return (vec3d){a.x, a.y, a.z}; }
+
+static render_creature creature_of(const pose_body *body, const pose *legs, uint32_t id) {
+    render_creature out = {.position = wide(body->feet),
+                           .up = body->up,
+                           .forward = body->forward,
+                           .size = POSE_HIP_HEIGHT + 0.25f,
+                           .colour = coat_of(id)};
+    for (uint32_t i = 0; i < RENDER_LEG_COUNT; ++i) {
+        const pose_leg *leg = &legs->legs[i];
+        out.legs[i] = (render_leg){vec3_sub(leg->hip, body->feet), vec3_sub(leg->knee, body->feet),
+                                   vec3_sub(leg->foot, body->feet)};
+    }
+    return out;
+}
+
+static void list_creatures(view *v, render_frame *frame) {
+    const picture_made *made = &v->picture->made;
+    uint32_t chunk_count = nb_world_row_count(v->world, v->streamer->chunks);
+    nb_table t = v->planet->creatures;
+    const pose_body *bodies = NB_COLUMN(v->world, t, CREATURE_BODY, pose_body);
+    const uint8_t *levels = NB_COLUMN(v->world, t, CREATURE_LEVEL, uint8_t);
+    const uint32_t *ids = NB_COLUMN(v->world, t, CREATURE_ID, uint32_t);
+    uint32_t row_count = nb_world_row_count(v->world, t);
+    for (uint32_t i = 0; i < v->picture->now.visible_count; ++i) {
+        if (made->visible[i] < chunk_count) continue;
+        uint32_t row = made->visible[i] - chunk_count;
+        if (row >= row_count) continue;
+        if (levels[row] < LOD_LEVEL_IMPOSTOR && frame->creature_count < RENDER_CREATURES_MAX)
+            v->creatures[frame->creature_count++] = creature_of(&bodies[row], &made->poses[row], ids[row]);
+        else if (frame->impostor_count < RENDER_IMPOSTORS_MAX)
+            v->impostors[frame->impostor_count++] =
+                (render_impostor){wide(bodies[row].feet), POSE_HIP_HEIGHT + 0.25f, coat_of(ids[row])};
+    }
+}
+
+// A flame is wide below and thin above; what is left of it at its end is smoke.
+static render_particle particle_of(const particle_sprite *sprite) {
+    float left = (float)(sprite->colour >> 24) / 255.0f;
+    if ((sprite->colour & 0xffffff) != PICTURE_FIRE_COLOUR)
+        return (render_particle){wide(sprite->position), 0.12f, sprite->colour, RENDER_PARTICLE_DUST};
+    uint32_t alpha = (uint32_t)(150.0f * left), green = 60 + (uint32_t)(150.0f * left);
+    if (left > 0.3f)
+        return (render_particle){wide(sprite->position), 0.10f + 0.14f * left,
+                                 alpha << 24 | 0xff0000 | green << 8 | (uint32_t)(60.0f * left), RENDER_PARTICLE_FLAME};
+    return (render_particle){wide(sprite->position), 0.35f - 0.3f * left, (uint32_t)(120.0f * left) << 24 | 0x606060,
+                             RENDER_PARTICLE_SMOKE};
+}
+
+static float depth_of(const render_frame *frame, const render_particle *it) {
+    return vec3_dot(camera_relative(&frame->camera, it->position), frame->camera.forward);
+}
+
+// The farthest first, by Shell's way: no memory, and some ten thousand steps for all of them.
+static void sort_particles(const render_frame *frame, render_particle *all, uint32_t count) {
+    for (uint32_t gap = count / 2; gap > 0; gap /= 2) {
+        for (uint32_t i = gap; i < count; ++i) {
+            render_particle held = all[i];
+            float depth = depth_of(frame, &held);
+            uint32_t at = i;
+            for (; at >= gap && depth_of(frame, &all[at - gap]) < depth; at -= gap) all[at] = all[at - gap];
+            all[at] = held;
+        }
+    }
+}
+
+static uint32_t list_particles(view *v, const render_frame *frame) {
+    uint32_t count = v->picture->now.sprite_count;
+    for (uint32_t i = 0; i < count; ++i) v->particles[i] = particle_of(&v->picture->made.sprites[i]);
+    sort_particles(frame, v->particles, count);
+    return count;
+}
+
+// In the order of the clusters' numbers.
+static uint32_t list_lights(view *v, const planet_eye *eye) {
+    const light *on_planet = v->picture->lights[eye->home], *seen = v->picture->made.lights;
+    uint32_t count = v->picture->now.light_count;
+    for (uint32_t i = 0; i < count; ++i) {
+        vec3 fire = {5.2f, 2.5f, 0.85f}, firefly = {0.5f, 1.1f, 0.25f};
+        v->lights[i] = (render_light){wide(on_planet[i].position), seen[i].radius, i < HOME_FIRES ? fire : firefly};
+    }
+    return count;
+}
+
+// --- a frame ---
+
+static camera_view camera_of(const planet_eye *eye, uint32_t width, uint32_t height) {
+    camera_view out = {.position = eye->position, .tan_half_y = eye->camera.tan_half_y, .near = eye->camera.near};
+    float aspect = height > 0 ? (float)width / (float)height : WIDE_ASPECT;
+    if (aspect > WIDE_ASPECT) out.tan_half_y *= WIDE_ASPECT / aspect;
+    camera_aim(&out, eye->camera.forward, eye->camera.up);
+    return out;
+}
+
+static void tell_stale(view *v) {
+    uint64_t count = v->streamer->stale_count - v->stale_count;
+    v->stale_count = v->streamer->stale_count;
+    if (count == 0) return;
+    snprintf(v->page.note, sizeof v->page.note, "Cancelled %llu stale tasks", (unsigned long long)count);
+    v->page.note_frames = NOTE_FRAMES;
+}
+
+static void fill_bars(const nb_engine_stats *stats, overlay_page *page) {
+    for (int phase = 1; phase < NB_PHASE_COUNT && page->bar_count < OVERLAY_BARS_MAX; ++phase) {
+        if (stats->phase_ns[phase] * 200 < stats->frame_ns) continue;
+        page->bars[page->bar_count++] =
+            (overlay_bar){.name = nb_phase_info_get((nb_phase)phase)->name,
+                          .value = (float)stats->phase_ns[phase] / (float)(stats->frame_ns + 1)};
+    }
+}
+
+static void draw_page(view *v, uint32_t width, uint32_t height) {
+    nb_engine_stats stats = nb_engine_stats_get(v->engine);
+    const nb_engine_desc *desc = nb_engine_desc_get(v->engine);
+    overlay_page page = {.fps = v->page.fps,
+                         .ups = (float)desc->loop.tick_rate.num / (float)desc->loop.tick_rate.den,
+                         .frame_ms = (float)stats.frame_ns * 1e-6f,
+                         .gpu_ms = (float)nb_gpu_stats_get(v->gpu).gpu_ns * 1e-6f,
+                         .worker_count = nb_scheduler_stats_get(nb_engine_scheduler(v->engine)).worker_count,
+                         .arena_bytes = stats.frame_peak_bytes,
+                         .arena_bytes_max = desc->frame_bytes,
+                         .chunk_count = v->streamer->choices[v->streamer->choice].node_count,
+                         .chunk_ready_count = v->streamer->table.state_counts[CHUNK_READY],
+                         .triangle_count = render_stats_get(v->render).triangle_count,
+                         .cancelled_count = v->streamer->cancelled_count,
+                         .quality = nb_budget_level(nb_engine_budget(v->engine)),
+                         .quality_count = NB_BUDGET_LEVEL_COUNT_DEFAULT};
+    page.busy_count = page.worker_count;
+    fill_bars(&stats, &page);
+    overlay_draw_page(&v->overlay, &page, width, height);
+}
+
+static const overlay *draw_overlay(view *v, uint32_t width, uint32_t height) {
+    tell_stale(v);
+    overlay_clear(&v->overlay);
+    if (v->page.is_shown) draw_page(v, width, height);
+    if (v->page.note_frames > 0) {
+        --v->page.note_frames;
+        overlay_draw_note(&v->overlay, v->page.note, width, height);
+    }
+    return &v->overlay;
+}
+
+static uint32_t quality_of(const nb_context *context) {
+    return context->quality_level < RENDER_QUALITY_COUNT ? context->quality_level : RENDER_QUALITY_BEST;
+}
+
+static nb_result draw(const nb_context *context, void *user) {
+    view *v = user;
+    uint32_t width = 0, height = 0;
+    nb_gpu_backbuffer(v->gpu, &width, &height);
+    const planet_eye *eye = NB_SINGLETON(v->world, v->planet->eye, 0, planet_eye);
+    double tick = (double)eye->tick + context->time->alpha;
+    render_frame frame = {.camera = camera_of(eye, width, height),
+                          .sun = eye->sun,
+                          .turn = (float)(tick / SUN_DAY_TICKS * TURN),
+                          .time_s = (float)(tick / 60),
+                          .tick_pulse = 1.0f - (float)context->time->alpha,
+                          .quality = quality_of(context),
+                          .bucket_count = v->bucket_count,
+                          .chunks = v->chunks,
+                          .creatures = v->creatures,
+                          .impostors = v->impostors,
+                          .particles = v->particles,
+                          .lights = v->lights};
+    frame.chunk_count = list_chunks(v);
+    list_creatures(v, &frame);
+    frame.particle_count = list_particles(v, &frame);
+    frame.light_count = list_lights(v, eye);
+    frame.clusters = (render_clusters){(const render_cluster *)(const void *)v->picture->made.clusters,
+                                       LIGHT_CLUSTERS_X,
+                                       LIGHT_CLUSTERS_Y,
+                                       LIGHT_CLUSTERS_Z,
+                                       eye->camera.near,
+                                       eye->camera.near + PICTURE_LIGHTS_FAR};
+    frame.overlay = draw_overlay(v, width, height);
+    nb_result result = render_add(v->render, &frame);
+    return result < 0 ? result : NB_OK; // without a picture the frame goes on
+}
+
+// --- beginning and end ---
+
+static nb_result make_renderer(view *v) {
+    render_material materials[TERRAIN_MATERIAL_COUNT];
+    for (uint32_t i = 0; i < TERRAIN_MATERIAL_COUNT; ++i) {
+        const palette_entry *p = palette_of(i);
+        materials[i] = (render_material){.colour = {p->colour[0], p->colour[1], p->colour[2]},
+                                         .opacity = p->opacity,
+                                         .roughness = p->roughness,
+                                         .glow = p->glow,
+                                         .speckle = p->speckle};
+    }
+    render_desc desc = {.gpu = v->gpu,
+                        .materials = materials,
+                        .material_count = TERRAIN_MATERIAL_COUNT,
+                        .quad_count_max = QUADS_MAX,
+                        .mesh_count_max = STREAMER_CHUNKS_MAX,
+                        .upload_bytes_max = UPLOAD_BYTES};
+    return render_create(&desc, &v->render);
+}
+
+nb_result view_attach(view *v, nb_engine *engine, nb_gpu *gpu, const planet *land, streamer *chunks,
+                      const picture *images) {
+    memset(v, 0, sizeof *v);
+    v->gpu = gpu;
+    v->engine = engine;
+    v->planet = land;
+    v->streamer = chunks;
+    v->picture = images;
+    v->world = land->world;
+    nb_result result = make_renderer(v);
+    if (result != NB_OK) return result;
+    chunks->device = (streamer_device){take_mesh, drop_mesh, v};
+    v->bucket_count = nb_scheduler_stats_get(nb_engine_scheduler(engine)).worker_count + 1;
+    nb_module_desc module = {.name = "view", .user = v};
+    module.handlers[NB_PHASE_FRAME_GRAPH] = draw;
+    return nb_engine_module_attach(engine, &module, NULL);
+}
+
+bool view_is_settled(const view *v) {
+    return streamer_is_settled(v->streamer) && render_stats_get(v->render).pending_bytes == 0;
+}
+
+void view_end(view *v) {
+    render_destroy(v->render);
+    v->render = NULL;
+}

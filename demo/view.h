@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// From the planet to its picture: hands meshes to the renderer as chunks come and go, and in FrameGraph what the nine
+// kinds of work have made of this frame. The one rule: it only reads; nothing simulated knows of it.
+
+#include "nebula/engine.h"
+
+#include "picture.h"
+#include "planet.h"
+#include "render.h"
+#include "streamer.h"
+
+#define VIEW_NOTE_SIZE 64
+
+// What the page of numbers is made from, beside the engine's own.
+typedef struct view_page {
+    bool is_shown; // F1
+    char note[VIEW_NOTE_SIZE];
+    uint64_t note_frames; // for which the note stays
+    float fps;
+} view_page;
+
+typedef struct view {
+    nb_gpu *gpu;
+    render *render;
+    nb_engine *engine;
+    const planet *planet;
+    streamer *streamer;
+    const picture *picture;
+    nb_world *world;
+    view_page page;
+    uint32_t bucket_count;                   // jobs that record the ground
+    uint64_t stale_count;                    // told last
+    render_mesh meshes[STREAMER_CHUNKS_MAX]; // by slot
+    render_mesh chunks[STREAMER_CHUNKS_MAX]; // of this frame, as the rest
+    render_creature creatures[RENDER_CREATURES_MAX];
+    render_impostor impostors[RENDER_IMPOSTORS_MAX];
+    render_particle particles[PICTURE_PARTICLES];
+    render_light lights[HOME_LIGHTS];
+    overlay overlay;
+} view;
+
+// Makes a renderer for the device and attaches the module "view". The device is attached to the engine already.
+// NB_ERR_UNSUPPORTED: built without shaders, and the device would need them.
+nb_result view_attach(view *v, nb_engine *engine, nb_gpu *gpu, const planet *land, streamer *chunks,
+                      const picture *images);
+
+// Whether everything that is wanted is on the device: the picture does not change by waiting.
+bool view_is_settled(const view *v);
+
+// After the engine is destroyed, before the device is.
+void view_end(view *v);

@@ -1,0 +1,598 @@
+// SPDX-License-Identifier: MIT
+// link: -lm
+// module: gpu
+// The demo's renderer over the null device: passes for all that a frame may hold, uploads within their budget, pages.
+
+#include "support.h"
+
+#include <math.h>
+
+#include "nebula/gpu.h"
+#include "nebula/gpu_null.h"
+
+#include "demo/quad_pool.h"
+#include "demo/render.h"
+#include "demo/render_internal.h"
+#include "demo/sphere.h"
+
+#define QUADS 2000u
+
+typedef struct rig {
+    test_heap heap;
+    test_log log;
+    nb_gpu_null *faults;
+    nb_gpu_null_desc null; // lives as long as the device, which may be made anew
+    nb_gpu *gpu;
+    render *r;
+    render_frame frame;
+} rig;
+
+static rig g;
+static render_quad quads[QUADS];
+static overlay canvas;
+
+static void on_restored(nb_gpu *gpu, void *user) {
+    (void)gpu;
+    render_restored(((rig *)user)->r);
+}
+
+static void rig_open(const render_desc *given, size_t frame_bytes) {
+    memset(&g, 0, sizeof g);
+    nb_hooks hooks = test_hooks(&g.log, &g.heap);
+    assert_int_equal(nb_gpu_null_create(&hooks, &g.faults), NB_OK);
+    g.null = (nb_gpu_null_desc){.control = g.faults};
+    nb_gpu_desc desc = {.backend = nb_gpu_null_backend(),
+                        .backend_desc = &g.null,
+                        .width = 64,
+                        .height = 36,
+                        .frame_bytes = frame_bytes,
+                        .lane_count = 4,
+                        .on_restored = on_restored,
+                        .user = &g,
+                        .hooks = hooks};
+    assert_int_equal(nb_gpu_create(&desc, &g.gpu), NB_OK);
+    render_desc made = *given;
+    made.gpu = g.gpu;
+    made.hooks = hooks;
+    assert_int_equal(render_create(&made, &g.r), NB_OK);
+    g.frame.camera.position = (vec3d){0, SPHERE_RADIUS + 100, 0};
+    camera_aim(&g.frame.camera, (vec3){1, -1, 0}, (vec3){0, 1, 0});
+    g.frame.sun = (vec3){0, 1, 0};
+    g.frame.quality = 2;
+}
+
+static void rig_close(void) {
+    render_destroy(g.r);
+    assert_int_equal(nb_gpu_destroy(g.gpu), NB_OK);
+    assert_int_equal(nb_gpu_null_object_count(g.faults), 0);
+    nb_gpu_null_destroy(g.faults);
+    assert_int_equal(nbi_atomic_load_seq_cst_u64(&g.heap.live_count), 0);
+}
+
+static void record(void *user, uint32_t lane) { (void)nb_gpu_frame_record((nb_gpu *)user, lane); }
+
+// A whole frame; `lane_count` threads record it.
+static nb_result run_frame(uint32_t lane_count) {
+    nb_result begun = nb_gpu_frame_begin(g.gpu), result = render_add(g.r, &g.frame);
+    if (begun == NB_OK) {
+        assert_int_equal(nb_gpu_frame_compile(g.gpu), NB_OK);
+        test_thread threads[4];
+        if (lane_count > 1) {
+            test_threads_start(threads, lane_count, record, g.gpu);
+            test_threads_join(threads, lane_count);
+        } else {
+            record(g.gpu, 0);
+        }
+        assert_int_equal(nb_gpu_frame_submit(g.gpu), NB_OK);
+    }
+    nb_gpu_frame_end(g.gpu);
+    return result;
+}
+
+// Directions one after the other, as the mesher gives them.
+static void quads_fill(render_quad *out, uint32_t count, uint64_t *seed) {
+    for (uint32_t i = 0; i < count; ++i) {
+        uint32_t face = i * 6 / count;
+        uint32_t bits = (uint32_t)test_random(seed);
+        out[i] = (render_quad){(bits & 0x3ffff) | face << 23, (bits >> 10 & 0xff00)};
+    }
+}
+
+static render_mesh add(uint32_t x, uint32_t y, uint32_t quad_count, uint32_t water_count) {
+    render_mesh mesh = {0};
+    render_mesh_desc desc = {.face = 2, .x = (uint8_t)x, .y = (uint8_t)y, .base = -4, .step = 1, .quads = quads};
+    desc.quad_count = quad_count;
+    desc.water = quads;
+    desc.water_count = water_count;
+    assert_int_equal(render_mesh_add(g.r, &desc, &mesh), NB_OK);
+    return mesh;
+}
+
+// --- passes ---
+
+enum {
+    HAS_GROUND = 1,
+    HAS_WATER = 2,
+    HAS_CREATURES = 4,
+    HAS_IMPOSTORS = 8,
+    HAS_SMOKE = 16,
+    HAS_FLAMES = 32,
+    HAS_LIGHTS = 64,
+    HAS_OVERLAY = 128,
+    SUBSETS = 256
+};
+
+static render_creature creatures[3];
+static render_impostor impostors[5];
+static render_particle particles[8];
+static render_light lights[2];
+static render_cluster clusters[4 * 2 * 3];
+
+static void inputs_make(void) {
+    for (uint32_t i = 0; i < 3; ++i)
+        creatures[i] = (render_creature){
+            .position = {1, SPHERE_RADIUS, (double)i}, .up = {0, 1, 0}, .forward = {1, 0, 0}, .size = 1};
+    for (uint32_t i = 0; i < 5; ++i) impostors[i] = (render_impostor){{20, SPHERE_RADIUS, (double)i}, 1, 0xffffff};
+    for (uint32_t i = 0; i < 8; ++i)
+        particles[i] = (render_particle){
+            {5, SPHERE_RADIUS, (double)i}, 1, 0xff00ff00u, i < 4 ? RENDER_PARTICLE_FLAME : RENDER_PARTICLE_DUST};
+    for (uint32_t i = 0; i < 2; ++i) lights[i] = (render_light){{5, SPHERE_RADIUS, (double)i}, 8, {1, 1, 1}};
+    memset(clusters, 0, sizeof clusters);
+    for (uint32_t i = 0; i < 24; ++i) clusters[i] = (render_cluster){.light_count = 2, .lights = {0, 1}};
+    overlay_clear(&canvas);
+    overlay_add(&canvas, 1, 1, 5, 5, 0xffffffffu);
+}
+
+static render_frame frame_of(uint32_t subset, const render_mesh *meshes) {
+    render_frame f = g.frame;
+    f.chunks = meshes + (subset & HAS_WATER ? 1 : 0);
+    f.chunk_count = (subset & HAS_GROUND ? 1u : 0) + (subset & HAS_WATER ? 1u : 0);
+    if ((subset & HAS_GROUND) && (subset & HAS_WATER)) f.chunks = meshes;
+    if ((subset & HAS_GROUND) && !(subset & HAS_WATER)) f.chunks = meshes;
+    if (subset & HAS_CREATURES) f.creatures = creatures, f.creature_count = 3;
+    if (subset & HAS_IMPOSTORS) f.impostors = impostors, f.impostor_count = 5;
+    if (subset & HAS_FLAMES) f.particles = particles, f.particle_count = 4;
+    if (subset & HAS_SMOKE) f.particles = particles + 4, f.particle_count = 4;
+    if ((subset & HAS_SMOKE) && (subset & HAS_FLAMES)) f.particles = particles, f.particle_count = 8;
+    if (subset & HAS_LIGHTS) {
+        f.lights = lights, f.light_count = 2;
+        f.clusters = (render_clusters){clusters, 4, 2, 3, 0.5f, 100};
+    }
+    if (subset & HAS_OVERLAY) f.overlay = &canvas;
+    return f;
+}
+
+static uint32_t passes_of(uint32_t subset, uint32_t quality) {
+    uint32_t count = 3; // ground, which clears, sky, post
+    if (subset & HAS_WATER) ++count;
+    if (subset & (HAS_CREATURES | HAS_IMPOSTORS)) ++count;
+    if (subset & (HAS_SMOKE | HAS_FLAMES)) ++count;
+    if (subset & HAS_OVERLAY) ++count;
+    // The glow, and shadows of the ground.
+    return count + (quality >= 3 ? 2 : 0) + (quality >= 3 && (subset & (HAS_GROUND | HAS_WATER)) ? 1 : 0);
+}
+
+static void any_part_of_a_frame_makes_a_picture(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    quads_fill(quads, QUADS, &seed);
+    inputs_make();
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
+    render_mesh meshes[2] = {add(64, 64, 300, 0), add(65, 64, 0, 40)}; // ground alone, water alone
+    g.frame.bucket_count = 3;
+    render_frame plain = g.frame;
+    for (uint32_t i = 0; i < SUBSETS * RENDER_QUALITY_COUNT; ++i) {
+        uint32_t subset = i % SUBSETS, quality = i / SUBSETS;
+        g.frame = plain;
+        g.frame.quality = quality;
+        g.frame = frame_of(subset, meshes);
+        assert_int_equal(run_frame(1), NB_OK);
+        nb_gpu_stats stats = nb_gpu_stats_get(g.gpu);
+        assert_int_equal(stats.misuse_count, 0);
+        assert_int_equal(stats.culled_count, 0);
+        assert_int_equal(stats.pass_count, passes_of(subset, quality));
+        assert_int_equal(stats.submit_count, i + 1);
+    }
+    rig_close();
+}
+
+static void buckets_and_threads_draw_the_same(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    quads_fill(quads, QUADS, &seed);
+    inputs_make();
+    rig_open(&(render_desc){.quad_count_max = 1u << 20, .mesh_count_max = 256}, 4 << 20);
+    render_mesh meshes[100];
+    for (uint32_t i = 0; i < 100; ++i) meshes[i] = add(60 + i % 10, 60 + i / 10, 100 + i, i % 3 == 0 ? 20 : 0);
+    g.frame = frame_of(SUBSETS - 1, meshes);
+    g.frame.chunk_count = 100;
+    uint32_t draws = 0;
+    static const uint32_t BUCKETS[] = {1, 2, 3, 16, 64, 1000};
+    for (uint32_t i = 0; i < 6; ++i) {
+        g.frame.bucket_count = BUCKETS[i];
+        // The hash knows which of the two frames in flight it is: every other frame is compared.
+        for (uint32_t j = 0; j < 3; ++j) assert_int_equal(run_frame(1), NB_OK);
+        nb_gpu_stats one = nb_gpu_stats_get(g.gpu);
+        for (uint32_t j = 0; j < 2; ++j) assert_int_equal(run_frame(4), NB_OK);
+        nb_gpu_stats four = nb_gpu_stats_get(g.gpu);
+        assert_int_equal(one.command_hash, four.command_hash);
+        assert_int_equal(four.misuse_count, 0);
+        if (i > 0) assert_int_equal(four.draw_count, draws);
+        draws = four.draw_count;
+    }
+    assert_true(draws > 100);
+    rig_close();
+}
+
+static void a_frame_without_a_picture_changes_nothing(void **state) {
+    (void)state;
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
+    render_mesh mesh = add(64, 64, 300, 0);
+    assert_int_equal(nb_gpu_resize(g.gpu, 0, 0), NB_OK);
+    for (uint32_t i = 0; i < 3; ++i) assert_int_equal(run_frame(1), NB_EMPTY);
+    assert_false(render_mesh_is_ready(g.r, mesh));
+    assert_int_equal(nb_gpu_resize(g.gpu, 80, 45), NB_OK);
+    assert_int_equal(run_frame(1), NB_OK);
+    assert_true(render_mesh_is_ready(g.r, mesh));
+    assert_int_equal(render_stats_get(g.r).width, 80);
+    rig_close();
+}
+
+// --- meshes ---
+
+static void uploads_stay_within_their_budget(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    quads_fill(quads, QUADS, &seed);
+    const uint32_t budget = 1000 * sizeof(render_quad);
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 64, .upload_bytes_max = budget}, 4 << 20);
+    render_mesh meshes[20];
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < 20; ++i) {
+        uint32_t count = (uint32_t)(test_random(&seed) % 2000), water = (uint32_t)(test_random(&seed) % 100);
+        meshes[i] = add(i, 0, count, water);
+        total += count + water;
+    }
+    g.frame.chunks = meshes;
+    g.frame.chunk_count = 20;
+    uint32_t frames = 0;
+    for (uint64_t before = 0; render_stats_get(g.r).pending_bytes > 0; ++frames) {
+        assert_true(frames < 100);
+        assert_int_equal(run_frame(1), NB_OK);
+        render_stats stats = render_stats_get(g.r);
+        assert_true(stats.upload_bytes <= budget);
+        assert_int_equal(stats.upload_bytes_total - before, stats.upload_bytes);
+        assert_int_equal(stats.chunk_count, stats.mesh_ready_count);
+        assert_int_equal(stats.chunk_count + stats.skipped_count, 20);
+        // First come, first served.
+        for (uint32_t i = 0; i < 20; ++i) assert_int_equal(render_mesh_is_ready(g.r, meshes[i]), i < stats.chunk_count);
+        before = stats.upload_bytes_total;
+    }
+    assert_int_equal(frames, (total + 999) / 1000);
+    assert_int_equal(render_stats_get(g.r).upload_bytes_total, (uint64_t)total * sizeof(render_quad));
+    rig_close();
+}
+
+static void meshes_come_and_go_at_random(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    quads_fill(quads, QUADS, &seed);
+    rig_open(&(render_desc){.quad_count_max = 20 * 128, .mesh_count_max = 12, .upload_bytes_max = 4096}, 4 << 20);
+    render_mesh live[12], gone = {0};
+    uint32_t count = 0, pages = 0, counts[12], rounds = (uint32_t)test_size(600, 6000, 60000);
+    for (uint32_t round = 0; round < rounds; ++round) {
+        uint32_t what = (uint32_t)(test_random(&seed) % 4), size = (uint32_t)(test_random(&seed) % 700);
+        if (what <= 1) {
+            render_mesh_desc desc = {.face = 1, .x = 1, .y = 1, .step = 1, .quads = quads, .quad_count = size};
+            render_mesh mesh = {0};
+            nb_result result = render_mesh_add(g.r, &desc, &mesh);
+            if (result == NB_OK) {
+                assert_true(mesh.value != gone.value && mesh.value != 0);
+                counts[count] = size;
+                live[count++] = mesh;
+                pages += quad_pool_pages(size);
+            } else {
+                assert_int_equal(result, NB_FULL);
+                assert_true(count == 12 || pages + quad_pool_pages(size) > 20 || count > 0);
+            }
+        } else if (what == 2 && count > 0) {
+            uint32_t i = (uint32_t)(test_random(&seed) % count);
+            gone = live[i];
+            render_mesh_remove(g.r, gone);
+            render_mesh_remove(g.r, gone); // a second time is nothing
+            assert_false(render_mesh_is_ready(g.r, gone));
+            pages -= quad_pool_pages(counts[i]);
+            live[i] = live[--count];
+            counts[i] = counts[count];
+        } else {
+            g.frame.chunks = live;
+            g.frame.chunk_count = count;
+            assert_int_equal(run_frame(1), NB_OK);
+        }
+        render_stats stats = render_stats_get(g.r);
+        assert_int_equal(stats.mesh_count, count);
+        assert_int_equal(stats.quad_count, pages * QUAD_POOL_PAGE);
+    }
+    assert_int_equal(nb_gpu_stats_get(g.gpu).misuse_count, 0);
+    rig_close();
+}
+
+static void what_is_no_node_is_refused(void **state) {
+    (void)state;
+    rig_open(&(render_desc){.quad_count_max = 1024, .mesh_count_max = 4}, 4 << 20);
+    render_mesh mesh = {0};
+    render_mesh_desc bad[] = {{.face = 6}, {.level = 8}, {.x = 128}, {.y = 64, .level = 1}, {.quad_count = 2000}};
+    for (uint32_t i = 0; i < 5; ++i) {
+        bad[i].quads = bad[i].water = quads;
+        assert_int_equal(render_mesh_add(g.r, &bad[i], &mesh), NB_ERR_RANGE);
+    }
+    render_mesh_remove(g.r, (render_mesh){0});
+    render_mesh_remove(g.r, (render_mesh){0xffffffffu});
+    assert_false(render_mesh_is_ready(g.r, (render_mesh){77}));
+    rig_close();
+    render *none = NULL;
+    assert_int_equal(render_create(NULL, &none), NB_ERR_MISUSE);
+}
+
+// A frame that may fail at any of its steps.
+static void try_frame(void) {
+    nb_result begun = nb_gpu_frame_begin(g.gpu);
+    (void)render_add(g.r, &g.frame);
+    if (begun == NB_OK && nb_gpu_frame_compile(g.gpu) == NB_OK) {
+        record(g.gpu, 0);
+        (void)nb_gpu_frame_submit(g.gpu);
+    }
+    nb_gpu_frame_end(g.gpu);
+}
+
+static void a_lost_device_is_filled_again(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    quads_fill(quads, QUADS, &seed);
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
+    render_mesh meshes[5];
+    for (uint32_t i = 0; i < 5; ++i) meshes[i] = add(i, 9, 500, 10);
+    g.frame.chunks = meshes;
+    g.frame.chunk_count = 5;
+    assert_int_equal(run_frame(1), NB_OK);
+    uint64_t once = render_stats_get(g.r).upload_bytes_total;
+    assert_int_equal(once, 5 * 510 * sizeof(render_quad));
+    nb_gpu_null_fail(g.faults, NB_GPU_NULL_LOST, 0);
+    for (uint32_t i = 0; i < 20 && nb_gpu_stats_get(g.gpu).restored_count == 0; ++i) try_frame();
+    assert_int_equal(nb_gpu_stats_get(g.gpu).restored_count, 1);
+    assert_int_equal(run_frame(1), NB_OK);
+    render_stats stats = render_stats_get(g.r);
+    assert_int_equal(stats.chunk_count, 5);
+    assert_true(stats.upload_bytes_total >= 2 * once);
+    rig_close();
+}
+
+static void uploads_that_got_lost_are_made_again(void **state) {
+    (void)state;
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
+    for (uint32_t i = 0; i < 4; ++i) assert_int_equal(run_frame(1), NB_OK);
+    render_mesh mesh = add(3, 9, 500, 10);
+    // No memory for the picture, nor for its uploads alone.
+    nb_gpu_null_fail(g.faults, NB_GPU_NULL_MEMORY, 0);
+    nb_gpu_null_fail(g.faults, NB_GPU_NULL_MEMORY, 1);
+    try_frame();
+    uint64_t lost = nb_gpu_stats_get(g.gpu).upload_lost_bytes;
+    assert_int_equal(lost, 510 * sizeof(render_quad));
+    assert_int_equal(run_frame(1), NB_OK);
+    assert_int_equal(render_stats_get(g.r).upload_bytes, 510 * sizeof(render_quad));
+    assert_true(render_mesh_is_ready(g.r, mesh));
+    assert_int_equal(run_frame(1), NB_OK);
+    assert_int_equal(render_stats_get(g.r).upload_bytes, 0);
+    rig_close();
+}
+
+static void little_memory_leaves_things_out(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    quads_fill(quads, QUADS, &seed);
+    inputs_make();
+    // Room for the fixed buffers and little more.
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 256 << 10);
+    render_mesh meshes[2] = {add(64, 64, 1500, 0), add(65, 64, 0, 40)};
+    static render_impostor many[RENDER_IMPOSTORS_MAX + 10];
+    g.frame = frame_of(SUBSETS - 1, meshes);
+    g.frame.impostors = many;
+    g.frame.impostor_count = RENDER_IMPOSTORS_MAX + 10;
+    for (uint32_t i = 0; i < 4; ++i) assert_int_equal(run_frame(1), NB_OK);
+    assert_true(render_stats_get(g.r).dropped_count >= 10);
+    assert_int_equal(nb_gpu_stats_get(g.gpu).misuse_count, 0);
+    assert_true(render_mesh_is_ready(g.r, meshes[0]));
+    rig_close();
+}
+
+static void a_steady_frame_takes_no_memory(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    quads_fill(quads, QUADS, &seed);
+    inputs_make();
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
+    render_mesh meshes[2] = {add(64, 64, 300, 0), add(65, 64, 0, 40)};
+    g.frame = frame_of(SUBSETS - 1, meshes);
+    g.frame.quality = RENDER_QUALITY_BEST;
+    for (uint32_t i = 0; i < 8; ++i) assert_int_equal(run_frame(1), NB_OK);
+    uint64_t before = nbi_atomic_load_seq_cst_u64(&g.heap.call_count);
+    for (uint32_t i = 0; i < 100; ++i) {
+        assert_int_equal(run_frame(1), NB_OK);
+        render_mesh other = add(i % 100, 3, 200, 5);
+        render_mesh_remove(g.r, other);
+    }
+    assert_int_equal(nbi_atomic_load_seq_cst_u64(&g.heap.call_count), before);
+    rig_close();
+}
+
+// Every allocation that can fail, one after the other: nothing leaks.
+static void failed_memory_leaves_nothing_behind(void **state) {
+    (void)state;
+    for (uint64_t fail = 1; fail < 40; ++fail) {
+        memset(&g, 0, sizeof g);
+        nb_hooks quiet = test_hooks(&g.log, NULL), failing = test_hooks(&g.log, &g.heap);
+        nb_gpu_desc desc = {.backend = nb_gpu_null_backend(), .hooks = quiet};
+        assert_int_equal(nb_gpu_create(&desc, &g.gpu), NB_OK);
+        g.heap.fail_at = fail;
+        nb_result result = render_create(&(render_desc){.gpu = g.gpu, .mesh_count_max = 4, .hooks = failing}, &g.r);
+        if (result == NB_OK)
+            render_destroy(g.r);
+        else
+            assert_int_equal(result, NB_ERR_MEMORY);
+        assert_int_equal(nbi_atomic_load_seq_cst_u64(&g.heap.live_count), 0);
+        assert_int_equal(nb_gpu_destroy(g.gpu), NB_OK);
+        if (result == NB_OK) return;
+    }
+    fail_msg("it never succeeded");
+}
+
+// --- directions ---
+
+typedef struct plane_of_quad {
+    vec3d at, normal;
+} plane_of_quad;
+
+// Where a quad is and looks to, from the planet's shape alone.
+static plane_of_quad plane_of(const node_constants *n, render_quad q) {
+    uint32_t face = q.place >> 23 & 7;
+    double size = 1u << n->level, step = face & 1 ? 1 : 0;
+    double x = n->x * 32 + (q.place & 31), y = q.place >> 10 & 255, z = n->y * 32 + (q.place >> 5 & 31);
+    if (face / 2 == 0) x += step;
+    if (face / 2 == 1) y += step;
+    if (face / 2 == 2) z += step;
+    double h = n->base + n->step * y;
+    vec3d at = sphere_position(n->face, x * size, z * size, h);
+    vec3d along = vec3d_sub(sphere_position(n->face, (x + 1) * size, z * size, h), at);
+    vec3d across = vec3d_sub(sphere_position(n->face, x * size, (z + 1) * size, h), at);
+    vec3d up = vec3d_normal(at, at);
+    vec3d normal = face / 2 == 0 ? vec3d_cross(up, across) : face / 2 == 1 ? up : vec3d_cross(along, up);
+    vec3d forward = face / 2 == 0 ? along : face / 2 == 1 ? up : across;
+    if (vec3d_dot(normal, forward) < 0) normal = vec3d_scale(normal, -1);
+    if ((face & 1) == 0) normal = vec3d_scale(normal, -1);
+    return (plane_of_quad){at, vec3d_normal(normal, up)};
+}
+
+static bool is_drawn(const render *r, uint32_t quad) {
+    for (uint32_t i = 0; i < r->draw_count; ++i)
+        if (quad >= r->draws[i].first && quad < r->draws[i].first + r->draws[i].count) return true;
+    return false;
+}
+
+static void what_can_be_seen_is_drawn(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    rig_open(&(render_desc){.quad_count_max = 4096, .mesh_count_max = 4}, 4 << 20);
+    uint64_t rounds = test_size(300, 3000, 30000), left_out = 0, drawn = 0;
+    for (uint64_t round = 0; round < rounds; ++round) {
+        quads_fill(quads, 120, &seed);
+        uint32_t level = (uint32_t)(test_random(&seed) % 8), count = 128u >> level;
+        render_mesh_desc desc = {.face = (uint8_t)(test_random(&seed) % 6),
+                                 .level = (uint8_t)level,
+                                 .x = (uint8_t)(test_random(&seed) % count),
+                                 .y = (uint8_t)(test_random(&seed) % count),
+                                 .base = -4,
+                                 .step = 1,
+                                 .quads = quads,
+                                 .quad_count = 120};
+        render_mesh mesh;
+        assert_int_equal(render_mesh_add(g.r, &desc, &mesh), NB_OK);
+        double far = 1 + (double)(test_random(&seed) % 1000) / 250.0;
+        vec3d way = sphere_direction((uint32_t)(test_random(&seed) % 6), (double)(test_random(&seed) % 4096),
+                                     (double)(test_random(&seed) % 4096));
+        g.frame.camera.position = vec3d_scale(way, SPHERE_RADIUS * far + 20);
+        g.frame.chunks = &mesh;
+        g.frame.chunk_count = 1;
+        assert_int_equal(run_frame(1), NB_OK);
+        const mesh_slot *slot = render_mesh_of(g.r, mesh);
+        for (uint32_t i = 0; i < 120; ++i) {
+            plane_of_quad p = plane_of(&slot->node, quads[i]);
+            bool is_seen = vec3d_dot(p.normal, vec3d_sub(g.frame.camera.position, p.at)) > 1e-6;
+            if (is_drawn(g.r, slot->quad_first + i)) {
+                ++drawn;
+            } else {
+                ++left_out;
+                assert_false(is_seen);
+            }
+        }
+        render_mesh_remove(g.r, mesh);
+    }
+    assert_true(left_out * 5 > drawn); // and much is left out
+    rig_close();
+}
+
+static void the_nearest_ground_comes_first(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    quads_fill(quads, QUADS, &seed);
+    rig_open(&(render_desc){.quad_count_max = 1u << 20, .mesh_count_max = 256}, 4 << 20);
+    render_mesh meshes[200];
+    for (uint32_t i = 0; i < 200; ++i)
+        meshes[i] = add((uint32_t)(test_random(&seed) % 128), (uint32_t)(test_random(&seed) % 128), 30, 0);
+    g.frame.chunks = meshes;
+    g.frame.chunk_count = 200;
+    assert_int_equal(run_frame(1), NB_OK);
+    assert_int_equal(g.r->chunk_count, 200);
+    double before = 0;
+    for (uint32_t i = 0; i < g.r->chunk_count; ++i) {
+        double far = vec3d_length(vec3d_sub(g.r->meshes[g.r->order[i]].middle, g.frame.camera.position));
+        assert_true(far >= before - 0.51);
+        before = far;
+    }
+    rig_close();
+}
+
+// --- pages ---
+
+static void pages_are_taken_once_and_given_back(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    enum { PAGES = 333, RUNS = 64 };
+    static uint8_t owner[PAGES];
+    quad_pool pool;
+    struct {
+        uint32_t first, count;
+    } runs[RUNS] = {{0, 0}};
+    memset(owner, 0, sizeof owner);
+    assert_int_equal(quad_pool_init(&pool, PAGES, NULL), NB_OK);
+    uint64_t rounds = test_size(20000, 200000, 2000000);
+    for (uint64_t round = 0; round < rounds; ++round) {
+        uint32_t i = (uint32_t)(test_random(&seed) % RUNS), wanted = (uint32_t)(test_random(&seed) % 24) + 1;
+        if (runs[i].count > 0) {
+            quad_pool_give(&pool, runs[i].first, runs[i].count);
+            memset(&owner[runs[i].first], 0, runs[i].count);
+            runs[i].count = 0;
+            continue;
+        }
+        // The lowest place that fits, by looking at each.
+        uint32_t best = 0, run = 0;
+        while (best + run < PAGES && run < wanted) {
+            if (owner[best + run] == 0)
+                ++run;
+            else
+                best += run + 1, run = 0;
+        }
+        uint32_t first = 0;
+        nb_result result = quad_pool_take(&pool, wanted, &first);
+        assert_int_equal(result, run == wanted ? NB_OK : NB_FULL);
+        if (result != NB_OK) continue;
+        assert_int_equal(first, best);
+        memset(&owner[first], 1, wanted);
+        runs[i].first = first;
+        runs[i].count = wanted;
+    }
+    uint32_t used = 0, first = 0;
+    for (uint32_t i = 0; i < PAGES; ++i) used += owner[i];
+    assert_int_equal(pool.used_count, used);
+    assert_int_equal(quad_pool_take(&pool, 0, &first), NB_OK);
+    assert_int_equal(quad_pool_take(&pool, PAGES + 1, &first), NB_FULL);
+    quad_pool_deinit(&pool);
+}
+
+TEST_MAIN(cmocka_unit_test(any_part_of_a_frame_makes_a_picture), cmocka_unit_test(buckets_and_threads_draw_the_same),
+          cmocka_unit_test(a_frame_without_a_picture_changes_nothing),
+          cmocka_unit_test(uploads_stay_within_their_budget), cmocka_unit_test(meshes_come_and_go_at_random),
+          cmocka_unit_test(what_is_no_node_is_refused), cmocka_unit_test(a_lost_device_is_filled_again),
+          cmocka_unit_test(uploads_that_got_lost_are_made_again), cmocka_unit_test(little_memory_leaves_things_out),
+          cmocka_unit_test(a_steady_frame_takes_no_memory), cmocka_unit_test(failed_memory_leaves_nothing_behind),
+          cmocka_unit_test(what_can_be_seen_is_drawn), cmocka_unit_test(the_nearest_ground_comes_first),
+          cmocka_unit_test(pages_are_taken_once_and_given_back))
