@@ -154,7 +154,7 @@ fi
 case ${NB_TEST_SIZE:-check} in
 quick) each=500 long=1000 ticks=500 slow=200 frames=10 ;;
 full) each=100000 long=1000000 ticks=100000 slow=100000 frames=600 ;;
-*) each=4000 long=20000 ticks=5000 slow=2000 frames=20 ;;
+*) each=3000 long=12000 ticks=4000 slow=1500 frames=20 ;;
 esac
 list=$work/runs/list
 : >"$list"

@@ -51,7 +51,11 @@ library_sources() { # kind, in a tree
     esac
 }
 
-has_vulkan() { echo '#include <vulkan/vulkan.h>' | gcc -E - >/dev/null 2>&1; }
+# Asked of the compiler once.
+has_vulkan() {
+    [ -n "${vulkan:-}" ] || { if echo '#include <vulkan/vulkan.h>' | gcc -E - >/dev/null 2>&1; then vulkan=yes; else vulkan=no; fi; }
+    [ "$vulkan" = yes ]
+}
 
 # The shaders that tests include as "shaders/<name>.h", as cmake/shaders.cmake makes them.
 build_shaders() {
@@ -74,7 +78,7 @@ kind_flags() {
 
 compile() { # kind source object, in a tree
     # shellcheck disable=SC2046
-    gcc -std=c17 -g -O1 -w -ffp-contract=off -Iinclude -Imodules/record/include -Imodules/net/include -Imodules/scene/include -Imodules/gpu/include -Imodules -Isrc -Itests -I"$work/shaders" -I. $(kind_flags "$1") -MMD -c "$2" -o "$3"
+    gcc -std=c17 -O1 -w -ffp-contract=off -Iinclude -Imodules/record/include -Imodules/net/include -Imodules/scene/include -Imodules/gpu/include -Imodules -Isrc -Itests -I"$work/shaders" -I. $(kind_flags "$1") -MMD -c "$2" -o "$3"
 }
 
 link_program() { # kind test_source program object...
@@ -226,9 +230,11 @@ build_bases() { # mutant...
     if cat "$@" | grep -q '^test: test_\(gpu_\)\{0,1\}vulkan'; then build_shaders; fi
     for mutant in "$@"; do
         read_fields "$mutant"
-        [ -f "$root/$(test_source "$test_name")" ] || continue
-        (cd "$root" && library_sources "$kind" && test_source "$test_name") | sed "s|^|$kind |"
+        [ ! -f "$root/$(test_source "$test_name")" ] || echo "$kind $(test_source "$test_name")"
     done | sort -u >"$work/compile.list"
+    for kind in $(cut -d ' ' -f 1 "$work/compile.list" | sort -u); do
+        (cd "$root" && library_sources "$kind") | sed "s|^|$kind |"
+    done >>"$work/compile.list"
     while read -r kind file; do
         mkdir -p "$work/base/$kind"
         printf '%s\0%s\0%s\0' "$kind" "$file" "$work/base/$kind/$(object_of "$file")"

@@ -8,6 +8,11 @@ check_c_source_compiles("int LLVMFuzzerTestOneInput(const unsigned char *data, u
     int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size) { return data && size > 99999; }"
     NEBULA_HAS_LIBFUZZER)
 unset(CMAKE_REQUIRED_FLAGS)
+# Readers have one thread: where threads are watched there is nothing to see, and it takes minutes.
+if(NEBULA_SANITIZE MATCHES "thread")
+    return()
+endif()
+
 set(NEBULA_FUZZ_RUNS 20000 CACHE STRING "Inputs of each fuzz target in a test")
 
 # nebula_fuzz(NAME PART READER...): the readers are compiled again, to be seen by the fuzzer. Targets that make a world or
