@@ -17,6 +17,7 @@ nb_input_event bot_steer(uint64_t seed, uint32_t player, uint64_t tick) {
 
 static void play(void *user, nb_tick_view *view) {
     bots *b = user;
+    if (b->is_over != NULL && *b->is_over) return;
     uint64_t tick = view->tick->index;
     uint32_t count = flight_commands(b->seed, 0, tick, b->events);
     for (uint32_t i = 1; i < PLANET_EXPLORERS && tick % BOT_HOLD_TICKS == 0; ++i)

@@ -15,6 +15,7 @@
 // Steers the explorers of an engine; its memory is the host's.
 typedef struct bots {
     uint64_t seed;
+    const bool *is_over; // where somebody's hands may take over: they have; NULL = nobody's
     nb_input_event events[FLIGHT_EVENTS_MAX + PLANET_EXPLORERS];
 } bots;
 

@@ -12,6 +12,7 @@
 #include "nebula/synctest.h"
 #include "options.h"
 #include "picture.h"
+#include "pilot.h"
 #include "planet.h"
 #include "players.h"
 #include "recording.h"
@@ -38,6 +39,7 @@ typedef struct demo {
     nb_clock_manual manual;
     planet planet;
     bots bots;
+    pilot pilot;
     recording recording;
     streamer streamer;
     picture picture;
@@ -191,6 +193,9 @@ static nb_result modules_begin(demo *d) {
     if (result == NB_OK) result = picture_attach(&d->picture, d->engine, &d->planet, &d->streamer);
     if (result == NB_OK) result = show_attach(d->show, d->engine, &d->planet, &d->streamer, &d->picture);
     if (result == NB_OK) result = planet_populate(&d->planet);
+    d->bots.is_over = &d->pilot.is_flying;
+    if (result == NB_OK && d->show != NULL && o->replay_path == NULL)
+        result = pilot_attach(&d->pilot, d->engine, &d->planet, 0);
     if (result == NB_OK && o->replay_path == NULL) result = bots_attach(&d->bots, d->engine, o->seed);
     if (result == NB_OK) result = recording_attach(&d->recording, d->engine, o);
     nb_module_desc teller = {.name = "teller", .user = d, .priority = -1};
@@ -257,7 +262,7 @@ int main(int argc, char **argv) {
     if (!recording_open(&d.recording, &d.options)) return 2;
     nb_rate t = d.options.tick_rate, r = d.options.render_rate;
     nb_result result = show_open(&d.options, &d.show);
-    if (result == NB_ERR_UNSUPPORTED) return 2; // one line has told
+    if (result == NB_ERR_UNSUPPORTED || result == NB_ERR_OS) return 2; // one line has told
     if (result == NB_OK) result = trace_begin(&d);
     if (result == NB_OK) result = engine_begin(&d);
     if (result == NB_OK) result = modules_begin(&d);

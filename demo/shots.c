@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -51,26 +52,91 @@ bool shots_open(shots *s, const char *folder, nb_gpu *gpu) {
 }
 
 bool shots_is_due(const shots *s, uint64_t tick_count) {
-    return s->folder != NULL && !s->is_asked && s->next < PLAN_COUNT && tick_count >= PLAN[s->next].tick;
+    bool is_free = s->folder != NULL && !s->is_asked && !s->is_writing;
+    return is_free && s->next < PLAN_COUNT && tick_count >= PLAN[s->next].tick;
 }
 
 void shots_ask(shots *s) { s->is_asked = nb_gpu_capture_ask(s->gpu) == NB_OK; }
 
+// --- writing ---
+
+// On a thread that may block.
+static nb_result write_file(void *argument) {
+    shots *s = argument;
+    return png_write(s->path, s->pixels, s->width, s->height);
+}
+
+static void note_written(shots *s, nb_result result) {
+    s->is_writing = false;
+    s->result = result;
+    if (result != NB_OK) return;
+    ++s->count;
+    printf("picture     %s\n", s->path);
+    fflush(stdout);
+}
+
+static nb_async_status write_step(nb_async_call *call, void *state) {
+    shots *s = *(shots **)state;
+    NB_ASYNC_BEGIN(call);
+    NB_ASYNC_IO(call, write_file, s);
+    if (call->result != NB_OK) NB_ASYNC_FAIL(call, call->result);
+    NB_ASYNC_END(call);
+}
+
+static void written(void *host, void *state) {
+    (void)host;
+    note_written(*(shots **)state, NB_OK);
+}
+
+// Cancelled, because the demo ends: then there is time to wait for the disk.
+static void not_written(void *host, void *state, nb_result reason) {
+    (void)host;
+    shots *s = *(shots **)state;
+    note_written(s, reason == NB_CANCELLED ? write_file(s) : reason);
+}
+
+static void write_out(shots *s) {
+    nb_async_job_desc desc = {.step = write_step,
+                              .publish = written,
+                              .discard = not_written,
+                              .state = &s,
+                              .state_size_bytes = sizeof s,
+                              .priority = NB_PRIORITY_LOW};
+    s->is_writing = true;
+    bool is_job = s->async != NULL && nb_async_submit(s->async, &desc, NULL) == NB_OK;
+    if (!is_job) note_written(s, write_file(s));
+}
+
+// The device's memory is its own again with the next picture.
+static bool keep(shots *s, const nb_gpu_capture *capture) {
+    size_t size_bytes = (size_t)capture->width * capture->height * 4;
+    if (size_bytes > s->pixel_bytes) {
+        free(s->pixels);
+        s->pixels = malloc(size_bytes);
+        s->pixel_bytes = s->pixels != NULL ? size_bytes : 0;
+    }
+    if (s->pixels == NULL) return false;
+    memcpy(s->pixels, capture->pixels, size_bytes);
+    s->width = capture->width;
+    s->height = capture->height;
+    s->hash = nb_hash64(s->pixels, size_bytes, s->hash);
+    return true;
+}
+
 nb_result shots_take(shots *s, bool wait) {
     nb_gpu_capture capture;
-    if (!s->is_asked) return NB_OK;
+    if (!s->is_asked) return s->result;
     nb_result result = nb_gpu_capture_take(s->gpu, wait ? TAKE_NS : 0, &capture);
-    if (result == NB_BUSY) return NB_OK;
+    if (result == NB_BUSY) return s->result;
     s->is_asked = false;
-    if (result != NB_OK) return NB_OK; // that picture was never drawn: it is asked for again
-    char path[SHOTS_PATH_SIZE];
-    snprintf(path, sizeof path, "%s/%s.png", s->folder, PLAN[s->next].name);
-    s->hash = nb_hash64(capture.pixels, (size_t)capture.width * capture.height * 4, s->hash);
-    result = png_write(path, capture.pixels, capture.width, capture.height);
-    if (result != NB_OK) return result;
-    printf("picture     %s\n", path);
-    fflush(stdout);
-    ++s->next;
-    ++s->count;
-    return NB_OK;
+    if (result != NB_OK) return s->result; // that picture was never drawn: it is asked for again
+    if (!keep(s, &capture)) return NB_ERR_MEMORY;
+    snprintf(s->path, sizeof s->path, "%s/%s.png", s->folder, PLAN[s->next++].name);
+    write_out(s);
+    return s->result;
+}
+
+void shots_close(shots *s) {
+    free(s->pixels);
+    s->pixels = NULL;
 }

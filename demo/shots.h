@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Pictures of the flight as files: one of each part of it, at ticks that are the same in every run.
+// Pictures of the flight as files: one of each part of it, at ticks that are the same in every run. A file is written
+// by a thread that may block, while the frames go on.
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nebula/async.h"
 #include "nebula/gpu.h"
 
 #define SHOTS_PATH_SIZE 512
@@ -13,10 +15,17 @@
 typedef struct shots {
     const char *folder; // NULL = none are taken
     nb_gpu *gpu;
-    uint32_t next;  // of the plan
-    bool is_asked;  // one is under way
-    uint32_t count; // written
-    uint64_t hash;  // of all pixels so far
+    nb_async *async; // NULL = files are written at once
+    uint32_t next;   // of the plan
+    bool is_asked;   // pixels are under way
+    bool is_writing; // a file is
+    uint32_t count;  // written
+    uint64_t hash;   // of all pixels so far
+    nb_result result;
+    char path[SHOTS_PATH_SIZE];
+    uint8_t *pixels; // of the file that is written
+    size_t pixel_bytes;
+    uint32_t width, height;
 } shots;
 
 // The folder is made where it is missing; false, with one line on stderr, where it cannot be.
@@ -28,5 +37,8 @@ bool shots_is_due(const shots *s, uint64_t tick_count);
 // In FrameGraph: asks the device for this frame's pixels.
 void shots_ask(shots *s);
 
-// After a frame: writes what has come. wait: until it has.
+// After a frame: takes the pixels that have come, and has them written. wait: until they have.
 nb_result shots_take(shots *s, bool wait);
+
+// When no job of the engine runs any more.
+void shots_close(shots *s);

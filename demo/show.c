@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "keyboard.h"
 #include "nebula/gpu_null.h"
 #include "nebula/gpu_vulkan.h"
 #include "shots.h"
@@ -14,11 +15,6 @@
 
 // A device that draws on the CPU may take as long as a frame does on a slow machine; in lockstep it is waited for.
 #define LOCKSTEP_WAIT_NS UINT64_C(60000000000)
-
-// Keys, by their USB usage ids.
-#define KEY_F1 58u
-#define KEY_R 21u
-#define KEY_ESCAPE 41u
 
 struct show {
     demo_options options;
@@ -110,8 +106,8 @@ nb_result show_open(const demo_options *options, show **out) {
 static nb_result read_keys(const nb_context *context, void *user) {
     show *s = user;
     nb_buttons_apply(&s->buttons, &context->input);
-    if (nb_buttons_is_pressed(&s->buttons, KEY_F1)) s->view.page.is_shown = !s->view.page.is_shown;
-    if (nb_buttons_is_pressed(&s->buttons, KEY_ESCAPE)) nb_engine_stop(context->engine);
+    if (nb_buttons_is_pressed(&s->buttons, KEYBOARD_F1)) s->view.page.is_shown = !s->view.page.is_shown;
+    if (nb_buttons_is_pressed(&s->buttons, KEYBOARD_ESCAPE)) nb_engine_stop(context->engine);
     return NB_OK;
 }
 
@@ -127,6 +123,8 @@ static nb_result ask(const nb_context *context, void *user) {
 nb_result show_attach(show *s, nb_engine *engine, const planet *land, streamer *chunks, const picture *images) {
     if (s == NULL) return NB_OK;
     s->engine = engine;
+    // On the virtual clock files are there when the run is over, in their order.
+    if (!s->options.is_virtual) s->shots.async = nb_engine_async(engine);
     nb_result result = nb_gpu_attach(s->gpu, engine);
     if (result == NB_OK && s->window != NULL && nb_engine_input(engine) == NULL) result = NB_ERR_MEMORY;
     if (result == NB_OK) result = view_attach(&s->view, engine, s->gpu, land, chunks, images);
@@ -140,7 +138,7 @@ static bool poll_window(show *s, bool *is_back) {
     if (news.is_resized) nb_gpu_resize(s->gpu, news.width, news.height);
     if (news.is_vsync_changed) nb_gpu_set_vsync(s->gpu, !news.is_vsync_off);
     if (news.is_focus_lost) nb_buttons_release_all(&s->buttons);
-    *is_back = *is_back || nb_buttons_is_down(&s->buttons, KEY_R);
+    *is_back = *is_back || nb_buttons_is_down(&s->buttons, KEYBOARD_R);
     return !news.is_closed;
 }
 
@@ -148,6 +146,7 @@ bool show_begin(show *s, bool *is_back) {
     if (s == NULL) return true;
     nb_engine_stats stats = nb_engine_stats_get(s->engine);
     s->is_due = shots_is_due(&s->shots, stats.tick_count) && (!s->options.is_lockstep || view_is_settled(&s->view));
+    s->view.is_blind = s->options.is_lockstep && !s->is_due;
     s->view.page.fps = stats.frame_ns > 0 ? 1e9f / (float)stats.frame_ns : 0;
     return s->window == NULL || poll_window(s, is_back);
 }
@@ -172,6 +171,7 @@ void show_tell(const show *s) {
 
 void show_close(show *s) {
     if (s == NULL) return;
+    shots_close(&s->shots);
     view_end(&s->view);
     nb_gpu_destroy(s->gpu);
     window_close(s->window);

@@ -23,7 +23,8 @@
 typedef struct show show;
 
 // Chooses a device as the options say, and says which one. NULL in *out where there is none to be, or where the demo
-// was built without the module gpu. NB_ERR_UNSUPPORTED: the one that was asked for is not here; one line tells why.
+// was built without the module gpu. NB_ERR_UNSUPPORTED: the one that was asked for is not here;
+// NB_ERR_OS: no place for pictures. One line tells why.
 nb_result show_open(const demo_options *options, show **out);
 
 // Attaches it to an engine, behind the modules that it shows.

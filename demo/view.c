@@ -221,6 +221,22 @@ static uint32_t quality_of(const nb_context *context) {
     return context->quality_level < RENDER_QUALITY_COUNT ? context->quality_level : RENDER_QUALITY_BEST;
 }
 
+static void list_things(view *v, const planet_eye *eye, render_frame *frame) {
+    frame->chunk_count = list_chunks(v);
+    list_creatures(v, frame);
+    frame->particle_count = list_particles(v, frame);
+    frame->light_count = list_lights(v, eye);
+    frame->clusters = (render_clusters){(const render_cluster *)(const void *)v->picture->made.clusters,
+                                        LIGHT_CLUSTERS_X,
+                                        LIGHT_CLUSTERS_Y,
+                                        LIGHT_CLUSTERS_Z,
+                                        eye->camera.near,
+                                        eye->camera.near + PICTURE_LIGHTS_FAR};
+    uint32_t width = 0, height = 0;
+    nb_gpu_backbuffer(v->gpu, &width, &height);
+    frame->overlay = draw_overlay(v, width, height);
+}
+
 static nb_result draw(const nb_context *context, void *user) {
     view *v = user;
     uint32_t width = 0, height = 0;
@@ -239,17 +255,7 @@ static nb_result draw(const nb_context *context, void *user) {
                           .impostors = v->impostors,
                           .particles = v->particles,
                           .lights = v->lights};
-    frame.chunk_count = list_chunks(v);
-    list_creatures(v, &frame);
-    frame.particle_count = list_particles(v, &frame);
-    frame.light_count = list_lights(v, eye);
-    frame.clusters = (render_clusters){(const render_cluster *)(const void *)v->picture->made.clusters,
-                                       LIGHT_CLUSTERS_X,
-                                       LIGHT_CLUSTERS_Y,
-                                       LIGHT_CLUSTERS_Z,
-                                       eye->camera.near,
-                                       eye->camera.near + PICTURE_LIGHTS_FAR};
-    frame.overlay = draw_overlay(v, width, height);
+    if (!v->is_blind) list_things(v, eye, &frame);
     nb_result result = render_add(v->render, &frame);
     return result < 0 ? result : NB_OK; // without a picture the frame goes on
 }

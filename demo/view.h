@@ -30,8 +30,9 @@ typedef struct view {
     const picture *picture;
     nb_world *world;
     view_page page;
-    uint32_t bucket_count;                   // jobs that record the ground
-    uint64_t stale_count;                    // told last
+    uint32_t bucket_count; // jobs that record the ground
+    bool is_blind;         // nothing is drawn, while meshes are still uploaded: nobody looks at these frames
+    uint64_t stale_count;  // told last
     render_mesh meshes[STREAMER_CHUNKS_MAX]; // by slot
     render_mesh chunks[STREAMER_CHUNKS_MAX]; // of this frame, as the rest
     render_creature creatures[RENDER_CREATURES_MAX];

@@ -52,6 +52,13 @@ done
 real --frames 45 --gpu null
 [ "$(state)" = "$expected" ] || fail "the state differs with a device"
 grep -Eq '^device +[1-9][0-9]* pictures of [1-9][0-9]* frames' "$work/out" || fail "the device did not sum up"
+# Pictures are written beside the frames, and what stands in their way is told in one line.
+real --frames 400 --hz 1000 --gpu null --pictures "$work/a/b"
+if grep -q '^picture  ' "$work/out"; then
+    [ "$(head -c 4 "$work/a/b/1_orbit.png" | tail -c 3)" = PNG ] || fail "1_orbit.png is no picture"
+else
+    echo "skipped: pictures, in a build without them"
+fi
 real --frames 45 --trace "$work/trace.json"
 [ "$(state)" = "$expected" ] || fail "the state differs with a trace"
 for name in FixedSim ParallelTasks animation questions streamer generate 'worker 0'; do
@@ -136,6 +143,7 @@ refuse() {
     [ "$(wc -l <"$work/err")" -eq 1 ] || fail "'$*' did not print one line on stderr"
     [ ! -s "$work/out" ] || fail "'$*' wrote to stdout"
 }
+refuse --gpu null --pictures "$golden/folder"
 refuse --frobnicate
 refuse word
 refuse ''
