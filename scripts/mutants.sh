@@ -319,11 +319,12 @@ done <"$work/list" | awk -F'\t' '!seen[$1]++ { print $2 }' >"$work/base.list"
 base_failed=0
 tr '\n' '\0' <"$work/base.list" | xargs -0 -r -n 1 -P "$jobs" sh "$self" --base || base_failed=1
 
+# One more at a time than there are cores: some do nothing but wait for their time-out.
 index=0
 while read -r mutant; do
     index=$((index + 1))
     printf '%s %s %s\0' "$index" "$count" "$mutant"
-done <"$work/list" | xargs -0 -r -n 1 -P "$jobs" sh "$self" --one || true
+done <"$work/list" | xargs -0 -r -n 1 -P "$((jobs + 1))" sh "$self" --one || true
 
 passed=$(cat "$work"/*/verdict 2>/dev/null | grep -c '^caught$' || true)
 failed=$((count - passed + base_failed))
