@@ -21,8 +21,9 @@
 #define KEYBOARD_DOWN 81u
 #define KEYBOARD_UP 82u
 
-// As in window.h.
-#define KEYBOARD_MOUSE_LEFT 321u
-#define KEYBOARD_MOUSE_RIGHT 323u
+// Buttons of the mouse, above all keys, and what moves.
+#define KEYBOARD_MOUSE 320u // + button, from 1: left, middle, right
+#define KEYBOARD_MOUSE_LEFT (KEYBOARD_MOUSE + 1)
+#define KEYBOARD_MOUSE_RIGHT (KEYBOARD_MOUSE + 3)
 #define KEYBOARD_MOTION_POINTER 1u
 #define KEYBOARD_MOTION_PAD 16u // + axis: left x and y, right x and y, left and right trigger

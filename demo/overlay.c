@@ -140,7 +140,7 @@ static void numbers(page_pen *pen, const overlay_page *p) {
     line(pen, WHITE, text);
     snprintf(text, sizeof text, "frame %.2f ms  gpu %.2f ms", (double)p->frame_ms, (double)p->gpu_ms);
     line(pen, GREY, text);
-    snprintf(text, sizeof text, "workers %u of %u  arenas %.1f of %.1f MiB", p->busy_count, p->worker_count,
+    snprintf(text, sizeof text, "workers %u  arenas %.1f of %.1f MiB", p->worker_count,
              (double)p->arena_bytes / 1048576.0, (double)p->arena_bytes_max / 1048576.0);
     line(pen, GREY, text);
     snprintf(text, sizeof text, "chunks %u of %u  triangles %u", p->chunk_ready_count, p->chunk_count,

@@ -38,7 +38,7 @@ typedef struct overlay_page {
     float frame_ms, gpu_ms;
     overlay_bar bars[OVERLAY_BARS_MAX]; // phases: share of the frame
     uint32_t bar_count;
-    uint32_t worker_count, busy_count;
+    uint32_t worker_count;
     uint64_t arena_bytes, arena_bytes_max;
     uint32_t chunk_count, chunk_ready_count, triangle_count;
     uint64_t cancelled_count;

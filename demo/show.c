@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "keyboard.h"
-#include "nebula/gpu_null.h"
 #include "nebula/gpu_vulkan.h"
 #include "shots.h"
 #include "view.h"
@@ -24,7 +23,8 @@ struct show {
     nb_engine *engine;
     nb_buttons buttons;
     shots shots;
-    bool is_due; // a picture of the flight, in the frame that runs
+    bool is_due;       // a picture of the flight, in the frame that runs
+    uint64_t begin_ns; // of the frame before
     view view;
 };
 
@@ -147,7 +147,9 @@ bool show_begin(show *s, bool *is_back) {
     nb_engine_stats stats = nb_engine_stats_get(s->engine);
     s->is_due = shots_is_due(&s->shots, stats.tick_count) && (!s->options.is_lockstep || view_is_settled(&s->view));
     s->view.is_blind = s->options.is_lockstep && !s->is_due;
-    s->view.page.fps = stats.frame_ns > 0 ? 1e9f / (float)stats.frame_ns : 0;
+    uint64_t before_ns = s->begin_ns;
+    s->begin_ns = nb_clock_now_ns(NULL);
+    s->view.page.fps = before_ns != 0 ? 1e9f / (float)(s->begin_ns - before_ns + 1) : 0;
     return s->window == NULL || poll_window(s, is_back);
 }
 

@@ -201,7 +201,6 @@ static void draw_page(view *v, uint32_t width, uint32_t height) {
                          .cancelled_count = v->streamer->cancelled_count,
                          .quality = nb_budget_level(nb_engine_budget(v->engine)),
                          .quality_count = NB_BUDGET_LEVEL_COUNT_DEFAULT};
-    page.busy_count = page.worker_count;
     fill_bars(&stats, &page);
     overlay_draw_page(&v->overlay, &page, width, height);
 }

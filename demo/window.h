@@ -14,16 +14,18 @@
 #include "nebula/gpu_vulkan.h"
 #include "nebula/input.h"
 
+#include "keyboard.h"
+
 // Codes of events. Keys are USB usage ids, as SDL's scancodes: 4 is A, 26 is W.
-#define WINDOW_CODE_MOUSE 320u // + button, from 1: left, middle, right
-#define WINDOW_CODE_PAD 336u   // + button of a gamepad
+#define WINDOW_CODE_MOUSE KEYBOARD_MOUSE // + button, from 1: left, middle, right
+#define WINDOW_CODE_PAD 336u             // + button of a gamepad
 #define WINDOW_CODE_COUNT 368u
 
 // Codes of NB_INPUT_MOTION. Of the pointer and the wheel f32[0] and f32[1] are how far it moved, right and down; of a
 // gamepad's axis f32[0] is where it is, -1 to 1.
-#define WINDOW_MOTION_POINTER 1u
+#define WINDOW_MOTION_POINTER KEYBOARD_MOTION_POINTER
 #define WINDOW_MOTION_WHEEL 2u
-#define WINDOW_MOTION_PAD 16u // + axis
+#define WINDOW_MOTION_PAD KEYBOARD_MOTION_PAD // + axis
 
 // Numbers of devices in the events.
 #define WINDOW_DEVICE_KEYS 1
