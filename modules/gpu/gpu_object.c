@@ -170,24 +170,25 @@ nb_result nbi_gpu_object_retire(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index) 
 
 // --- the device's own ---
 
+static nb_result make_own(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t taken, uint32_t *index) {
+    nb_result result = nbi_gpu_object_make(gpu, kind, taken);
+    if (result != NB_OK) nbi_gpu_object_free(gpu, kind, taken);
+    if (result == NB_OK) *index = taken;
+    return result;
+}
+
 nb_result nbi_gpu_own_buffer(nb_gpu *gpu, const nb_gpu_buffer_desc *desc, uint32_t *index) {
     uint32_t taken = 0;
     if (nbi_gpu_object_take(gpu, NBI_GPU_BUFFER, NBI_GPU_OWN, desc->name, &taken) != NB_OK) return NB_ERR_MEMORY;
     at(gpu, NBI_GPU_BUFFER, taken)->desc.buffer = *desc;
-    nb_result result = nbi_gpu_object_make(gpu, NBI_GPU_BUFFER, taken);
-    if (result != NB_OK) nbi_gpu_object_free(gpu, NBI_GPU_BUFFER, taken);
-    if (result == NB_OK) *index = taken;
-    return result;
+    return make_own(gpu, NBI_GPU_BUFFER, taken, index);
 }
 
 nb_result nbi_gpu_own_image(nb_gpu *gpu, const nb_gpu_image_desc *desc, uint32_t *index) {
     uint32_t taken = 0;
     if (nbi_gpu_object_take(gpu, NBI_GPU_IMAGE, NBI_GPU_OWN, desc->name, &taken) != NB_OK) return NB_ERR_MEMORY;
     at(gpu, NBI_GPU_IMAGE, taken)->desc.image = *desc;
-    nb_result result = nbi_gpu_object_make(gpu, NBI_GPU_IMAGE, taken);
-    if (result != NB_OK) nbi_gpu_object_free(gpu, NBI_GPU_IMAGE, taken);
-    if (result == NB_OK) *index = taken;
-    return result;
+    return make_own(gpu, NBI_GPU_IMAGE, taken, index);
 }
 
 // --- the users' ---

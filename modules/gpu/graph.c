@@ -408,6 +408,13 @@ static bool has_room_to_attach(const nbi_graph_pass *pass, uint32_t use, nb_gpu_
     return (fresh & OF_DEPTH) == 0 || pass->depth_use == NBI_NONE || pass->depth_use == use;
 }
 
+static nb_result find_both(nb_graph *graph, nb_graph_pass pass, nb_graph_resource resource, const char *function,
+                           uint32_t *pass_index, uint32_t *resource_index) {
+    nb_result result = check_open(graph, function);
+    if (result == NB_OK) result = find_pass(graph, pass, function, pass_index);
+    return result == NB_OK ? find_resource(graph, resource, function, resource_index) : result;
+}
+
 static uint32_t add_use(nb_graph *graph, uint32_t pass, uint32_t resource, uint32_t at) {
     uint32_t use = nbi_graph_table_add(&graph->use_keys, use_key(pass, resource), at);
     nbi_graph_pass *owner = &graph->passes[pass];
@@ -422,9 +429,7 @@ nb_result nb_graph_use(nb_graph *graph, nb_graph_pass pass, nb_graph_resource re
     if (graph == NULL) return NB_FAIL_NULL("graph");
     const char *function = __func__;
     uint32_t p, r, at;
-    nb_result result = check_open(graph, function);
-    if (result == NB_OK) result = find_pass(graph, pass, function, &p);
-    if (result == NB_OK) result = find_resource(graph, resource, function, &r);
+    nb_result result = find_both(graph, pass, resource, function, &p, &r);
     if (result != NB_OK) return result;
     nbi_graph_pass *owner = &graph->passes[p];
     const char *name = graph->resources[r].name, *problem = why_not(owner, &graph->resources[r], access);
@@ -452,9 +457,7 @@ nb_result nb_graph_clear(nb_graph *graph, nb_graph_pass pass, nb_graph_resource 
     if (graph == NULL) return NB_FAIL_NULL("graph");
     const char *function = __func__;
     uint32_t p, r, at;
-    nb_result result = check_open(graph, function);
-    if (result == NB_OK) result = find_pass(graph, pass, function, &p);
-    if (result == NB_OK) result = find_resource(graph, resource, function, &r);
+    nb_result result = find_both(graph, pass, resource, function, &p, &r);
     if (result != NB_OK) return result;
     uint32_t use = nbi_graph_table_find(&graph->use_keys, use_key(p, r), &at);
     bool is_written = use != NBI_NONE && (graph->uses[use].access & (NB_GPU_ACCESS_COLOR | NB_GPU_ACCESS_DEPTH)) != 0;
