@@ -153,6 +153,7 @@ report() { # index count verdict detail
     printf '[%s/%s] %-8s %-44s %s\n' "$1" "$2" "$3" "$name" "$4"
     mkdir -p "$work/$name"
     echo "$3" >"$work/$name/verdict"
+    [ "$3" = caught ] || printf '%-8s %s %s\n' "$3" "$name" "$4" >>"$work/failed"
 }
 
 # The sources among library and test that read one of the changed files, by the table build_bases made.
@@ -329,5 +330,6 @@ done <"$work/list" | xargs -0 -r -n 1 -P "$((jobs + 1))" sh "$self" --one || tru
 passed=$(cat "$work"/*/verdict 2>/dev/null | grep -c '^caught$' || true)
 failed=$((count - passed + base_failed))
 [ $base_failed -eq 0 ] || echo "mutants: a test fails without any mutant"
+[ ! -f "$work/failed" ] || cat "$work/failed" # once more, where a reader looks first
 echo "mutants: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]
