@@ -35,12 +35,6 @@ void lod_add(lod_set *set, lod_node node) {
 
 // --- what is wanted ---
 
-double lod_split_of(uint32_t quality) {
-    static const double SPLITS[] = {1.0, 1.6, 2.6, 4.5};
-    const uint32_t count = sizeof SPLITS / sizeof SPLITS[0];
-    return SPLITS[quality < count ? quality : count - 1];
-}
-
 static double clamp(double value, double low, double high) { return value < low ? low : value > high ? high : value; }
 
 static double size_of(double value) { return value < 0 ? -value : value; }

@@ -59,9 +59,6 @@ uint32_t lod_index(lod_node node);
 bool lod_has(const lod_set *set, lod_node node);
 void lod_add(lod_set *set, lod_node node);
 
-// The split factor of a level of quality, from 0: higher is finer.
-double lod_split_of(uint32_t quality);
-
 // Metres from an eye to the nearest ground of a node.
 double lod_distance(const lod_view *view, lod_node node);
 

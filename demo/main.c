@@ -15,6 +15,7 @@
 #include "pilot.h"
 #include "planet.h"
 #include "players.h"
+#include "quality.h"
 #include "recording.h"
 #include "report.h"
 #include "rewind.h"
@@ -82,7 +83,7 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
                          .frame_peak_bytes = stats.frame_peak_bytes,
                          .job_peak_bytes = stats.output_peak_bytes,
                          .quality_level = nb_budget_level(nb_engine_budget(d->engine)),
-                         .quality_level_max = NB_BUDGET_LEVEL_COUNT_DEFAULT - 1,
+                         .quality_level_max = QUALITY_COUNT - 1,
                          .state_hash = stats.tick_hash,
                          .back_count = d->rewind.back_count,
                          .is_back = d->rewind.is_back,
@@ -170,8 +171,10 @@ static nb_result engine_begin(demo *d) {
                            .hashes_ticks = true,
                            .keeps_history = true,
                            .synctest_depth = o->synctest_depth,
-                           .adapts_budget = !o->is_virtual,
-                           .budget = {.target_ns = UINT64_C(1000000000) * o->render_rate.den / o->render_rate.num},
+                           .adapts_budget = !o->is_quality_fixed,
+                           .budget = {.target_ns = UINT64_C(1000000000) * o->render_rate.den / o->render_rate.num,
+                                      .level_count = QUALITY_COUNT,
+                                      .level_lowered = QUALITY_COUNT - 1 - o->quality},
                            .seed = o->seed,
                            .trace = d->trace};
     nb_frame_stats_init(&d->stats);

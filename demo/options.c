@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "nebula/tasks.h"
+#include "quality.h"
 
 // Runs: a whole flight, and an hour is more than anybody watches.
 #define SECONDS_DEFAULT 20
@@ -56,6 +57,7 @@ static const char HELP[] =
     "  --teleport-every S  seconds between further teleports, which cancel work, 0.001 to 3600\n"
     "  --gpu DEVICE        vulkan, null (a device without a picture) or none (default: vulkan where there is one)\n"
     "  --size WxH          of the picture, 16x16 to 8192x8192 (default 640x360)\n"
+    "  --quality N         of the picture, 0 to 6, and it stays so (default: what the frame rate leaves time for)\n"
     "  --pictures FOLDER   write pictures of the flight there, as PNG\n"
     "  --no-window         no window, though there is a display\n"
     "  --lockstep          on the virtual clock, and frames wait for what is to be drawn: the same pictures always\n"
@@ -160,6 +162,14 @@ static bool set_size(const char *text, demo_options *out) {
     return w >= PICTURE_SIZE_MIN && h >= PICTURE_SIZE_MIN;
 }
 
+static bool set_quality(const char *text, demo_options *out) {
+    uint64_t level = 0;
+    if (!read_number(text, QUALITY_COUNT - 1, &level)) return false;
+    out->quality = (uint32_t)level;
+    out->is_quality_fixed = true;
+    return true;
+}
+
 static bool set_pictures(const char *text, demo_options *out) {
     out->picture_folder = text;
     return text[0] != '\0';
@@ -226,6 +236,7 @@ static const struct {
     {"--teleport-every", set_teleport},
     {"--gpu", set_gpu},
     {"--size", set_size},
+    {"--quality", set_quality},
     {"--pictures", set_pictures},
     {"--trace", set_trace},
     {"--record", set_record},
@@ -291,6 +302,8 @@ static void fill_in_defaults(demo_options *out) {
     out->rewind_tick = ticks_of(out->rewind_ns, out->tick_rate);
     // On the virtual clock the output is the same everywhere, whatever devices there are.
     if (out->gpu == DEMO_GPU_DEFAULT && out->is_virtual && !out->is_lockstep) out->gpu = DEMO_GPU_NONE;
+    // Nothing measures time there.
+    if (out->is_virtual && !out->is_quality_fixed) out->quality = QUALITY_FIXED_DEFAULT, out->is_quality_fixed = true;
     if (!out->has_jitter) out->jitter_ns = out->lag_ns / 2;
 }
 
@@ -302,7 +315,7 @@ static bool is_writable(const char *path) {
 }
 
 bool demo_options_read(int argc, char **argv, demo_options *out) {
-    *out = (demo_options){.seed = 1, .tick_rate = {60, 1}, .width = WIDTH_DEFAULT, .height = HEIGHT_DEFAULT};
+    *out = (demo_options){.seed = 1, .tick_rate = {60, 1}, .width = WIDTH_DEFAULT, .height = HEIGHT_DEFAULT, .quality = QUALITY_FIRST};
     for (int i = 1; i < argc; ++i) {
         if (read_flag(argv[i], out)) continue;
         if (!read_value(argv[i], i + 1 < argc ? argv[i + 1] : NULL, out)) return false;

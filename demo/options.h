@@ -38,6 +38,8 @@ typedef struct demo_options {
     demo_gpu gpu;
     uint32_t width, height;     // of the picture
     const char *picture_folder; // where pictures of the flight go, where there is no window; NULL = none
+    uint32_t quality;           // level that it begins with, see quality.h
+    bool is_quality_fixed;      // and that it stays at
     bool is_windowless;         // no window, though there is a display
     bool is_validated;          // with Vulkan's validation layer
     bool is_lockstep;           // on the virtual clock, and frames wait for what is to be drawn

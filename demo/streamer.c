@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quality.h"
 #include "work_occlusion.h"
 
 // Quads of the ring that uploads go through: three frames of the most.
@@ -347,7 +348,7 @@ static nb_result stream(const nb_context *context, void *user) {
         nb_result result = begin_journey(s, context, e->journey);
         if (result != NB_OK) return result;
     }
-    lod_view view = {explorer_position(e), e->ground, lod_split_of(context->quality_level)};
+    lod_view view = {explorer_position(e), e->ground, quality_of(context->quality_level).split};
     const lod_choice *before = &s->choices[s->choice];
     s->choice = 1 - s->choice;
     lod_choose(&view, before->node_count > 0 ? before : NULL, &s->choices[s->choice]);

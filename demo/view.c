@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "palette.h"
+#include "quality.h"
 #include "sun.h"
 #include "work_lod.h"
 
@@ -200,7 +201,7 @@ static void draw_page(view *v, uint32_t width, uint32_t height) {
                          .triangle_count = render_stats_get(v->render).triangle_count,
                          .cancelled_count = v->streamer->cancelled_count,
                          .quality = nb_budget_level(nb_engine_budget(v->engine)),
-                         .quality_count = NB_BUDGET_LEVEL_COUNT_DEFAULT};
+                         .quality_count = QUALITY_COUNT};
     fill_bars(&stats, &page);
     overlay_draw_page(&v->overlay, &page, width, height);
 }
@@ -214,10 +215,6 @@ static const overlay *draw_overlay(view *v, uint32_t width, uint32_t height) {
         overlay_draw_note(&v->overlay, v->page.note, width, height);
     }
     return &v->overlay;
-}
-
-static uint32_t quality_of(const nb_context *context) {
-    return context->quality_level < RENDER_QUALITY_COUNT ? context->quality_level : RENDER_QUALITY_BEST;
 }
 
 static void list_things(view *v, const planet_eye *eye, render_frame *frame) {
@@ -247,7 +244,7 @@ static nb_result draw(const nb_context *context, void *user) {
                           .turn = (float)(tick / SUN_DAY_TICKS * TURN),
                           .time_s = (float)(tick / 60),
                           .tick_pulse = 1.0f - (float)context->time->alpha,
-                          .quality = quality_of(context),
+                          .quality = quality_of(context->quality_level).render,
                           .bucket_count = v->bucket_count,
                           .chunks = v->chunks,
                           .creatures = v->creatures,

@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include "demo/lod.h"
+#include "demo/quality.h"
 #include "demo/relief.h"
 
 static double real(uint64_t *random, double low, double high) {
@@ -164,8 +165,8 @@ static void too_many_wishes_are_cut_from_the_weakest(void **state) {
     view.split = 0;
     lod_choose(&view, NULL, &choices[0]);
     assert_int_equal(choices[0].node_count, 6);
-    assert_true(lod_split_of(0) < lod_split_of(1) && lod_split_of(2) < lod_split_of(3));
-    assert_true(lod_split_of(99) <= lod_split_of(3));
+    for (uint32_t i = 1; i < QUALITY_COUNT; ++i) assert_true(quality_of(i - 1).split <= quality_of(i).split);
+    assert_true(quality_of(99).split <= quality_of(QUALITY_COUNT - 1).split);
 }
 
 // --- random flights ---
