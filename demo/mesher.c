@@ -37,8 +37,7 @@ uint8_t mesh_slope(int32_t slope_x, int32_t slope_z) {
 
 mesh_quad mesh_quad_pack(const mesh_rect *r) {
     return (mesh_quad){.place = r->x | r->z << 5 | r->y << 10 | (r->w - 1) << 18 | r->face << 23 | r->material << 26,
-                       .what = (r->h - 1) | r->light << 8 | (uint32_t)mesh_slope(r->slope_x, r->slope_z) << 16 |
-                               r->number << 22};
+                       .what = (r->h - 1) | r->light << 8 | (uint32_t)mesh_slope(r->slope_x, r->slope_z) << 16};
 }
 
 static int32_t slope_open(uint32_t bits) { return (int32_t)((bits & 7) ^ 4) - 4; }
@@ -53,8 +52,7 @@ mesh_rect mesh_quad_open(mesh_quad q) {
                        .h = (q.what & 255) + 1,
                        .light = q.what >> 8 & 255,
                        .slope_x = slope_open(q.what >> 16),
-                       .slope_z = slope_open(q.what >> 19),
-                       .number = q.what >> 22};
+                       .slope_z = slope_open(q.what >> 19)};
 }
 
 static mesh_frame frame_of(mesh_face face, uint32_t rise) {
@@ -79,10 +77,22 @@ static uint32_t corner_light(uint32_t side_1, uint32_t side_2, uint32_t across) 
     return side_1 & side_2 ? 0 : 3 - side_1 - side_2 - across;
 }
 
-// Two bits a corner, by the eight cells around the one that the face looks at.
-static uint32_t light_at(const uint8_t *out, int32_t w, int32_t h) {
-    uint32_t low_w = is_dark(out[-w]), high_w = is_dark(out[w]), low_h = is_dark(out[-h]), high_h = is_dark(out[h]);
-    uint32_t a = is_dark(out[-w - h]), b = is_dark(out[w - h]), c = is_dark(out[h - w]), d = is_dark(out[w + h]);
+// From a cell to those beside its grain, along one direction.
+typedef struct mesh_reach {
+    int32_t low, high;
+} mesh_reach;
+
+static mesh_reach reach_of(uint32_t at, uint32_t grain, int32_t step) {
+    int32_t in = (int32_t)(at % grain);
+    return (mesh_reach){-(in + 1) * step, ((int32_t)grain - in) * step};
+}
+
+// Two bits a corner, by the eight cells around those that the face looks at.
+static uint32_t light_at(const uint8_t *out, mesh_reach w, mesh_reach h) {
+    uint32_t low_w = is_dark(out[w.low]), high_w = is_dark(out[w.high]);
+    uint32_t low_h = is_dark(out[h.low]), high_h = is_dark(out[h.high]);
+    uint32_t a = is_dark(out[w.low + h.low]), b = is_dark(out[w.high + h.low]);
+    uint32_t c = is_dark(out[w.low + h.high]), d = is_dark(out[w.high + h.high]);
     if ((low_w | high_w | low_h | high_h | a | b | c | d) == 0) return LIGHT_OPEN;
     return corner_light(low_w, low_h, a) | corner_light(high_w, low_h, b) << 2 | corner_light(low_w, high_h, c) << 4 |
            corner_light(high_w, high_h, d) << 6;
@@ -104,13 +114,15 @@ static bool plane_fill(mesh_plane *plane, const mesh_input *input, mesh_face fac
     uint32_t any = 0;
     for (uint32_t h = plane->h_first; h < plane->h_first + plane->h_count; ++h) {
         const uint8_t *row = first + (int32_t)h * frame->step_h;
+        // Layers have no grain.
+        mesh_reach reach_h = reach_of(h, face / 2 == 1 ? input->grain : 1, frame->step_h);
         for (uint32_t w = 0; w < SIZE; ++w) {
             const uint8_t *cell = row + (int32_t)w * frame->step_w;
             uint32_t material = face_material(cell[0], cell[frame->step_out]), entry = 0;
             if (material != TERRAIN_AIR) {
                 bool is_water = material == TERRAIN_WATER;
-                uint32_t light =
-                    is_water ? LIGHT_OPEN : light_at(cell + frame->step_rise, frame->step_w, frame->step_h);
+                mesh_reach reach_w = reach_of(w, input->grain, frame->step_w);
+                uint32_t light = is_water ? LIGHT_OPEN : light_at(cell + frame->step_rise, reach_w, reach_h);
                 entry = entry_of(material, light, is_water ? 0 : slope_of(input, face, w, h));
             }
             plane->at[h][w] = entry;
@@ -192,7 +204,7 @@ static void plane_mesh(mesh_plane *plane, const mesh_input *input, mesh_face fac
 }
 
 bool mesher_face(const mesh_input *input, mesh_face face, mesh_output *out) {
-    bool is_wrong = input->layer_count == 0 || input->layer_count > MESH_LAYERS_MAX;
+    bool is_wrong = input->layer_count == 0 || input->layer_count > MESH_LAYERS_MAX || input->grain == 0;
     if ((uint32_t)face >= MESH_FACE_COUNT || is_wrong) return false;
     uint32_t dropped_before = out->dropped_count, layers = input->layer_count;
     bool is_flat = face / 2 == 1;

@@ -30,12 +30,9 @@ typedef enum mesh_face {
 #define MESH_LAYER_CELLS (MESH_PADDED * MESH_PADDED)
 #define MESH_LAYERS_MAX 256
 
-// Numbers of draws that fit a quad.
-#define MESH_NUMBERS_MAX 1024u
-
 // A rectangle of faces, as shaders take it. Both words from the lowest bit:
 //     place  x: 5, z: 5, y: 8, w - 1: 5, face: 3, material: 6
-//     what   h - 1: 8, light: 8, slope x: 3, slope z: 3, number of the draw: 10
+//     what   h - 1: 8, light: 8, slope x: 3, slope z: 3
 // x, y and z are those of its cell with the lowest coordinates; x along U, z along V, y in layers from the node's base.
 // w and h are the cells it covers: along z and y for the faces of x, along x and z for those of y, along x and y for
 // those of z. light has two bits a corner, 0 dark to 3 open: the corners {low, low}, {high w, low}, {low, high h} and
@@ -48,7 +45,7 @@ typedef struct mesh_quad {
 // The same, opened.
 typedef struct mesh_rect {
     uint32_t x, y, z, w, h;
-    uint32_t face, material, light, number;
+    uint32_t face, material, light;
     int32_t slope_x, slope_z; // -3 to 3
 } mesh_rect;
 
@@ -60,7 +57,8 @@ typedef struct mesh_input {
     const int16_t *ground; // the layer of the highest ground of each padded column; NULL = no skirts
     uint32_t skirt;        // layers that the sides of the border go on below the ground behind it
     const uint8_t *slopes; // of each padded column, as mesh_slope packs them; NULL = 0
-    uint32_t merge_max;    // cells that a quad may be long across the ground, 1 to 32: the planet is round
+    uint32_t grain;        // cells along a side of those that are alike, 1 or 2: light is looked for beside all of them
+    uint32_t merge_max;    // cells that a quad may be long across the ground, grain to 32: the planet is round
     uint32_t rise;         // layers above a face where a cell takes its light; 1 or more where layers are flat
 } mesh_input;
 

@@ -57,7 +57,7 @@ static const char HELP[] =
     "  --teleport-every S  seconds between further teleports, which cancel work, 0.001 to 3600\n"
     "  --gpu DEVICE        vulkan, null (a device without a picture) or none (default: vulkan where there is one)\n"
     "  --size WxH          of the picture, 16x16 to 8192x8192 (default 640x360)\n"
-    "  --quality N         of the picture, 0 to 6, and it stays so (default: what the frame rate leaves time for)\n"
+    "  --quality N         of the picture, 0 to 7, and it stays so (default: what the frame rate leaves time for)\n"
     "  --pictures FOLDER   write pictures of the flight there, as PNG\n"
     "  --no-window         no window, though there is a display\n"
     "  --lockstep          on the virtual clock, and frames wait for what is to be drawn: the same pictures always\n"
@@ -315,7 +315,8 @@ static bool is_writable(const char *path) {
 }
 
 bool demo_options_read(int argc, char **argv, demo_options *out) {
-    *out = (demo_options){.seed = 1, .tick_rate = {60, 1}, .width = WIDTH_DEFAULT, .height = HEIGHT_DEFAULT, .quality = QUALITY_FIRST};
+    *out = (demo_options){
+        .seed = 1, .tick_rate = {60, 1}, .width = WIDTH_DEFAULT, .height = HEIGHT_DEFAULT, .quality = QUALITY_FIRST};
     for (int i = 1; i < argc; ++i) {
         if (read_flag(argv[i], out)) continue;
         if (!read_value(argv[i], i + 1 < argc ? argv[i + 1] : NULL, out)) return false;

@@ -198,7 +198,7 @@ static bool add_fresh(streamer *s, uint32_t slot) {
     uint32_t first = s->fresh_quad_count;
     memcpy(s->fresh_quads + first, quads_of(s, slot), quad_count * sizeof *s->fresh_quads);
     s->fresh_first[s->fresh_count] = first;
-    s->fresh[s->fresh_count++] = (upload_item){.quad_count = quad_count, .draw_number = slot, .range = range};
+    s->fresh[s->fresh_count++] = (upload_item){.quad_count = quad_count, .range = range};
     s->fresh_quad_count += quad_count;
     return true;
 }
@@ -248,6 +248,18 @@ static void hand_out(streamer *s) {
 
 // --- what is drawn ---
 
+static lod_node as_wanted(const streamer *s, lod_node node) {
+    node.coarse = s->coarse;
+    return node;
+}
+
+// Whether the same place is ready as it is wanted now, and this is another picture of it.
+static bool is_replaced(const streamer *s, lod_node node) {
+    if (node.coarse == s->coarse) return false;
+    chunk_ref other = chunk_table_find(&s->table, as_wanted(s, node));
+    return other.generation != 0 && s->table.slots[other.slot].state == CHUNK_READY;
+}
+
 static void set_drawn(streamer *s, uint32_t slot, bool is_drawn) {
     streamer_slot *own = &s->slots[slot];
     uint32_t row;
@@ -268,7 +280,8 @@ static void choose_drawn(streamer *s) {
     for (uint32_t i = 0; i < s->drawn_count; ++i) lod_add(&shown, s->drawn[i]);
     for (uint32_t slot = 0; slot < s->table.slot_count_max; ++slot) {
         const chunk_slot *at = &s->table.slots[slot];
-        if (at->is_used && at->state == CHUNK_READY) set_drawn(s, slot, lod_has(&shown, at->node));
+        if (at->is_used && at->state == CHUNK_READY)
+            set_drawn(s, slot, lod_has(&shown, at->node) && !is_replaced(s, at->node));
     }
 }
 
@@ -299,14 +312,15 @@ static void request(streamer *s) {
     s->missing_count = 0;
     bool has_room = true;
     for (uint32_t i = 0; i < choice->node_count; ++i) {
-        chunk_ref ref = chunk_table_find(&s->table, choice->nodes[i]);
+        lod_node node = as_wanted(s, choice->nodes[i]);
+        chunk_ref ref = chunk_table_find(&s->table, node);
         if (ref.generation != 0) {
             s->missing_count += s->table.slots[ref.slot].state != CHUNK_READY;
             continue;
         }
         ++s->missing_count;
         if (!has_room || s->free_buffer == NULL) continue;
-        ref = chunk_table_add(&s->table, choice->nodes[i]);
+        ref = chunk_table_add(&s->table, node);
         has_room = ref.generation != 0;
         if (!has_room) continue;
         streamer_buffer *buffer = buffer_take(s);
@@ -317,13 +331,18 @@ static void request(streamer *s) {
     }
 }
 
-// What is neither wanted nor drawn goes; those that have cells get their mesh.
+// Another picture of a place than the wanted one is kept only where it is there already.
+static bool is_needed(const streamer *s, const chunk_slot *at) {
+    if (!lod_is_wanted(&s->choices[s->choice], at->node)) return false;
+    return at->node.coarse == s->coarse || (at->state == CHUNK_READY && !is_replaced(s, at->node));
+}
+
+// What is neither needed nor drawn goes; those that have cells get their mesh.
 static void look_after(streamer *s) {
-    const lod_choice *choice = &s->choices[s->choice];
     for (uint32_t slot = 0; slot < s->table.slot_count_max; ++slot) {
         const chunk_slot *at = &s->table.slots[slot];
         if (!at->is_used) continue;
-        if (!lod_is_wanted(choice, at->node) && !s->slots[slot].is_drawn)
+        if (!is_needed(s, at) && !s->slots[slot].is_drawn)
             unload(s, slot);
         else if (at->state == CHUNK_GENERATED)
             submit(s, (chunk_ref){slot, at->generation}, s->slots[slot].buffer, true);
@@ -348,7 +367,9 @@ static nb_result stream(const nb_context *context, void *user) {
         nb_result result = begin_journey(s, context, e->journey);
         if (result != NB_OK) return result;
     }
-    lod_view view = {explorer_position(e), e->ground, quality_of(context->quality_level).split};
+    quality_level quality = quality_of(context->quality_level);
+    lod_view view = {explorer_position(e), e->ground, quality.split};
+    s->coarse = quality.coarse;
     const lod_choice *before = &s->choices[s->choice];
     s->choice = 1 - s->choice;
     lod_choose(&view, before->node_count > 0 ? before : NULL, &s->choices[s->choice]);

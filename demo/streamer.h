@@ -16,8 +16,8 @@
 #include "work_materials.h"
 #include "work_upload.h"
 
-// Slots: as many as a quad can name; those that are not wanted any more, but still drawn, need some.
-#define STREAMER_CHUNKS_MAX MESH_NUMBERS_MAX
+// Slots: those that are not wanted any more, but still drawn, need some too.
+#define STREAMER_CHUNKS_MAX 4096u
 
 // Quads kept of a chunk: land has two thousand, a mountain side of steps some eight. More are dropped, and counted.
 #define STREAMER_QUADS_MAX 10240u
@@ -41,7 +41,7 @@ typedef enum chunk_column {
     CHUNK_IS_DRAWN, // a byte: in this frame it is drawn, where it is visible
     CHUNK_SIGHT,    // a byte: the newest occlusion_result
     CHUNK_HISTORY,  // a byte: of the last eight
-    CHUNK_SLOT,     // a uint32_t: its slot, and the number in its quads
+    CHUNK_SLOT,     // a uint32_t: its slot
     CHUNK_COLUMN_COUNT,
 } chunk_column;
 
@@ -83,6 +83,7 @@ typedef struct streamer {
     uint32_t journey_number;
     lod_choice choices[2]; // of this frame and the one before
     uint32_t choice;       // which is of this frame
+    uint8_t coarse;        // nodes are wanted so in this frame; those that are not go when these are ready
     lod_ready ready;
     lod_node drawn[LOD_NODES_MAX];
     uint32_t drawn_count;

@@ -11,8 +11,8 @@
 #include "sun.h"
 #include "work_lod.h"
 
-// Quads on the device: 900 nodes of some four thousand each.
-#define QUADS_MAX (4u << 20)
+// Quads on the device: 4000 nodes of some two thousand each, and room for those that are mountains: 96 MiB.
+#define QUADS_MAX (12u << 20)
 
 // Uploads of one frame: a millisecond or two of copying.
 #define UPLOAD_BYTES (2u << 20)

@@ -23,13 +23,14 @@
 
 static int32_t step_of(uint32_t level) { return level > 2 ? 1 << (level - 2) : 1; }
 
-static int32_t skirt_of(const volume *v) { return SKIRT_LAYERS + 2 * node_cell_columns(v->node.level) / v->step; }
+static int32_t skirt_of(const volume *v) { return SKIRT_LAYERS + 2 * node_cell_columns(v->level) / v->step; }
 
 void volume_begin(volume *v, uint64_t seed, lod_node node) {
     v->node = node;
     v->seed = seed;
     v->base = v->low = v->high = 0;
-    v->step = step_of(node.level);
+    v->level = (uint32_t)node.level + node.coarse;
+    v->step = step_of(v->level) << (node.coarse && v->level > 1);
     v->layer_count = 0;
     memset(v->trees, 0, sizeof v->trees);
 }
@@ -52,19 +53,29 @@ static uint8_t bump_of(const volume *v, const terrain_column *column, sphere_cel
                                       [BIOME_TREE_TALL] = 9,
                                       [BIOME_TREE_CONIFER] = 7,
                                       [BIOME_TREE_CACTUS] = 0};
-    uint32_t bits = noise_hash(v->seed + SEED_BUMPS + v->node.level, (uint32_t)cell.x, cell.face, (uint32_t)cell.z);
+    uint32_t bits = noise_hash(v->seed + SEED_BUMPS + v->level, (uint32_t)cell.x, cell.face, (uint32_t)cell.z);
     if (column->wood < WOOD_SPARSE || (bits & 255) >= column->wood) return 0;
     return HEIGHTS[biome_look_of((biome)column->biome)->tree];
 }
 
+// Rounded down, from -1 on.
+static int32_t cell_down(int32_t at, int32_t scale) { return (at + scale) / scale - 1; }
+
 void volume_columns(volume *v, int32_t z) {
-    uint32_t level = v->node.level;
-    int32_t size = SPHERE_FACE_COLUMNS >> level;
+    uint32_t level = v->level;
+    int32_t size = SPHERE_FACE_COLUMNS >> level, scale = 1 + v->node.coarse;
     double width = node_cell_columns(level);
+    int32_t first_x = v->node.x * (NODE_CELLS / scale), first_z = v->node.y * (NODE_CELLS / scale);
     for (int32_t x = -1; x <= NODE_CELLS; ++x) {
-        sphere_cell cell = sphere_fold(v->node.face, v->node.x * NODE_CELLS + x, v->node.y * NODE_CELLS + z, size);
         uint32_t index = mesh_column_index(x, z);
         terrain_column *column = &v->columns[index];
+        if (x > 0 && x % scale != 0) { // the second one of a cell
+            *column = v->columns[index - 1];
+            v->bumps[index] = v->bumps[index - 1];
+            continue;
+        }
+        sphere_cell cell =
+            sphere_fold(v->node.face, first_x + cell_down(x, scale), first_z + cell_down(z, scale), size);
         *column = terrain_ground_at(v->seed, cell.face, (cell.x + 0.5) * width, (cell.z + 0.5) * width);
         bool is_coarse = level >= VOLUME_BUMP_LEVEL;
         v->bumps[index] = is_coarse ? bump_of(v, column, cell) : 0;
@@ -95,17 +106,18 @@ static int32_t ground_layer(const volume *v, int32_t height) {
 }
 
 static void fit_slopes(volume *v) {
-    if (v->node.level < VOLUME_BUMP_LEVEL) {
+    if (v->level < VOLUME_BUMP_LEVEL) {
         memset(v->slopes, 0, sizeof v->slopes);
         return;
     }
-    int32_t width = node_cell_columns(v->node.level);
+    int32_t width = node_cell_columns(v->level), grain = 1 + v->node.coarse;
     for (int32_t z = 0; z < NODE_CELLS; ++z) {
         for (int32_t x = 0; x < NODE_CELLS; ++x) {
-            int32_t west = v->columns[mesh_column_index(x - 1, z)].height;
-            int32_t east = v->columns[mesh_column_index(x + 1, z)].height;
-            int32_t south = v->columns[mesh_column_index(x, z - 1)].height;
-            int32_t north = v->columns[mesh_column_index(x, z + 1)].height;
+            int32_t in_x = x % grain, in_z = z % grain;
+            int32_t west = v->columns[mesh_column_index(x - in_x - 1, z)].height;
+            int32_t east = v->columns[mesh_column_index(x - in_x + grain, z)].height;
+            int32_t south = v->columns[mesh_column_index(x, z - in_z - 1)].height;
+            int32_t north = v->columns[mesh_column_index(x, z - in_z + grain)].height;
             // Quarters, rounded: over two cells' width.
             v->slopes[mesh_column_index(x, z)] =
                 mesh_slope((2 * (east - west) + (east > west ? width : -width) / 2) / width,
@@ -165,8 +177,8 @@ void volume_fill(volume *v, int32_t z) {
 }
 
 mesh_input volume_mesh_input(const volume *v) {
-    int32_t width = node_cell_columns(v->node.level), low = MESH_LAYERS_MAX;
-    int32_t merge = v->node.level == 0 ? MERGE_METRES_0 : MERGE_METRES / width;
+    int32_t width = node_cell_columns(v->level), low = MESH_LAYERS_MAX, grain = 1 + v->node.coarse;
+    int32_t merge = v->level == 0 ? MERGE_METRES_0 : MERGE_METRES / width * grain;
     for (uint32_t i = 0; i < MESH_LAYER_CELLS; ++i)
         if (v->ground[i] < low) low = v->ground[i];
     return (mesh_input){.cells = v->cells,
@@ -175,7 +187,8 @@ mesh_input volume_mesh_input(const volume *v) {
                         .ground = v->ground,
                         .skirt = (uint32_t)skirt_of(v),
                         .slopes = v->slopes,
-                        .merge_max = (uint32_t)(merge < 1            ? 1
+                        .grain = (uint32_t)grain,
+                        .merge_max = (uint32_t)(merge < grain        ? grain
                                                 : merge > NODE_CELLS ? NODE_CELLS
                                                                      : merge),
                         .rise = (uint32_t)(width / v->step > 2 ? 2 : 1)};

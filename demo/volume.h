@@ -5,6 +5,9 @@
 // cells row by row; between two rows a job can look whether it is still wanted. The one rule: a coarse node asks the
 // same land as a fine one, in the middles of its cells, so what is seen from afar is what is there.
 //
+// A coarse node (node.coarse) is the same of the level above, each cell four times and layers twice as high: a
+// sixth of the quads, for slow devices. Below, `level` is that of the cells.
+//
 // Layers are a metre high up to level 2, and a quarter of a cell's width above it: mountains keep their shape from
 // orbit. From level 2 on trees are bumps of leaves, and the ground has slopes, which light falls on, because one sees
 // little but the tops of the cells.
@@ -28,8 +31,9 @@ typedef struct volume_tree {
 typedef struct volume {
     lod_node node;
     uint64_t seed;
-    int32_t base; // metres from the sea up to layer 0; a multiple of step
-    int32_t step; // metres of a layer
+    uint32_t level; // of the cells: the node's, or the one above
+    int32_t base;   // metres from the sea up to layer 0; a multiple of step
+    int32_t step;   // metres of a layer
     uint32_t layer_count;
     int32_t low, high; // metres: of the lowest ground, and up to the highest thing
     terrain_column columns[MESH_LAYER_CELLS];

@@ -22,15 +22,11 @@ void upload_release(upload_ring *ring, uint64_t head) {
     if (head > ring->tail && head <= ring->head) ring->tail = head;
 }
 
-mesh_quad upload_patch(mesh_quad quad, uint32_t draw_number) {
-    return (mesh_quad){quad.place, quad.what | draw_number << 22};
-}
-
 static uint64_t item_fill(const upload_item *item, mesh_quad *buffer) {
     uint64_t material_bits = 0;
     uint32_t count = item->quad_count < item->range.count ? item->quad_count : item->range.count;
     for (uint32_t i = 0; i < count; ++i) {
-        buffer[item->range.first + i] = upload_patch(item->quads[i], item->draw_number);
+        buffer[item->range.first + i] = item->quads[i];
         material_bits |= (uint64_t)1 << mesh_quad_material(item->quads[i]);
     }
     return material_bits;

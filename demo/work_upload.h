@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Upload preparation: the meshes of new chunks are copied into memory that a graphics card reads, packed and patched
-// with where they belong. The coordinator reserves a range for each chunk in a ring; jobs then fill ranges that no
-// other job has. A range is free again when the frame that uses it has been drawn.
+// Upload preparation: the meshes of new chunks are copied into memory that a graphics card reads. The coordinator
+// reserves a range for each chunk in a ring; jobs then fill ranges that no other job has. A range is free again when
+// the frame that uses it has been drawn.
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,8 +26,7 @@ typedef struct upload_range {
 typedef struct upload_item {
     const mesh_quad *quads;
     uint32_t quad_count;
-    uint32_t draw_number; // below MESH_NUMBERS_MAX
-    upload_range range;   // as upload_reserve gave it
+    upload_range range; // as upload_reserve gave it
 } upload_item;
 
 typedef struct upload_input {
@@ -53,6 +52,3 @@ void upload_run(const upload_input *input, uint32_t first, uint32_t count, uploa
 
 // Adds up what jobs have done; the buffer needs no merging.
 void upload_append(upload_output *whole, const upload_output *part);
-
-// A quad that knows which draw it belongs to.
-mesh_quad upload_patch(mesh_quad quad, uint32_t draw_number);

@@ -38,7 +38,7 @@ static void every_node_has_a_number_of_its_own(void **state) {
         uint32_t side = NODE_COUNT_0 >> level;
         for (uint32_t i = 0; i < 6 * side * side; ++i, ++count) {
             lod_node node = {(uint8_t)(i / side / side), (uint8_t)level, (uint8_t)(i % side),
-                             (uint8_t)(i / side % side)};
+                             (uint8_t)(i / side % side), 0};
             uint32_t index = lod_index(node);
             assert_true(index < LOD_NODE_TOTAL && seen[index] == 0);
             seen[index] = 1;
@@ -113,7 +113,7 @@ static void near_nodes_are_fine_and_far_ones_coarse(void **state) {
         }
         sphere_place below = sphere_locate(up);
         lod_node here = {(uint8_t)below.face, 0, (uint8_t)(sphere_column(below.u) / 32),
-                         (uint8_t)(sphere_column(below.v) / 32)};
+                         (uint8_t)(sphere_column(below.v) / 32), 0};
         assert_true(lod_is_wanted(&choices[0], here));
     }
 }
@@ -126,7 +126,7 @@ static void distances_are_those_of_the_nearest_ground(void **state) {
         lod_view view = {any_eye(&random), 0, 2};
         uint32_t level = round % NODE_LEVELS, side = NODE_COUNT_0 >> level;
         lod_node node = {(uint8_t)(round % 6), (uint8_t)level, (uint8_t)(test_random(&random) % side),
-                         (uint8_t)(test_random(&random) % side)};
+                         (uint8_t)(test_random(&random) % side), 0};
         double width = node_columns(level), nearest = 1e9;
         for (uint32_t i = 0; i < 17 * 17; ++i) {
             double u = node.x * width + i % 17 * width / 16, v = node.y * width + i / 17 * width / 16;
@@ -301,7 +301,7 @@ static void nothing_in_sight_is_behind_the_limb(void **state) {
         vec3d eye = any_eye(&random);
         uint32_t level = round % NODE_LEVELS, side = NODE_COUNT_0 >> level;
         lod_node node = {(uint8_t)(round % 6), (uint8_t)level, (uint8_t)(test_random(&random) % side),
-                         (uint8_t)(test_random(&random) % side)};
+                         (uint8_t)(test_random(&random) % side), 0};
         double width = node_columns(level);
         lod_bounds bounds = lod_bounds_of(node, RELIEF_MIN, RELIEF_MAX);
         bool is_kept = lod_is_over_horizon(eye, &bounds);

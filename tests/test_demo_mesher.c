@@ -29,6 +29,12 @@ static bool is_dark(const int32_t at[3], int32_t axis_w, int32_t w, int32_t axis
     return cell(p[0], p[1], p[2]) > TERRAIN_WATER;
 }
 
+// From a cell to the one beside its grain; layers, axis 1, have none.
+static int32_t beside(int32_t at, int32_t axis, bool is_high) {
+    int32_t grain = axis == 1 ? 1 : (int32_t)input.grain, in = at & (grain - 1);
+    return is_high ? grain - in : -in - 1;
+}
+
 // What a cell's face looks like, as a rectangle of one; material 0 where it has none.
 static mesh_rect naive_face(int32_t x, int32_t y, int32_t z, uint32_t face) {
     const int32_t *out = OUT[face];
@@ -56,7 +62,7 @@ static mesh_rect naive_face(int32_t x, int32_t y, int32_t z, uint32_t face) {
     }
     rect.light = 0;
     for (int32_t corner = 0; corner < 4; ++corner) {
-        int32_t step_w = corner % 2 == 0 ? -1 : 1, step_h = corner / 2 == 0 ? -1 : 1;
+        int32_t step_w = beside(at[w], w, corner % 2 == 1), step_h = beside(at[h], h, corner / 2 == 1);
         bool a = is_dark(at, w, step_w, h, 0), b = is_dark(at, w, 0, h, step_h), c = is_dark(at, w, step_w, h, step_h);
         uint32_t light = a && b ? 0 : 3u - a - b - c;
         rect.light |= light << 2 * corner;
@@ -72,7 +78,7 @@ static mesh_output mesh(mesh_face face) {
 }
 
 static mesh_input plain_input(uint32_t layer_count) {
-    return (mesh_input){.cells = cells, .layer_count = layer_count, .merge_max = 32, .rise = 1};
+    return (mesh_input){.cells = cells, .layer_count = layer_count, .grain = 1, .merge_max = 32, .rise = 1};
 }
 
 // Marks what a quad covers, and fails where something is covered twice, or does not look like it.
@@ -104,7 +110,6 @@ static uint32_t check_all_faces(uint32_t *quad_count) {
         for (uint32_t i = 0; i < out.quad_count + out.water_count; ++i) {
             mesh_rect rect = mesh_quad_open(i < out.quad_count ? quads[i] : water[i - out.quad_count]);
             assert_int_equal(rect.face, face);
-            assert_int_equal(rect.number, 0);
             assert_int_equal(rect.material == TERRAIN_WATER, i >= out.quad_count);
             cover(&rect, covered);
         }
@@ -128,6 +133,7 @@ static void quads_cover_exactly_the_faces_of_random_cells(void **state) {
         uint64_t salt = test_random(&random);
         input = plain_input(1 + (uint32_t)(test_random(&random) % 40));
         input.merge_max = 1u << round % 6;
+        input.grain = 1 + (uint32_t)round / 2 % 2;
         input.rise = 1 + (uint32_t)round % 2;
         input.slopes = slopes, input.ground = round % 3 == 0 ? NULL : ground, input.skirt = (uint32_t)round % 7;
         for (uint32_t i = 0; i < MESH_LAYER_CELLS * (input.layer_count + 2); ++i) {
@@ -160,8 +166,8 @@ static void generate(lod_node node) {
 }
 
 // A coast, a mountain, the corner of three faces, and ever coarser ones up to a whole face.
-static const lod_node NODES[] = {{0, 0, 30, 40}, {3, 0, 103, 85}, {2, 0, 0, 0}, {0, 1, 20, 24}, {3, 2, 5, 30},
-                                 {5, 3, 1, 2},   {0, 4, 4, 2},    {2, 5, 0, 0}, {0, 6, 1, 1},   {3, 7, 0, 0}};
+static const lod_node NODES[] = {{0, 0, 30, 40, 0}, {3, 0, 103, 85, 0}, {2, 0, 0, 0, 0}, {0, 1, 20, 24, 0}, {3, 2, 5, 30, 0},
+                                 {5, 3, 1, 2, 0},   {0, 4, 4, 2, 0},    {2, 5, 0, 0, 0}, {0, 6, 1, 1, 0},   {3, 7, 0, 0, 0}};
 #define NODE_COUNT (sizeof NODES / sizeof NODES[0])
 
 static void land_takes_far_fewer_quads_than_faces(void **state) {
@@ -216,10 +222,10 @@ static void the_padding_of_a_node_is_the_inside_of_its_neighbour(void **state) {
     (void)state;
     static terrain_column own[MESH_LAYER_CELLS];
     static uint8_t bumps[MESH_LAYER_CELLS];
-    static const lod_node PAIRS[][2] = {{{0, 0, 40, 70}, {0, 0, 41, 70}},
-                                        {{1, 3, 4, 9}, {1, 3, 5, 9}},
-                                        {{0, 0, 127, 50}, {4, 0, 0, 50}},
-                                        {{0, 4, 7, 2}, {4, 4, 0, 2}}};
+    static const lod_node PAIRS[][2] = {{{0, 0, 40, 70, 0}, {0, 0, 41, 70, 0}},
+                                        {{1, 3, 4, 9, 0}, {1, 3, 5, 9, 0}},
+                                        {{0, 0, 127, 50, 0}, {4, 0, 0, 50, 0}},
+                                        {{0, 4, 7, 2, 0}, {4, 4, 0, 2, 0}}};
     for (uint32_t i = 0; i < 4; ++i) {
         generate(PAIRS[i][0]);
         memcpy(own, land.columns, sizeof own);
@@ -254,6 +260,36 @@ static void coarse_nodes_show_the_same_land(void **state) {
         }
     }
     assert_true(wet > 500 && dry > 500 && leaves > 100);
+}
+
+// A coarse node is a quarter of the node above it, in cells of the same size.
+static void a_coarse_node_is_a_quarter_of_the_one_above(void **state) {
+    (void)state;
+    static volume above;
+    uint64_t fine_quads = 0, coarse_quads = 0;
+    for (uint32_t i = 0; i + 1 < NODE_COUNT; ++i) {
+        lod_node node = NODES[i];
+        generate(node);
+        for (uint32_t face = 0; face < MESH_FACE_COUNT; ++face) fine_quads += mesh((mesh_face)face).quad_count;
+        generate(node_parent(node));
+        above = land;
+        node.coarse = 1;
+        generate(node);
+        uint32_t ignored = 0;
+        check_all_faces(&ignored);
+        for (uint32_t face = 0; face < MESH_FACE_COUNT; ++face) coarse_quads += mesh((mesh_face)face).quad_count;
+        for (int32_t k = 0; k < MESH_LAYER_CELLS; ++k) {
+            int32_t x = k % 34 - 1, z = k / 34 - 1;
+            uint32_t own = mesh_column_index(x, z);
+            uint32_t other =
+                mesh_column_index(node.x % 2 * 16 + ((x + 2) / 2 - 1), node.y % 2 * 16 + ((z + 2) / 2 - 1));
+            assert_memory_equal(&land.columns[own], &above.columns[other], sizeof land.columns[own]);
+            assert_int_equal(land.bumps[own], above.bumps[other]);
+            if (x >= 0 && x < 32 && z >= 0 && z < 32) assert_int_equal(land.slopes[own], above.slopes[other]);
+        }
+    }
+    print_message("%llu quads, coarse %llu\n", (unsigned long long)fine_quads, (unsigned long long)coarse_quads);
+    assert_true(coarse_quads * 5 < fine_quads * 2);
 }
 
 // --- bounds ---
@@ -335,8 +371,7 @@ static void packed_quads_can_be_opened(void **state) {
         mesh_rect rect = {
             .x = a & 31, .y = a >> 5 & 255, .z = a >> 13 & 31, .w = 1 + (a >> 18 & 31), .h = 1 + (b & 255)};
         rect.face = (uint32_t)(a >> 23) % 6, rect.material = a >> 26 & 63, rect.light = b >> 8 & 255;
-        rect.number = b >> 16 & 1023, rect.slope_x = (int32_t)(b >> 26 & 7) % 7 - 3,
-        rect.slope_z = (int32_t)(b >> 30 & 7) % 7 - 3;
+        rect.slope_x = (int32_t)(b >> 26 & 7) % 7 - 3, rect.slope_z = (int32_t)(b >> 30 & 7) % 7 - 3;
         mesh_rect opened = mesh_quad_open(mesh_quad_pack(&rect));
         assert_memory_equal(&opened, &rect, sizeof rect);
         assert_int_equal(mesh_quad_material(mesh_quad_pack(&rect)), rect.material);
@@ -360,7 +395,9 @@ TEST_MAIN(cmocka_unit_test(quads_cover_exactly_the_faces_of_random_cells),
           cmocka_unit_test(layers_are_as_many_as_the_heights_need),
           cmocka_unit_test(a_fine_node_is_what_the_land_says_of_each_voxel),
           cmocka_unit_test(the_padding_of_a_node_is_the_inside_of_its_neighbour),
-          cmocka_unit_test(coarse_nodes_show_the_same_land), cmocka_unit_test(full_cells_among_full_ones_have_no_faces),
+          cmocka_unit_test(coarse_nodes_show_the_same_land),
+          cmocka_unit_test(a_coarse_node_is_a_quarter_of_the_one_above),
+          cmocka_unit_test(full_cells_among_full_ones_have_no_faces),
           cmocka_unit_test(a_full_node_in_the_air_has_one_quad_a_side), cmocka_unit_test(skirts_hang_below_the_border),
           cmocka_unit_test(too_many_quads_are_counted_and_the_others_are_right),
           cmocka_unit_test(packed_quads_can_be_opened), cmocka_unit_test(no_such_face_or_layers_are_refused))

@@ -146,7 +146,7 @@ static void quads_are_where_the_planet_says(void **state) {
     uint32_t step = (uint32_t)test_size(5, 1, 1);
     for (uint32_t i = 0; i < SPHERE_FACE_COUNT * MESH_FACE_COUNT; i += step) {
         lod_node node = {(uint8_t)(i / MESH_FACE_COUNT), (uint8_t)(i % 3), (uint8_t)(5 + i % 20),
-                         (uint8_t)(27 - i % 20)};
+                         (uint8_t)(27 - i % 20), 0};
         mesh_rect q = {.x = 3 + i % 7, .y = 4, .z = 9, .w = 3, .h = 2, .face = i % MESH_FACE_COUNT, .material = 1};
         q.light = i % 2 ? 0xff : 0x3c; // cut along one diagonal or the other
         render_mesh mesh = mesh_of(node, &q, 1, false);
@@ -176,7 +176,7 @@ static render_cluster clusters[4 * 3 * 2];
 
 // Ground and sea at one's feet, an animal, fire and smoke, a light that reaches everywhere.
 static render_frame whole_frame(render_mesh meshes[2]) {
-    lod_node node = {2, 0, 64, 64};
+    lod_node node = {2, 0, 64, 64, 0};
     mesh_rect ground = {.x = 0, .y = 3, .z = 0, .w = 32, .h = 32, .face = 3, .material = 3, .light = 0xff};
     mesh_rect water = {.x = 0, .y = 4, .z = 0, .w = 12, .h = 32, .face = 3, .material = 2, .light = 0xff};
     meshes[0] = mesh_of(node, &ground, 1, false);

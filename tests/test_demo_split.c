@@ -180,7 +180,7 @@ static void visible_sets_are_the_same_for_any_split(void **state) {
     uint64_t random = test_seed("visible sets");
     vec3d eye = sphere_position(0, 2048, 2048, 30);
     for (uint32_t i = 0; i < ITEMS; ++i) {
-        chunks[i] = lod_bounds_of((lod_node){0, 0, (uint8_t)(58 + i % 13), (uint8_t)(58 + i / 13 % 13)}, 0, 40);
+        chunks[i] = lod_bounds_of((lod_node){0, 0, (uint8_t)(58 + i % 13), (uint8_t)(58 + i / 13 % 13), 0}, 0, 40);
         is_drawn[i] = i % 5 != 0;
         spheres[i] = vec3_add(vec3_of(eye), place(&random, 200));
     }
@@ -363,7 +363,7 @@ static void uploads_are_the_same_for_any_split(void **state) {
         quads[i] = mesh_quad_pack(&rect);
     }
     for (uint32_t i = 0; i < ITEMS; ++i) {
-        items[i] = (upload_item){.quads = quads, .quad_count = 1 + i % 11, .draw_number = i};
+        items[i] = (upload_item){.quads = quads, .quad_count = 1 + i % 11};
         assert_true(upload_reserve(&ring, items[i].quad_count, &items[i].range));
     }
     upload_input input = {items};

@@ -20,7 +20,7 @@ static chunk_table table_make(void) {
 static void a_chunk_that_comes_back_has_a_new_generation(void **state) {
     (void)state;
     chunk_table table = table_make();
-    lod_node node = {3, 1, 4, 9};
+    lod_node node = {3, 1, 4, 9, 0};
     chunk_ref first = chunk_table_add(&table, node);
     assert_true(first.generation != 0);
     assert_true(chunk_table_advance(&table, first, CHUNK_GENERATING));
@@ -39,7 +39,7 @@ static void a_chunk_that_comes_back_has_a_new_generation(void **state) {
 static void generations_never_are_zero(void **state) {
     (void)state;
     chunk_table table = table_make();
-    lod_node node = {1, 1, 1, 1};
+    lod_node node = {1, 1, 1, 1, 0};
     chunk_ref ref = chunk_table_add(&table, node);
     table.slots[ref.slot].generation = UINT32_MAX;
     ref.generation = UINT32_MAX;
@@ -50,7 +50,7 @@ static void generations_never_are_zero(void **state) {
 static void states_follow_each_other_and_are_counted(void **state) {
     (void)state;
     chunk_table table = table_make();
-    chunk_ref ref = chunk_table_add(&table, (lod_node){0, 0, 0, 0});
+    chunk_ref ref = chunk_table_add(&table, (lod_node){0, 0, 0, 0, 0});
     for (uint32_t next = CHUNK_GENERATING; next < CHUNK_STATE_COUNT; ++next) {
         for (uint32_t other = 0; other <= CHUNK_STATE_COUNT; ++other)
             if (other != next) assert_false(chunk_table_advance(&table, ref, (chunk_state)other));
@@ -67,12 +67,12 @@ static void a_full_table_refuses_and_counts(void **state) {
     (void)state;
     chunk_table table = table_make();
     for (int32_t i = 0; i < SLOTS; ++i)
-        assert_true(chunk_table_add(&table, (lod_node){5, 0, (uint8_t)(i % 128), (uint8_t)(i / 128)}).generation != 0);
-    assert_int_equal(chunk_table_add(&table, (lod_node){4, 0, 0, 0}).generation, 0);
+        assert_true(chunk_table_add(&table, (lod_node){5, 0, (uint8_t)(i % 128), (uint8_t)(i / 128), 0}).generation != 0);
+    assert_int_equal(chunk_table_add(&table, (lod_node){4, 0, 0, 0, 0}).generation, 0);
     assert_int_equal(table.full_count, 1);
-    assert_int_equal(chunk_table_find(&table, (lod_node){4, 0, 0, 0}).generation, 0);
-    assert_true(chunk_table_remove(&table, chunk_table_find(&table, (lod_node){5, 0, 7, 0})));
-    assert_true(chunk_table_add(&table, (lod_node){4, 0, 0, 0}).generation != 0);
+    assert_int_equal(chunk_table_find(&table, (lod_node){4, 0, 0, 0, 0}).generation, 0);
+    assert_true(chunk_table_remove(&table, chunk_table_find(&table, (lod_node){5, 0, 7, 0, 0})));
+    assert_true(chunk_table_add(&table, (lod_node){4, 0, 0, 0, 0}).generation != 0);
 }
 
 static void wrong_sizes_and_references_are_refused(void **state) {
@@ -100,7 +100,7 @@ static void random_changes_agree_with_a_plain_list(void **state) {
     for (uint64_t step = 0; step < test_size(20000, 200000, 2000000); ++step) {
         uint32_t place = (uint32_t)(test_random(&random) % PLACES);
         lod_node node = {(uint8_t)(place / 64), (uint8_t)(place / 32 % 2), (uint8_t)(place % 8),
-                         (uint8_t)(place / 8 % 4)};
+                         (uint8_t)(place / 8 % 4), 0};
         chunk_ref found = chunk_table_find(&table, node);
         assert_int_equal(found.generation, expected[place].generation);
         if (found.generation != 0) {

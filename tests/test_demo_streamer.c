@@ -6,6 +6,7 @@
 #include "engine_fixture.h"
 
 #include "demo/picture.h"
+#include "demo/quality.h"
 #include "demo/streamer.h"
 
 #define FACE_AREA (NODE_COUNT_0 * NODE_COUNT_0)
@@ -22,6 +23,7 @@ typedef struct scene {
 static void scene_open(scene *c, uint32_t worker_count) {
     nb_engine_desc desc = rig_desc(worker_count);
     desc.is_headless = true;
+    desc.budget.level_count = QUALITY_COUNT, desc.budget.level_lowered = 2; // as cards have it
     rig_open_desc(&c->r, desc);
     c->p = (planet){.seed = 1};
     assert_int_equal(planet_attach(&c->p, c->r.engine), NB_OK);
@@ -56,7 +58,14 @@ static uint32_t free_buffers(const streamer *s) {
 static void check_whole(scene *c, bool was_whole[6]) {
     uint32_t areas[6] = {0}, rows = 0;
     for (uint32_t i = 0; i < c->s.drawn_count; ++i) {
-        chunk_ref ref = chunk_table_find(&c->s.table, c->s.drawn[i]);
+        // As it is wanted, where that is ready; else as it was wanted before.
+        lod_node node = c->s.drawn[i];
+        node.coarse = c->s.coarse;
+        chunk_ref ref = chunk_table_find(&c->s.table, node);
+        if (ref.generation == 0 || c->s.table.slots[ref.slot].state != CHUNK_READY) {
+            node.coarse = !c->s.coarse;
+            ref = chunk_table_find(&c->s.table, node);
+        }
         assert_true(ref.generation != 0 && c->s.table.slots[ref.slot].state == CHUNK_READY);
         assert_true(c->s.slots[ref.slot].is_drawn);
         areas[c->s.drawn[i].face] += 1u << 2 * c->s.drawn[i].level;
@@ -113,6 +122,41 @@ static void the_planet_is_whole_wherever_one_goes(void **state) {
         assert_int_equal(c.s.table.slot_count, c.s.choices[c.s.choice].node_count);
         scene_close(&c);
     }
+}
+
+static void set_quality(scene *c, uint32_t level) {
+    // A controller in the caller's storage, as its header has it: here the engine's.
+    ((nb_budget *)(uintptr_t)nb_engine_budget(c->r.engine))->level = level;
+}
+
+// Between cells of two sizes, too.
+static void the_planet_is_whole_while_its_quality_changes(void **state) {
+    (void)state;
+    static scene c;
+    bool was_whole[6] = {false};
+    scene_open(&c, 2);
+    attach(&c.r, (nb_module_desc){.name = "player", .frame = send_order});
+    set_quality(&c, 1);
+    go(&c, 3, 500, 900);
+    settle(&c, was_whole);
+    assert_int_equal(c.s.coarse, 1);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < test_size(3, 12, 100); ++i) {
+        set_quality(&c, i % 3 == 0 ? 3 : i % 3 == 1 ? 1 : 2);
+        // On before all is there, now and then.
+        for (uint32_t frame = 0; frame < i % 4 * 5; ++frame) {
+            assert_int_equal(nb_engine_frame_delta(c.r.engine, 0), NB_OK);
+            check_whole(&c, was_whole);
+        }
+        if (i % 4 == 0) settle(&c, was_whole);
+        count += c.s.coarse;
+    }
+    settle(&c, was_whole);
+    assert_true(count > 0);
+    assert_int_equal(c.s.table.slot_count, c.s.choices[c.s.choice].node_count);
+    for (uint32_t slot = 0; slot < c.s.table.slot_count_max; ++slot)
+        if (c.s.table.slots[slot].is_used) assert_int_equal(c.s.table.slots[slot].node.coarse, c.s.coarse);
+    scene_close(&c);
 }
 
 // What a frame uploads is what has become ready in it, quad by quad.
@@ -191,5 +235,6 @@ static void the_picture_is_made_of_what_is_there(void **state) {
 }
 
 TEST_MAIN(cmocka_unit_test(the_planet_is_whole_wherever_one_goes),
+          cmocka_unit_test(the_planet_is_whole_while_its_quality_changes),
           cmocka_unit_test(chunks_are_uploaded_when_they_become_ready),
           cmocka_unit_test(the_picture_is_made_of_what_is_there))

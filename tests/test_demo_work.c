@@ -174,7 +174,7 @@ static void nothing_that_a_camera_sees_is_culled(void **state) {
         sphere_place below = sphere_locate(at);
         uint32_t level = i % 3;
         lod_node node = {(uint8_t)below.face, (uint8_t)level, (uint8_t)(sphere_column(below.u) / node_columns(level)),
-                         (uint8_t)(sphere_column(below.v) / node_columns(level))};
+                         (uint8_t)(sphere_column(below.v) / node_columns(level)), 0};
         // A neighbour of where the camera is, on the same face.
         node.x = (uint8_t)((node.x + test_random(&random) % 5) % (128u >> level));
         lod_bounds bounds = lod_bounds_of(node, -10, 90);
@@ -212,7 +212,7 @@ static void what_is_behind_the_planet_is_culled(void **state) {
     lod_bounds chunks[6];
     uint8_t is_drawn[6] = {1, 1, 1, 1, 1, 1};
     vec3 animals[2] = {vec3_of(sphere_position(0, 2100, 2000, 5)), vec3_of(sphere_position(1, 2100, 2000, 5))};
-    for (uint32_t face = 0; face < 6; ++face) chunks[face] = lod_bounds_of((lod_node){(uint8_t)face, 2, 15, 15}, 0, 90);
+    for (uint32_t face = 0; face < 6; ++face) chunks[face] = lod_bounds_of((lod_node){(uint8_t)face, 2, 15, 15, 0}, 0, 90);
     uint32_t visible[8];
     visibility_output out = {.visible = visible};
     visibility_run(&(visibility_input){frustum_of(&from), eye, chunks, is_drawn, 6, animals, 2, 1}, 0, 8, &out);
@@ -575,17 +575,6 @@ static void wrong_sizes_and_releases_change_nothing(void **state) {
     assert_int_equal(ring.tail, 100);
 }
 
-static void patched_quads_know_their_draw(void **state) {
-    (void)state;
-    mesh_rect rect = {
-        .x = 31, .y = 255, .z = 16, .w = 32, .h = 256, .face = 5, .material = TERRAIN_LEAVES, .light = 255};
-    rect.slope_x = -3, rect.slope_z = 3;
-    mesh_rect opened = mesh_quad_open(upload_patch(mesh_quad_pack(&rect), MESH_NUMBERS_MAX - 1));
-    assert_int_equal(opened.number, MESH_NUMBERS_MAX - 1);
-    opened.number = 0;
-    assert_memory_equal(&opened, &rect, sizeof rect);
-}
-
 // --- occlusion ---
 
 static void a_thing_is_hidden_after_eight_tests_that_missed_it(void **state) {
@@ -627,5 +616,5 @@ TEST_MAIN(cmocka_unit_test(bones_keep_their_length_and_meet_in_a_knee),
           cmocka_unit_test(the_nearest_animal_is_the_one_a_full_search_finds),
           cmocka_unit_test(the_nearest_animal_may_be_on_another_face), cmocka_unit_test(sight_questions_ask_the_land),
           cmocka_unit_test(the_ring_never_hands_out_what_is_in_use),
-          cmocka_unit_test(wrong_sizes_and_releases_change_nothing), cmocka_unit_test(patched_quads_know_their_draw),
+          cmocka_unit_test(wrong_sizes_and_releases_change_nothing),
           cmocka_unit_test(a_thing_is_hidden_after_eight_tests_that_missed_it))
