@@ -32,7 +32,9 @@ typedef struct chunk_job {
     uint64_t seed;
     chunk_ref ref;
     lod_node node;
-    int32_t step; // row, or face
+    int32_t step;        // row, or face
+    uint32_t page_first; // of the pool, from the commit to the publication
+    uint32_t page_count;
     mesh_output mesh;
 } chunk_job;
 
@@ -115,6 +117,7 @@ static void unload(streamer *s, uint32_t slot) {
     streamer_slot *own = &s->slots[slot];
     if (s->table.slots[slot].state == CHUNK_GENERATED) buffer_give(s, own->buffer);
     if (own->row.value != 0) nb_world_despawn(s->world, own->row);
+    quad_pool_give(&s->pool, own->page_first, own->page_count);
     if (s->device.drop != NULL) s->device.drop(s->device.user, slot);
     *own = (streamer_slot){0};
     chunk_table_remove(&s->table, ref);
@@ -134,6 +137,7 @@ static void discard(void *host, void *state, nb_result reason) {
     streamer *s = job->streamer;
     ++s->cancelled_count;
     buffer_give(s, job->buffer);
+    quad_pool_give(&s->pool, job->page_first, job->page_count);
     // Cancelled by a teleport, but perhaps near where that has led: it may come again.
     if (chunk_table_get(&s->table, job->ref) != NULL) chunk_table_remove(&s->table, job->ref);
 }
@@ -145,14 +149,21 @@ static void publish_generated(void *host, void *state) {
     job->streamer->slots[job->ref.slot].buffer = job->buffer;
 }
 
-static mesh_quad *quads_of(const streamer *s, uint32_t slot) { return s->quads + (size_t)slot * STREAMER_SLOT_QUADS; }
+static mesh_quad *page_quads(const streamer *s, uint32_t page) { return s->quads + (size_t)page * QUAD_POOL_PAGE; }
+static mesh_quad *quads_of(const streamer *s, uint32_t slot) { return page_quads(s, s->slots[slot].page_first); }
 
 // The mesh moves from the job's memory to the chunk's own: this is what takes time.
 static nb_result commit_mesh(void *host, void *state) {
     (void)host;
-    const chunk_job *job = state;
+    chunk_job *job = state;
     streamer *s = job->streamer;
-    mesh_quad *own = quads_of(s, job->ref.slot);
+    uint32_t pages = quad_pool_pages(job->mesh.quad_count + job->mesh.water_count);
+    if (quad_pool_take(&s->pool, pages, &job->page_first) != NB_OK) {
+        ++s->full_count;
+        return NB_FULL;
+    }
+    job->page_count = pages;
+    mesh_quad *own = page_quads(s, job->page_first);
     memcpy(own, job->mesh.quads, job->mesh.quad_count * sizeof *own);
     memcpy(own + job->mesh.quad_count, job->mesh.water, job->mesh.water_count * sizeof *own);
     s->dropped_quad_count += job->mesh.dropped_count;
@@ -170,20 +181,23 @@ static void publish_mesh(void *host, void *state) {
     const chunk_job *job = state;
     streamer *s = job->streamer;
     const volume *v = &job->buffer->volume;
-    uint32_t slot = job->ref.slot, first = slot * STREAMER_SLOT_QUADS;
+    uint32_t slot = job->ref.slot, first = job->page_first * QUAD_POOL_PAGE;
     uint32_t count = job->mesh.quad_count, water = job->mesh.water_count;
     chunk_table_advance(&s->table, job->ref, CHUNK_MESHED);
-    s->slots[slot] = (streamer_slot){.draw = {.node = job->node,
-                                              .base = (int16_t)v->base,
-                                              .step = (int16_t)v->step,
-                                              .material_bits = material_bits_of(quads_of(s, slot), count + water),
-                                              .quad_first = first,
-                                              .quad_count = count,
-                                              .water_first = first + count,
-                                              .water_count = water},
-                                     .low = (int16_t)v->base,
-                                     .high = (int16_t)v->high,
-                                     .order = s->meshed_count++};
+    s->slots[slot] =
+        (streamer_slot){.draw = {.node = job->node,
+                                 .base = (int16_t)v->base,
+                                 .step = (int16_t)v->step,
+                                 .material_bits = material_bits_of(page_quads(s, job->page_first), count + water),
+                                 .quad_first = first,
+                                 .quad_count = count,
+                                 .water_first = first + count,
+                                 .water_count = water},
+                        .low = (int16_t)v->base,
+                        .high = (int16_t)v->high,
+                        .page_first = job->page_first,
+                        .page_count = job->page_count,
+                        .order = s->meshed_count++};
     buffer_give(s, job->buffer);
 }
 
@@ -411,13 +425,13 @@ static void *take_memory(streamer *s, uint32_t number, size_t size_bytes) {
 }
 
 static bool take_all(streamer *s) {
-    const size_t quads_max = (size_t)STREAMER_CHUNKS_MAX * STREAMER_SLOT_QUADS;
     void *table = take_memory(s, 0, chunk_table_size_bytes(STREAMER_CHUNKS_MAX));
     s->slots = take_memory(s, 1, STREAMER_CHUNKS_MAX * sizeof *s->slots);
-    s->quads = take_memory(s, 2, (quads_max + STREAMER_FRESH_QUADS_MAX) * sizeof *s->quads);
+    s->quads = take_memory(s, 2, (STREAMER_QUADS_TOTAL + STREAMER_FRESH_QUADS_MAX) * sizeof *s->quads);
     s->buffer_memory = take_memory(s, 3, STREAMER_JOBS_MAX * sizeof *s->buffer_memory);
     if (!table || !s->slots || !s->quads || !s->buffer_memory) return false;
-    s->fresh_quads = s->quads + quads_max;
+    s->fresh_quads = s->quads + STREAMER_QUADS_TOTAL;
+    if (quad_pool_init(&s->pool, quad_pool_pages(STREAMER_QUADS_TOTAL), NULL) != NB_OK) return false;
     for (uint32_t i = 0; i < STREAMER_JOBS_MAX; ++i) buffer_give(s, &s->buffer_memory[i]);
     s->ring.quad_count_max = RING_QUADS;
     return chunk_table_init(&s->table, table, STREAMER_CHUNKS_MAX);
@@ -463,5 +477,6 @@ nb_result streamer_attach(streamer *s, nb_engine *engine, const planet *land) {
 void streamer_end(streamer *s) {
     if (s->journey != NULL) nb_token_release(s->journey);
     for (uint32_t i = 0; i < sizeof s->memory / sizeof s->memory[0]; ++i) free(s->memory[i]);
+    if (s->pool.words != NULL) quad_pool_deinit(&s->pool);
     memset(s, 0, sizeof *s);
 }

@@ -12,17 +12,22 @@
 #include "lod.h"
 #include "mesher.h"
 #include "planet.h"
+#include "quad_pool.h"
 #include "volume.h"
 #include "work_materials.h"
 #include "work_upload.h"
 
 // Slots: those that are not wanted any more, but still drawn, need some too.
-#define STREAMER_CHUNKS_MAX 4096u
+#define STREAMER_CHUNKS_MAX 6144u
 
 // Quads kept of a chunk: land has two thousand, a mountain side of steps some eight. More are dropped, and counted.
 #define STREAMER_QUADS_MAX 10240u
 #define STREAMER_WATER_MAX (NODE_CELLS * NODE_CELLS)
 #define STREAMER_SLOT_QUADS (STREAMER_QUADS_MAX + STREAMER_WATER_MAX)
+
+// Quads of all chunks: 6000 nodes of some two thousand each, and room for those that are mountains: 128 MiB. A chunk
+// that finds no room is made again later.
+#define STREAMER_QUADS_TOTAL (16u << 20)
 
 // Jobs under way: enough for every core, few enough that a teleport does not wait.
 #define STREAMER_JOBS_MAX 32u
@@ -59,6 +64,8 @@ typedef struct streamer_slot {
     streamer_buffer *buffer; // held for it, from its start to its mesh's publication
     material_draw draw;      // once it is meshed
     int16_t low, high;       // metres above the sea
+    uint32_t page_first;     // of its quads in the pool
+    uint32_t page_count;     // 0 = none yet
     uint64_t order;          // of the meshed ones: who waits longest
     bool is_drawn;
 } streamer_slot;
@@ -90,7 +97,8 @@ typedef struct streamer {
     uint32_t missing_count; // wanted, and not ready
     chunk_table table;
     streamer_slot *slots; // by slot
-    mesh_quad *quads;     // by slot, STREAMER_SLOT_QUADS each
+    quad_pool pool;       // of the quads of all chunks
+    mesh_quad *quads;     // its memory
     streamer_buffer *buffer_memory, *free_buffer;
     void *memory[4]; // to be freed
     // For the upload of this frame, published.
@@ -102,6 +110,7 @@ typedef struct streamer {
     upload_ring ring;
     uint64_t meshed_count; // so far: what gives slots their order
     uint64_t ready_count, cancelled_count, dropped_quad_count;
+    uint64_t full_count;  // meshes that found no room in the pool
     uint64_t stale_count; // jobs that teleports have cancelled
 } streamer;
 

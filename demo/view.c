@@ -11,9 +11,6 @@
 #include "sun.h"
 #include "work_lod.h"
 
-// Quads on the device: 4000 nodes of some two thousand each, and room for those that are mountains: 96 MiB.
-#define QUADS_MAX (12u << 20)
-
 // Uploads of one frame: a millisecond or two of copying.
 #define UPLOAD_BYTES (2u << 20)
 
@@ -271,7 +268,7 @@ static nb_result make_renderer(view *v) {
     render_desc desc = {.gpu = v->gpu,
                         .materials = materials,
                         .material_count = TERRAIN_MATERIAL_COUNT,
-                        .quad_count_max = QUADS_MAX,
+                        .quad_count_max = STREAMER_QUADS_TOTAL,
                         .mesh_count_max = STREAMER_CHUNKS_MAX,
                         .upload_bytes_max = UPLOAD_BYTES};
     return render_create(&desc, &v->render);

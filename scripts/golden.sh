@@ -87,7 +87,7 @@ missing() { # name compiler flag...
 # The demo without the modules beside the core, whose libraries are not there for other machines.
 demo_sources() {
     for file in demo/*.c; do
-        case ${file##*/} in replay_game.c | render*.c | overlay.c | png.c | quad_pool.c | window.c | view.c | show.c | shots.c) ;; *) echo "$file" ;; esac
+        case ${file##*/} in replay_game.c | render*.c | overlay.c | png.c | window.c | view.c | show.c | shots.c) ;; *) echo "$file" ;; esac
     done
 }
 

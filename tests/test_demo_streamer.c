@@ -81,6 +81,14 @@ static void check_whole(scene *c, bool was_whole[6]) {
     assert_int_equal(rows, c->s.drawn_count);
 }
 
+// Every page of the pool belongs to a chunk.
+static void check_pages(const scene *c) {
+    uint32_t count = 0;
+    for (uint32_t slot = 0; slot < c->s.table.slot_count_max; ++slot) count += c->s.slots[slot].page_count;
+    assert_int_equal(count, c->s.pool.used_count);
+    assert_int_equal(c->s.full_count, 0);
+}
+
 static void settle(scene *c, bool was_whole[6]) {
     uint32_t frame = 0;
     do {
@@ -88,6 +96,7 @@ static void settle(scene *c, bool was_whole[6]) {
         check_whole(c, was_whole);
     } while (!streamer_is_settled(&c->s) && ++frame < FRAMES_MAX);
     assert_true(streamer_is_settled(&c->s));
+    check_pages(c);
 }
 
 static void go(scene *c, uint32_t face, int32_t x, int32_t z) {
