@@ -151,6 +151,7 @@ const bench_case *bench_synctest_cases(size_t *count);
 const bench_case *bench_scene_cases(size_t *count);
 const bench_case *bench_graph_cases(size_t *count);
 const bench_case *bench_gpu_cases(size_t *count);
+const bench_case *bench_demo_cases(size_t *count);
 
 // How the program starts itself to measure a peer that needs a process of its own; not for users.
 #define BENCH_TASK_JOB_OPTION "--task-job"

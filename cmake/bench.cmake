@@ -31,6 +31,12 @@ if(TARGET nebula_scene)
     target_compile_definitions(nebula_bench PRIVATE BENCH_HAVE_SCENE=1)
 endif()
 
+# The demo's parts, without its window and its program.
+if(TARGET nebula_demo_parts)
+    target_link_libraries(nebula_bench PRIVATE nebula_demo_parts)
+    target_compile_definitions(nebula_bench PRIVATE BENCH_HAVE_DEMO=1)
+endif()
+
 set(bench_missing)
 function(nebula_bench_peer peer source header)
     set(CMAKE_REQUIRED_QUIET ON)

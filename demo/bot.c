@@ -19,7 +19,8 @@ static void play(void *user, nb_tick_view *view) {
     bots *b = user;
     if (b->is_over != NULL && *b->is_over) return;
     uint64_t tick = view->tick->index;
-    uint32_t count = flight_commands(b->seed, 0, tick, b->events);
+    uint32_t count = b->script != NULL ? script_commands(b->script, 0, tick, b->events)
+                                       : flight_commands(b->seed, 0, tick, b->events);
     for (uint32_t i = 1; i < PLANET_EXPLORERS && tick % BOT_HOLD_TICKS == 0; ++i)
         b->events[count++] = bot_steer(b->seed, i, tick);
     if (count > 0) view->commands = (nb_input_view){b->events, count};

@@ -5,11 +5,13 @@
 // a state hash that is the same for any number of workers and any frame rate.
 
 #include <stdio.h>
+#include <string.h>
 
 #include "bot.h"
 #include "keys.h"
 #include "nebula/engine.h"
 #include "nebula/synctest.h"
+#include "numbers.h"
 #include "options.h"
 #include "picture.h"
 #include "pilot.h"
@@ -19,6 +21,7 @@
 #include "recording.h"
 #include "report.h"
 #include "rewind.h"
+#include "script.h"
 #include "show.h"
 #include "streamer.h"
 
@@ -37,9 +40,11 @@ typedef struct demo {
     nb_trace *trace;
     nb_trace_thread *recorder;
     nb_frame_stats stats;
+    numbers numbers;
     nb_clock_manual manual;
     planet planet;
     bots bots;
+    script script;
     pilot pilot;
     recording recording;
     streamer streamer;
@@ -87,6 +92,8 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
                          .state_hash = stats.tick_hash,
                          .back_count = d->rewind.back_count,
                          .is_back = d->rewind.is_back,
+                         .triangle_count = d->numbers.last.triangle_count,
+                         .has_picture = d->show != NULL,
                          .is_virtual = d->options.is_virtual};
 }
 
@@ -125,12 +132,26 @@ static nb_result tell_tick(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void tell_end(demo *d) {
+static void tell_end_to(const demo *d, FILE *to) {
     char text[REPORT_END_SIZE];
     demo_report report = report_of(d, 0, 0); // all frames that are remembered
     report.chunks_per_s = report.time_s > 0 ? (double)report.chunk_ready_count / report.time_s : 0;
+    numbers_sum_up(&d->numbers, &report.settled);
     report_end(&report, text);
-    fputs(text, stdout);
+    fputs(text, to);
+    show_tell(d->show, to);
+}
+
+static nb_result tell_end(const demo *d) {
+    tell_end_to(d, stdout);
+    if (d->options.summary_path == NULL) return NB_OK;
+    FILE *file = fopen(d->options.summary_path, "w");
+    if (file == NULL) return NB_ERR_OS;
+    tell_end_to(d, file);
+    bool is_written = ferror(file) == 0;
+    if (fclose(file) != 0 || !is_written) return NB_ERR_OS;
+    printf("summary     %s\n", d->options.summary_path);
+    return NB_OK;
 }
 
 // NB_ERR_MISUSE: a tick came to another state when it was simulated again.
@@ -157,6 +178,8 @@ static nb_result trace_begin(demo *d) {
 static nb_result trace_end(demo *d) {
     if (d->trace == NULL) return NB_OK;
     nb_result result = nb_trace_write_json_file(d->trace, d->options.trace_path);
+    if (result == NB_OK)
+        printf("trace       %s, to be opened in ui.perfetto.dev or chrome://tracing\n", d->options.trace_path);
     if (d->recorder != NULL) nb_trace_detach(d->recorder);
     nb_trace_destroy(d->trace);
     return result;
@@ -186,6 +209,23 @@ static nb_result engine_begin(demo *d) {
     return nb_engine_create(&desc, &d->engine);
 }
 
+static const script *script_of(const demo *d) { return d->options.script_path != NULL ? &d->script : NULL; }
+
+// A flight of its own, and how long that is. On false one line about it is on stderr.
+static bool script_begin(demo *d) {
+    demo_options *o = &d->options;
+    char why[SCRIPT_WHY_SIZE];
+    if (o->script_path == NULL) return true;
+    if (!script_read(&d->script, o->script_path, o->seed, o->tick_rate, why)) {
+        fprintf(stderr, "nebula-demo: %s\n", why);
+        return false;
+    }
+    bool has_length = o->duration_ns != 0 || o->frame_count != 0;
+    // A second more: the last picture is taken while ticks run.
+    if (!has_length) o->tick_count = d->script.tick_last + (o->tick_rate.num + o->tick_rate.den - 1) / o->tick_rate.den;
+    return true;
+}
+
 static nb_result modules_begin(demo *d) {
     const demo_options *o = &d->options;
     d->planet.seed = o->seed;
@@ -197,6 +237,7 @@ static nb_result modules_begin(demo *d) {
     if (result == NB_OK) result = show_attach(d->show, d->engine, &d->planet, &d->streamer, &d->picture);
     if (result == NB_OK) result = planet_populate(&d->planet);
     d->bots.is_over = &d->pilot.is_flying;
+    d->bots.script = script_of(d);
     if (result == NB_OK && d->show != NULL && o->replay_path == NULL)
         result = pilot_attach(&d->pilot, d->engine, &d->planet, 0);
     if (result == NB_OK && o->replay_path == NULL) result = bots_attach(&d->bots, d->engine, o->seed);
@@ -207,12 +248,26 @@ static nb_result modules_begin(demo *d) {
     return result == NB_OK ? nb_engine_module_attach(d->engine, &teller, NULL) : result;
 }
 
+// What the frame that has ended was like. On the virtual clock there is nothing to measure.
+static void measure(demo *d) {
+    nb_engine_stats stats = nb_engine_stats_get(d->engine);
+    nb_frame_summary newest;
+    if (d->options.is_virtual || nb_frame_stats_summarise(&d->stats, 1, &newest) != NB_OK) return;
+    numbers_frame frame = {.frame_ns = newest.frame_ns,
+                           .chunk_count = d->streamer.ready_count,
+                           .quality = nb_budget_level(nb_engine_budget(d->engine))};
+    memcpy(frame.phase_ns, stats.phase_ns, sizeof frame.phase_ns);
+    show_measure(d->show, &frame);
+    numbers_add(&d->numbers, &frame);
+}
+
 // One frame, and what is shown of it.
 static nb_result draw_frame(demo *d) {
     bool is_back = d->keys.is_back;
     if (!show_begin(d->show, &is_back)) nb_engine_stop(d->engine);
     nb_result result = rewind_step(&d->rewind, d->engine, is_back);
     if (result == NB_OK) result = nb_engine_frame(d->engine);
+    if (result == NB_OK) measure(d);
     return result == NB_OK ? show_end_frame(d->show) : result;
 }
 
@@ -263,8 +318,9 @@ int main(int argc, char **argv) {
     if (d.options.is_help) return 0;
     if (d.options.has_players) return players_run(&d.options, NULL);
     if (!recording_open(&d.recording, &d.options)) return 2;
+    if (!script_begin(&d)) return 2;
     nb_rate t = d.options.tick_rate, r = d.options.render_rate;
-    nb_result result = show_open(&d.options, &d.show);
+    nb_result result = show_open(&d.options, script_of(&d), &d.show);
     if (result == NB_ERR_UNSUPPORTED || result == NB_ERR_OS) return 2; // one line has told
     if (result == NB_OK) result = trace_begin(&d);
     if (result == NB_OK) result = engine_begin(&d);
@@ -272,11 +328,10 @@ int main(int argc, char **argv) {
     printf("nebula %s: planet %llu, %u/%u ticks and %u/%u frames a second, %llu ticks\n", nb_version(),
            (unsigned long long)d.options.seed, t.num, t.den, r.num, r.den, (unsigned long long)d.options.tick_count);
     char header[REPORT_LINE_SIZE];
-    report_header(d.options.is_virtual, header);
+    report_header(d.options.is_virtual, d.show != NULL, header);
     puts(header);
     if (result == NB_OK) result = run(&d);
-    if (result == NB_OK) tell_end(&d);
-    if (result == NB_OK) show_tell(d.show);
+    if (result == NB_OK) result = tell_end(&d);
     if (result == NB_OK) result = tell_synctest(&d);
     return end(&d, result);
 }

@@ -46,7 +46,7 @@ static const char HELP[] =
     "usage: nebula-demo [OPTION...]\n"
     "A planet of voxels with animals on it, seen from orbit and from the ground, by everything the library has: in a\n"
     "window where there is a display, else with pictures as files. The state hash at the end depends on --seed, --hz,\n"
-    "--teleport-every and how long it runs, and on\n"
+    "--teleport-every, --script and how long it runs, and on\n"
     "nothing else: not on workers, frame rate or machine.\n"
     "  --seconds S         how long, in simulated time, 0.1 to 3600 (default 20)\n"
     "  --frames N          how long, in frames at the rate of the ticks, 1 to 3600000\n"
@@ -63,7 +63,9 @@ static const char HELP[] =
     "  --lockstep          on the virtual clock, and frames wait for what is to be drawn: the same pictures always\n"
     "  --validate          with Vulkan's validation layer\n"
     "  --trace FILE        write what each thread did, for chrome://tracing, Perfetto or speedscope\n"
+    "  --summary FILE      write what is told at the end there too\n"
     "  --virtual           run on a virtual clock: at once, and with the same output everywhere\n"
+    "  --script FILE       fly as the file says (docs/planet.md), by default until a second after its last line\n"
     "  --record FILE       write a recording, for --replay and nebula-replay\n"
     "  --replay FILE       play a recording again and compare; its planet and length are taken\n"
     "  --rewind-at S       at this second time runs backwards for one second; in a terminal also while r is held\n"
@@ -180,6 +182,11 @@ static bool set_trace(const char *text, demo_options *out) {
     return text[0] != '\0';
 }
 
+static bool set_summary(const char *text, demo_options *out) {
+    out->summary_path = text;
+    return text[0] != '\0';
+}
+
 static bool set_record(const char *text, demo_options *out) {
     out->record_path = text;
     return text[0] != '\0';
@@ -187,6 +194,11 @@ static bool set_record(const char *text, demo_options *out) {
 
 static bool set_replay(const char *text, demo_options *out) {
     out->replay_path = text;
+    return text[0] != '\0';
+}
+
+static bool set_script(const char *text, demo_options *out) {
+    out->script_path = text;
     return text[0] != '\0';
 }
 
@@ -239,8 +251,10 @@ static const struct {
     {"--quality", set_quality},
     {"--pictures", set_pictures},
     {"--trace", set_trace},
+    {"--summary", set_summary},
     {"--record", set_record},
     {"--replay", set_replay},
+    {"--script", set_script},
     {"--rewind-at", set_rewind},
     {"--synctest", set_synctest},
     {"--lag", set_lag},
@@ -307,11 +321,13 @@ static void fill_in_defaults(demo_options *out) {
     if (!out->has_jitter) out->jitter_ns = out->lag_ns / 2;
 }
 
-// Better found out before the run than after it.
+// Better found out before the run than after it. On false one line about it is on stderr.
 static bool is_writable(const char *path) {
     FILE *file = path != NULL ? fopen(path, "wb") : NULL;
     if (file != NULL) fclose(file);
-    return path == NULL || file != NULL;
+    if (path == NULL || file != NULL) return true;
+    fprintf(stderr, "nebula-demo: cannot write '%s'\n", path);
+    return false;
 }
 
 bool demo_options_read(int argc, char **argv, demo_options *out) {
@@ -323,10 +339,10 @@ bool demo_options_read(int argc, char **argv, demo_options *out) {
         ++i;
     }
     fill_in_defaults(out);
-    if (!is_writable(out->trace_path)) {
-        fprintf(stderr, "nebula-demo: cannot write '%s'\n", out->trace_path);
+    if (out->script_path != NULL && (out->replay_path != NULL || out->has_players)) {
+        fputs("nebula-demo: --script does not go with --replay, --lag, --jitter or --loss\n", stderr);
         return false;
     }
-    if (out->is_help) fputs(HELP, stdout);
-    return true;
+    if (out->is_help) return fputs(HELP, stdout) >= 0;
+    return is_writable(out->trace_path) && is_writable(out->summary_path);
 }

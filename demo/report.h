@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "numbers.h"
+
 // Numbers since the start, where a comment does not say otherwise.
 typedef struct demo_report {
     double time_s;
@@ -23,17 +25,20 @@ typedef struct demo_report {
     uint64_t frame_peak_bytes, job_peak_bytes; // most memory used in a frame's arena, and in one job's
     uint32_t quality_level, quality_level_max;
     uint64_t state_hash;
-    uint64_t back_count; // ticks that time ran backwards
-    bool is_back;        // it does so now
-    bool is_virtual;     // leave out what depends on the machine
+    uint64_t back_count;     // ticks that time ran backwards
+    bool is_back;            // it does so now
+    uint32_t triangle_count; // of the newest picture
+    bool has_picture;        // a device draws one
+    bool is_virtual;         // leave out what depends on the machine
+    numbers_summary settled; // for the summary; without any frame: left out
 } demo_report;
 
 // Longest line and summary, with the end of the text.
 #define REPORT_LINE_SIZE 256
-#define REPORT_END_SIZE 1024
+#define REPORT_END_SIZE 2048
 
 // The names of a line's columns, and a line, both without an end and of the same width for all usual numbers.
-void report_header(bool is_virtual, char text[REPORT_LINE_SIZE]);
+void report_header(bool is_virtual, bool has_picture, char text[REPORT_LINE_SIZE]);
 void report_line(const demo_report *report, char text[REPORT_LINE_SIZE]);
 
 // Several lines, each with its end.

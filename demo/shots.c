@@ -17,10 +17,7 @@
 #define TAKE_NS UINT64_C(30000000000)
 
 // In the middle of each part of the flight, or where it has got somewhere.
-static const struct {
-    const char *name;
-    uint32_t tick;
-} PLAN[] = {
+static const script_shot PLAN[] = {
     {"1_orbit", 180},
     {"2_descent", FLIGHT_DESCENT + 200},
     {"3_ground", FLIGHT_GROUND + 200},
@@ -33,7 +30,7 @@ static const struct {
 static bool make_folders(const char *path) {
     char part[SHOTS_PATH_SIZE];
     size_t size = strlen(path);
-    if (size == 0 || size >= sizeof part - 32) return false;
+    if (size == 0 || size >= sizeof part - sizeof "/.png" - SCRIPT_NAME_SIZE) return false;
     for (size_t i = 1; i <= size; ++i) {
         if (path[i] != '/' && path[i] != '\0') continue;
         memcpy(part, path, i);
@@ -43,8 +40,9 @@ static bool make_folders(const char *path) {
     return true;
 }
 
-bool shots_open(shots *s, const char *folder, nb_gpu *gpu) {
-    *s = (shots){.folder = folder, .gpu = gpu};
+bool shots_open(shots *s, const char *folder, nb_gpu *gpu, const script *flight) {
+    *s = (shots){.folder = folder, .gpu = gpu, .plan = PLAN, .plan_count = PLAN_COUNT};
+    if (flight != NULL) s->plan = flight->shots, s->plan_count = flight->shot_count;
     if (folder == NULL || make_folders(folder)) return true;
     fprintf(stderr, "nebula-demo: cannot make the folder '%s'\n", folder);
     s->folder = NULL;
@@ -53,7 +51,7 @@ bool shots_open(shots *s, const char *folder, nb_gpu *gpu) {
 
 bool shots_is_due(const shots *s, uint64_t tick_count) {
     bool is_free = s->folder != NULL && !s->is_asked && !s->is_writing;
-    return is_free && s->next < PLAN_COUNT && tick_count >= PLAN[s->next].tick;
+    return is_free && s->next < s->plan_count && tick_count >= s->plan[s->next].tick_count;
 }
 
 void shots_ask(shots *s) { s->is_asked = nb_gpu_capture_ask(s->gpu) == NB_OK; }
@@ -131,7 +129,7 @@ nb_result shots_take(shots *s, bool wait) {
     s->is_asked = false;
     if (result != NB_OK) return s->result; // that picture was never drawn: it is asked for again
     if (!keep(s, &capture)) return NB_ERR_MEMORY;
-    snprintf(s->path, sizeof s->path, "%s/%s.png", s->folder, PLAN[s->next++].name);
+    snprintf(s->path, sizeof s->path, "%s/%s.png", s->folder, s->plan[s->next++].name);
     write_out(s);
     return s->result;
 }

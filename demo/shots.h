@@ -10,12 +10,16 @@
 #include "nebula/async.h"
 #include "nebula/gpu.h"
 
+#include "script.h"
+
 #define SHOTS_PATH_SIZE 512
 
 typedef struct shots {
     const char *folder; // NULL = none are taken
     nb_gpu *gpu;
     nb_async *async; // NULL = files are written at once
+    const script_shot *plan;
+    uint32_t plan_count;
     uint32_t next;   // of the plan
     bool is_asked;   // pixels are under way
     bool is_writing; // a file is
@@ -29,7 +33,8 @@ typedef struct shots {
 } shots;
 
 // The folder is made where it is missing; false, with one line on stderr, where it cannot be.
-bool shots_open(shots *s, const char *folder, nb_gpu *gpu);
+// flight = whose pictures they are; NULL = the built-in one's.
+bool shots_open(shots *s, const char *folder, nb_gpu *gpu, const script *flight);
 
 // Whether the next one is due once this many ticks have run: the host waits for what is wanted to be there, and asks.
 bool shots_is_due(const shots *s, uint64_t tick_count);

@@ -3,7 +3,6 @@
 
 #include "show.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "keyboard.h"
@@ -84,7 +83,7 @@ static nb_result choose(show *s) {
     return make_device(s, NULL, NULL);
 }
 
-nb_result show_open(const demo_options *options, show **out) {
+nb_result show_open(const demo_options *options, const script *flight, show **out) {
     *out = NULL;
     if (options->gpu == DEMO_GPU_NONE) return NB_OK;
     show *s = calloc(1, sizeof *s);
@@ -92,7 +91,7 @@ nb_result show_open(const demo_options *options, show **out) {
     s->options = *options;
     nb_result result = choose(s);
     bool has_pictures = result == NB_OK && s->window == NULL;
-    if (has_pictures && !shots_open(&s->shots, options->picture_folder, s->gpu)) result = NB_ERR_OS;
+    if (has_pictures && !shots_open(&s->shots, options->picture_folder, s->gpu, flight)) result = NB_ERR_OS;
     if (result != NB_OK) {
         show_close(s);
         return result;
@@ -160,15 +159,23 @@ bool show_is_settled(const show *s) {
     return view_is_settled(&s->view) && !shots_is_due(&s->shots, nb_engine_stats_get(s->engine).tick_count);
 }
 
-void show_tell(const show *s) {
+void show_measure(const show *s, numbers_frame *out) {
+    if (s == NULL) return;
+    render_stats drawn = render_stats_get(s->view.render);
+    out->triangle_count = drawn.triangle_count;
+    out->upload_bytes = drawn.upload_bytes_total;
+    out->gpu_ns = nb_gpu_stats_get(s->gpu).gpu_ns;
+}
+
+void show_tell(const show *s, FILE *to) {
     if (s == NULL) return;
     nb_gpu_stats stats = nb_gpu_stats_get(s->gpu);
-    printf("device      %llu pictures of %llu frames, %u triangles, %.2f ms on the device\n",
-           (unsigned long long)stats.submit_count, (unsigned long long)stats.frame_count,
-           render_stats_get(s->view.render).triangle_count, (double)stats.gpu_ns * 1e-6);
+    fprintf(to, "device      %llu pictures of %llu frames, %u triangles in the last\n",
+            (unsigned long long)stats.submit_count, (unsigned long long)stats.frame_count,
+            render_stats_get(s->view.render).triangle_count);
     if (s->shots.count > 0)
-        printf("pictures    %u in %s, hash %016llx\n", s->shots.count, s->shots.folder,
-               (unsigned long long)s->shots.hash);
+        fprintf(to, "pictures    %u in %s, hash %016llx\n", s->shots.count, s->shots.folder,
+                (unsigned long long)s->shots.hash);
 }
 
 void show_close(show *s) {

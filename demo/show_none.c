@@ -3,9 +3,8 @@
 
 #include "show.h"
 
-#include <stdio.h>
-
-nb_result show_open(const demo_options *options, show **out) {
+nb_result show_open(const demo_options *options, const script *flight, show **out) {
+    (void)flight;
     *out = NULL;
     if (options->gpu != DEMO_GPU_VULKAN && options->gpu != DEMO_GPU_NULL) return NB_OK;
     fputs("nebula-demo: built without the module gpu; --gpu none runs\n", stderr);
@@ -32,6 +31,8 @@ bool show_is_settled(const show *s) {
     return true;
 }
 
-void show_tell(const show *s) { (void)s; }
+void show_measure(const show *s, numbers_frame *out) { (void)s, (void)out; }
+
+void show_tell(const show *s, FILE *to) { (void)s, (void)to; }
 
 void show_close(show *s) { (void)s; }

@@ -59,13 +59,35 @@ if grep -q '^picture  ' "$work/out"; then
 else
     echo "skipped: pictures, in a build without them"
 fi
+real --frames 45 --gpu null --summary "$work/summary.txt"
+grep -Eq '^picture +[1-9][0-9]* triangles' "$work/summary.txt" || fail "the summary tells nothing of the picture"
+sed '$d' "$work/out" | tail -n "$(wc -l <"$work/summary.txt")" | cmp -s - "$work/summary.txt" || fail "the summary is another"
 real --frames 45 --trace "$work/trace.json"
+grep -q "^trace       $work/trace.json, to be opened in" "$work/out" || fail "nobody is told of the trace"
 [ "$(state)" = "$expected" ] || fail "the state differs with a trace"
 for name in FixedSim ParallelTasks animation questions streamer generate 'worker 0'; do
     grep -q "\"$name\"" "$work/trace.json" || fail "the trace does not name $name"
 done
 real --frames 45 --seed 2
 [ "$(state)" != "$expected" ] || fail "another seed gave the same state"
+
+# A flight from a file: as long as its last line says, the same state always, also when it is recorded and played again, and
+# its pictures have the names that it gives them.
+printf '# down\n0 walk\n0 teleport 10 -20\n0.1 turn 30\n+0.1 shot here\n' >"$work/flight.txt"
+real --virtual --hz 150 --script "$work/flight.txt" --workers 0
+flown=$(state)
+grep -q '^run .* 180 ticks' "$work/out" || fail "a script does not say how long it is"
+real --virtual --hz 150 --frames 180
+[ "$(state)" != "$flown" ] || fail "a script steers nothing"
+real --hz 150 --script "$work/flight.txt" --gpu null --pictures "$work/flown" --workers 2 --rewind-at 0.3
+[ "$(state)" = "$flown" ] || fail "the state differs in a flight on the real clock"
+if grep -q '^picture  ' "$work/out"; then
+    [ "$(ls "$work/flown")" = here.png ] || fail "the pictures of a script are others"
+fi
+if "$demo" --virtual --hz 150 --script "$work/flight.txt" --record "$work/flight.nbr" >"$work/out" 2>"$work/err"; then
+    real --virtual --replay "$work/flight.nbr"
+    [ "$(state)" = "$flown" ] || fail "the state differs in a flight that is replayed"
+fi
 
 # Time that runs backwards comes back to where it was.
 real --virtual --frames 45 --rewind-at 0.5
@@ -132,7 +154,7 @@ grep -Eq '^Cancelled [1-9][0-9]* stale tasks$' "$work/out" || fail "no teleport 
 grep -Eq '^chunks +[1-9][0-9]* made, .* [1-9][0-9]* cancelled' "$work/out" || fail "no chunk was made, or none cancelled"
 
 "$demo" --help >"$work/out" 2>"$work/err" || fail "--help ended with $?"
-for option in --frames --seed --render-hz --workers --teleport-every --trace --record --replay --rewind-at --synctest --lag --loss; do
+for option in --frames --seed --render-hz --workers --teleport-every --trace --record --replay --rewind-at --synctest --lag --loss --script; do
     grep -q -e "$option" "$work/out" || fail "--help does not name $option"
 done
 
@@ -144,6 +166,13 @@ refuse() {
     [ ! -s "$work/out" ] || fail "'$*' wrote to stdout"
 }
 refuse --gpu null --pictures "$golden/folder"
+printf '0 walk\n1 dance\n' >"$work/bad.txt"
+refuse --script "$work/bad.txt"
+grep -q "bad.txt:2: there is no command 'dance'" "$work/err" || fail "a bad script is not told where"
+refuse --script /no/such/file
+refuse --script "$work/flight.txt" --replay x
+refuse --script ''
+refuse --summary /no/such/folder/file
 refuse --frobnicate
 refuse word
 refuse ''

@@ -92,6 +92,10 @@ static void options_of_time_travel_are_read(void **state) {
     assert_true(options.has_players && options.loss == 0.05);
     assert_int_equal(options.lag_ns, 80000000);
     assert_int_equal(options.jitter_ns, 40000000);
+    assert_true(read_words("--script f.txt --record a.nbr", &options));
+    assert_string_equal(options.script_path, "f.txt");
+    assert_false(read_words("--script f.txt --replay a.nbr", &options));
+    assert_false(read_words("--lag 1 --script f.txt", &options));
     assert_true(read_words("--jitter 0 --lag 80", &options));
     assert_int_equal(options.jitter_ns, 0);
 }
@@ -188,7 +192,7 @@ static void the_line_says_everything_in_one_width(void **state) {
     (void)state;
     demo_report small = sample(), large = sample();
     char text[REPORT_LINE_SIZE], other[REPORT_LINE_SIZE];
-    report_header(false, other);
+    report_header(false, false, other);
     report_line(&small, text);
     print_message("%s\n%s\n", other, text);
     assert_int_equal(strlen(other), strlen(text));
@@ -202,6 +206,12 @@ static void the_line_says_everything_in_one_width(void **state) {
     assert_int_equal(strlen(other), strlen(text));
     assert_non_null(strstr(other, "3599 s<"));
     assert_null(strchr(text, '\n'));
+    // With a device there is one more column.
+    large.has_picture = true, large.triangle_count = 1234567;
+    report_header(false, true, text);
+    report_line(&large, other);
+    assert_int_equal(strlen(other), strlen(text));
+    assert_non_null(strstr(other, "  1234567 "));
 }
 
 static void the_end_sums_up(void **state) {
@@ -220,6 +230,40 @@ static void the_end_sums_up(void **state) {
     assert_int_equal(text[strlen(text) - 1], '\n');
 }
 
+static void the_end_tells_medians_of_a_run_that_has_settled(void **state) {
+    (void)state;
+    demo_report report = sample();
+    char text[REPORT_END_SIZE];
+    report.settled = (numbers_summary){.is_warm = true,
+                                       .frame_count = 420,
+                                       .fps = 59.95,
+                                       .gpu_ms = 4.125,
+                                       .triangle_count = 20000,
+                                       .triangle_max = 25000,
+                                       .upload_bytes = 12340000,
+                                       .upload_mb_per_s = 1.5,
+                                       .chunks_per_s = 30,
+                                       .quality_most = 1};
+    for (int phase = 1; phase < NB_PHASE_COUNT; ++phase) report.settled.phase_ms[phase] = phase % 5;
+    report_end(&report, text);
+    assert_null(strstr(text, "triangles")); // nothing is drawn
+    report.has_picture = true;
+    report_end(&report, text);
+    print_message("%s", text);
+    assert_non_null(strstr(text, "quality     level 2 of 3, mostly 1\n"));
+    assert_non_null(strstr(text, "median      60.0 frames a second, of 420 frames after the first 5 s\n"));
+    assert_non_null(strstr(text, "picture     20000 triangles, 25000 at most, 4.12 ms on the device\n"));
+    assert_non_null(strstr(text, "uploads     12.34 MB, then 1.500 MB/s with 30.0 chunks/s\n"));
+    assert_non_null(strstr(text, "phases      ms: "));
+    assert_non_null(strstr(text, " Gameplay 1.00"));
+    assert_null(strstr(text, " FixedSim ")); // it took no time
+    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) assert_true(strcspn(line, "\n") < 120);
+    report.settled.is_warm = false, report.settled.gpu_ms = 0;
+    report_end(&report, text);
+    assert_non_null(strstr(text, "420 frames of a run that was too short to settle\n"));
+    assert_null(strstr(text, "on the device"));
+}
+
 // On the virtual clock only what is the same everywhere is printed.
 static void a_virtual_run_leaves_out_what_depends_on_the_machine(void **state) {
     (void)state;
@@ -229,8 +273,9 @@ static void a_virtual_run_leaves_out_what_depends_on_the_machine(void **state) {
     two.chunk_count = 7,
     two.chunk_cancelled_count = two.chunk_ready_count = two.frame_peak_bytes = two.job_peak_bytes = 7;
     two.chunks_per_s = 9, two.quality_level = 0;
+    two.has_picture = true, two.triangle_count = 9, two.settled.frame_count = 9;
     char text[REPORT_END_SIZE], other[REPORT_END_SIZE];
-    report_header(true, other);
+    report_header(true, true, other);
     report_line(&one, text);
     assert_int_equal(strlen(other), strlen(text));
     report_line(&two, other);
@@ -249,6 +294,9 @@ static void huge_numbers_stay_inside_the_buffer(void **state) {
     memset(&report, 0xff, sizeof report);
     report.is_virtual = report.is_back = false;
     report.time_s = report.fps = report.chunks_per_s = 1e300;
+    report.settled.fps = report.settled.gpu_ms = report.settled.upload_mb_per_s = 1e300;
+    report.settled.is_warm = report.has_picture = true;
+    for (int phase = 1; phase < NB_PHASE_COUNT; ++phase) report.settled.phase_ms[phase] = 1e300;
     struct {
         char text[REPORT_END_SIZE], guard[8];
     } end;
@@ -269,5 +317,6 @@ TEST_MAIN(cmocka_unit_test(without_words_there_are_defaults), cmocka_unit_test(e
           cmocka_unit_test(no_workers_differs_from_the_machines_number),
           cmocka_unit_test(numbers_are_digits_within_their_range), cmocka_unit_test(an_empty_word_is_no_value),
           cmocka_unit_test(the_line_says_everything_in_one_width), cmocka_unit_test(the_end_sums_up),
+          cmocka_unit_test(the_end_tells_medians_of_a_run_that_has_settled),
           cmocka_unit_test(a_virtual_run_leaves_out_what_depends_on_the_machine),
           cmocka_unit_test(huge_numbers_stay_inside_the_buffer))
