@@ -14,6 +14,12 @@
 // On the way down the head comes up, from the planet to the horizon: 300 ticks of it.
 #define DESCENT_LOOK 47
 
+// From here the camps of a home lie before one: metres to the south as a share of a full turn, and metres up. Then the
+// head goes down a little.
+#define CAMP_TURNS 0.0022
+#define CAMP_HEIGHT 9
+#define CAMP_LOOK (-3)
+
 // A place so much to the south, around the planet.
 static creature_home south_of(creature_home home, double turns) {
     explorer e = {.up = home_direction(home)};
@@ -50,15 +56,19 @@ uint32_t flight_commands(uint64_t seed, uint32_t player, uint64_t tick, nb_input
         events[0] = planet_move(player, 0, EXPLORER_WALKS);
         events[1] = planet_steer(player, 24, 0, PLANET_PACE_MAX / 2);
         return 2;
+    case FLIGHT_HILL:
+        events[0] = planet_move(player, PLANET_PACE_MAX / 2, EXPLORER_FLIES);
+        events[1] = planet_steer(player, 16, CAMP_LOOK, PLANET_PACE_MAX / 4);
+        return 2;
     case FLIGHT_TELEPORT:
         events[0] = planet_move(player, 0, EXPLORER_FLIES);
         events[1] = planet_teleport(player, home_at(seed, tick, 1), 0);
         events[2] = planet_steer(player, 48, 0, PLANET_PACE_MAX);
         return 3;
     case FLIGHT_NIGHT:
-        events[0] = planet_move(player, 0, EXPLORER_WALKS);
-        events[1] = planet_teleport(player, home_at(seed, tick, 2), 0);
-        events[2] = planet_steer(player, -32, 0, PLANET_PACE_MAX / 4);
+        events[0] = planet_move(player, 0, EXPLORER_FLIES);
+        events[1] = planet_teleport(player, south_of(home_at(seed, tick, 2), CAMP_TURNS), CAMP_HEIGHT);
+        events[2] = planet_steer(player, 0, CAMP_LOOK, PLANET_PACE_MAX / 8);
         return 3;
     default: return 0;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// A journey without anybody's hands: from orbit down to a herd, on foot among it, at once to another, and to a third by
-// night; then again, elsewhere. What is steered depends on the seed and the tick alone.
+// A journey without anybody's hands: from orbit down to a herd, on foot among it, up to look around, at once to
+// another, and to a third by night; then again, elsewhere. What is steered depends on the seed and the tick alone.
 
 #include "explorer.h"
 
@@ -10,6 +10,7 @@
 #define FLIGHT_TICKS 1200u
 #define FLIGHT_DESCENT 240u
 #define FLIGHT_GROUND 540u
+#define FLIGHT_HILL 660u
 #define FLIGHT_TELEPORT 840u
 #define FLIGHT_NIGHT 960u
 

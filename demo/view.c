@@ -113,7 +113,7 @@ static render_particle particle_of(const particle_sprite *sprite) {
     float left = (float)(sprite->colour >> 24) / 255.0f;
     if ((sprite->colour & 0xffffff) != PICTURE_FIRE_COLOUR)
         return (render_particle){wide(sprite->position), 0.12f, sprite->colour, RENDER_PARTICLE_DUST};
-    uint32_t alpha = (uint32_t)(150.0f * left), green = 60 + (uint32_t)(150.0f * left);
+    uint32_t alpha = (uint32_t)(80.0f * left), green = 60 + (uint32_t)(150.0f * left);
     if (left > 0.3f)
         return (render_particle){wide(sprite->position), 0.10f + 0.14f * left,
                                  alpha << 24 | 0xff0000 | green << 8 | (uint32_t)(60.0f * left), RENDER_PARTICLE_FLAME};

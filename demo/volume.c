@@ -13,10 +13,10 @@
 // slopes of 45 degrees, and some.
 #define SKIRT_LAYERS 4
 
-// Metres that a quad may be long: the planet is 5 cm rounder than that, and 1 cm where one may stand before it. What
+// Metres that a quad may be long: the planet is 12 mm rounder than that, and 3 mm where one may stand before it. What
 // ends beside the middle of a longer one leaves a gap as wide.
-#define MERGE_METRES 32
-#define MERGE_METRES_0 16
+#define MERGE_METRES 16
+#define MERGE_METRES_0 8
 
 // Fewer trees than this do not show from afar: a cell of leaves is wider than a tree.
 #define WOOD_SPARSE 64

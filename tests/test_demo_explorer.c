@@ -194,7 +194,8 @@ static void the_flight_goes_from_orbit_to_the_ground_and_into_the_night(void **s
         double above = e.altitude - e.ground, light = vec3d_dot(e.up, sun_direction((double)tick));
         if (part < FLIGHT_DESCENT) assert_true(above > 4000);
         if (part == FLIGHT_GROUND - 1) assert_true(above < 30 && !terrain_is_wet(terrain_height_towards(SEED, e.up)));
-        if (part == FLIGHT_TELEPORT - 1) assert_true(above < 5);
+        if (part == FLIGHT_HILL - 1) assert_true(above < 5);
+        if (part == FLIGHT_TELEPORT - 1) assert_true(above > 5 && above < 40);
         if (part == FLIGHT_GROUND || part == FLIGHT_TELEPORT) assert_true(light > 0.3);
         if (part >= FLIGHT_NIGHT) assert_true(light < -0.1);
     }

@@ -23,7 +23,7 @@ void main() {
     float alpha = float(s.look.x >> 24) * (1.0 / 255.0);
     vec3 colour = from_screen(s.look.x & 0xffffffu);
     if (s.look.y == 0u) {
-        out_colour = vec4(colour * 2.4, alpha);
+        out_colour = vec4(colour * 1.5, alpha);
     } else {
         vec3 place = s.middle.xyz + frame.camera.xyz, away = normalize(place);
         float height = length(place) - RADIUS;
