@@ -374,6 +374,20 @@ typedef struct upload_head {
     uint32_t item_count, quad_count;
 } upload_head;
 
+// Straight into memory that the device reads.
+static nb_result upload_to_device(const nb_context *context, const streamer *s, upload_item *items, uint32_t count) {
+    streamer_room *rooms = output(context, count * sizeof *rooms);
+    if (rooms == NULL) return NB_ERR_MEMORY;
+    for (uint32_t i = 0; i < count; ++i) {
+        rooms[i] = s->device.room(s->device.user, context->frame, items[i].quad_count * sizeof(mesh_quad));
+        items[i].range = (upload_range){0, items[i].quad_count};
+        upload_output out = {.buffer = rooms[i].memory};
+        if (out.buffer != NULL) upload_run(&(upload_input){&items[i]}, 0, 1, &out);
+        items[i].quads = NULL; // an address is not the same in every run
+    }
+    return NB_OK;
+}
+
 static nb_result upload_job(const nb_context *context, void *user) {
     const picture *p = user;
     const streamer *s = p->streamer;
@@ -392,6 +406,8 @@ static nb_result upload_job(const nb_context *context, void *user) {
         items[i].range.first = quad_count; // within this job's block; the merge knows the place in the ring
         quad_count += items[i].quad_count;
     }
+    *head = (upload_head){mine.count, quad_count};
+    if (s->device.room != NULL) return upload_to_device(context, s, items, mine.count);
     upload_output out = {.buffer = output(context, quad_count * sizeof(mesh_quad))};
     if (out.buffer == NULL) return NB_ERR_MEMORY;
     upload_run(&(upload_input){items}, 0, mine.count, &out);
@@ -399,7 +415,6 @@ static nb_result upload_job(const nb_context *context, void *user) {
         items[i].quads = NULL; // an address is not the same in every run
         items[i].range = fresh[mine.first + i].range;
     }
-    *head = (upload_head){mine.count, quad_count};
     return NB_OK;
 }
 
@@ -408,12 +423,17 @@ static nb_result upload_merge(const nb_context *context, void *user, const nb_ou
     size_t size_bytes = 0;
     const upload_head *head = note(context, p, outputs, &size_bytes);
     const upload_item *items = nb_outputs_next(outputs, head, NULL);
-    const mesh_quad *quads = nb_outputs_next(outputs, items, NULL);
-    for (uint32_t i = 0; i < head->item_count; ++i) {
+    const void *block = nb_outputs_next(outputs, items, NULL);
+    const streamer_device *device = &p->streamer->device;
+    const streamer_room *rooms = device->room != NULL ? block : NULL;
+    const mesh_quad *quads = device->room == NULL ? block : NULL;
+    p->now.uploaded_quads += head->quad_count;
+    for (uint32_t i = 0; i < head->item_count && rooms != NULL && is_of_now(context); ++i)
+        if (rooms[i].memory != NULL) device->filled(device->user, items[i].slot, &rooms[i]);
+    for (uint32_t i = 0; i < head->item_count && quads != NULL; ++i) {
         memcpy(p->upload + items[i].range.first, quads, items[i].quad_count * sizeof *quads);
         quads += items[i].quad_count;
     }
-    p->now.uploaded_quads += head->quad_count;
     return NB_OK;
 }
 
@@ -484,7 +504,7 @@ nb_result picture_attach(picture *p, nb_engine *engine, const planet *land, cons
         {.name = "lights", .parallel = lights_job, .merge = lights_merge, .job_count = 4},
         {.name = "materials", .parallel = materials_job, .merge = materials_merge, .job_count = 2},
         {.name = "questions", .parallel = queries_job, .merge = queries_merge, .job_count = 4},
-        {.name = "upload", .parallel = upload_job, .merge = upload_merge, .job_count = 2},
+        {.name = "upload", .parallel = upload_job, .merge = upload_merge, .job_count = 4},
         {.name = "occlusion", .parallel = occlusion_job, .merge = occlusion_merge, .job_count = 2},
     };
     for (uint32_t i = 0; i < PICTURE_KIND_COUNT && result == NB_OK; ++i) {

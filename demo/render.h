@@ -179,6 +179,10 @@ void render_restored(render *r);
 // Takes a copy of a mesh. NB_FULL: no room for it now.
 nb_result render_mesh_add(render *r, const render_mesh_desc *desc, render_mesh *out);
 
+// All of a mesh's quads, the water behind the ground, lie in memory of this frame: they are uploaded from there, in the
+// frame that it was added in. False where that is not so, or it is on its way already: then it is copied as the others.
+bool render_mesh_fill(render *r, render_mesh mesh, nb_gpu_span quads);
+
 // Ends a mesh. It must not be in a later render_frame; there it counts as skipped.
 void render_mesh_remove(render *r, render_mesh mesh);
 

@@ -175,7 +175,8 @@ struct render {
     uint32_t mesh_count, ready_count;
     uint32_t free_first, wait_first, wait_last; // slots; RENDER_NONE at the end
     uint64_t waiting_quads;
-    uint64_t lost_bytes; // of uploads that never reached the device, as far as known
+    uint64_t lost_bytes;   // of uploads that never reached the device, as far as known
+    uint64_t filled_bytes; // uploaded from where jobs have put them, before this frame is drawn
 
     // The frame.
     render_level level;

@@ -178,6 +178,19 @@ nb_result render_mesh_add(render *r, const render_mesh_desc *desc, render_mesh *
     return NB_OK;
 }
 
+bool render_mesh_fill(render *r, render_mesh mesh, nb_gpu_span quads) {
+    uint32_t index = index_of(r, mesh);
+    mesh_slot *slot = index != RENDER_NONE ? &r->meshes[index] : NULL;
+    if (slot == NULL || !slot->is_waiting || slot->done_count > 0) return false;
+    if (quads.size_bytes != total(slot) * sizeof(render_quad)) return false;
+    if (nb_gpu_upload_buffer(r->gpu, quads, r->quads, slot->quad_first * sizeof(render_quad)) != NB_OK) return false;
+    wait_leave(r, index);
+    slot->done_count = total(slot);
+    ++r->ready_count;
+    r->filled_bytes += quads.size_bytes;
+    return true;
+}
+
 void render_mesh_remove(render *r, render_mesh mesh) {
     uint32_t index = index_of(r, mesh);
     if (index == RENDER_NONE) return;
@@ -245,6 +258,8 @@ void render_upload(render *r) {
     if (lost_bytes != r->lost_bytes) render_restored(r);
     r->lost_bytes = lost_bytes;
     if (!r->is_filled) r->is_filled = fixed_fill(r);
+    r->stats.upload_bytes += r->filled_bytes;
+    r->filled_bytes = 0;
     uint32_t budget = r->desc.upload_bytes_max / (uint32_t)sizeof(render_quad);
     while (budget > 0 && r->wait_first != RENDER_NONE) {
         uint32_t index = r->wait_first, count = upload_some(r, &r->meshes[index], budget);

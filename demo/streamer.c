@@ -212,7 +212,7 @@ static bool add_fresh(streamer *s, uint32_t slot) {
     uint32_t first = s->fresh_quad_count;
     memcpy(s->fresh_quads + first, quads_of(s, slot), quad_count * sizeof *s->fresh_quads);
     s->fresh_first[s->fresh_count] = first;
-    s->fresh[s->fresh_count++] = (upload_item){.quad_count = quad_count, .range = range};
+    s->fresh[s->fresh_count++] = (upload_item){.quad_count = quad_count, .slot = slot, .range = range};
     s->fresh_quad_count += quad_count;
     return true;
 }
@@ -244,9 +244,13 @@ static uint32_t oldest_meshed(const streamer *s, uint64_t after) {
     return found;
 }
 
-static bool is_on_device(const streamer *s, uint32_t slot) {
-    if (s->device.take == NULL) return true;
-    return s->device.take(s->device.user, slot, &s->slots[slot].draw, quads_of(s, slot));
+// Whether it can be drawn; if not, it is on its way there after this.
+static bool is_on_device(streamer *s, uint32_t slot) {
+    streamer_slot *own = &s->slots[slot];
+    if (s->device.take == NULL) return add_fresh(s, slot);
+    if (s->device.take(s->device.user, slot, &own->draw, quads_of(s, slot))) return true;
+    if (!own->is_sent) own->is_sent = add_fresh(s, slot);
+    return false;
 }
 
 static void hand_out(streamer *s) {
@@ -255,8 +259,7 @@ static void hand_out(streamer *s) {
         uint32_t slot = oldest_meshed(s, after);
         if (slot == s->table.slot_count_max) return;
         after = s->slots[slot].order + 1;
-        if (!is_on_device(s, slot)) continue;
-        if (!add_fresh(s, slot) || !make_ready(s, slot)) return;
+        if (is_on_device(s, slot) && !make_ready(s, slot)) return;
     }
 }
 

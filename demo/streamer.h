@@ -33,8 +33,8 @@
 #define STREAMER_JOBS_MAX 32u
 
 // Chunks, and quads of them, that one frame hands to the upload; more wait for the next frame.
-#define STREAMER_FRESH_MAX 32u
-#define STREAMER_FRESH_QUADS_MAX 65536u
+#define STREAMER_FRESH_MAX 128u
+#define STREAMER_FRESH_QUADS_MAX (2u << 17) // 2 MiB: a millisecond or two of copying
 
 _Static_assert(LOD_NODES_MAX + 2 * STREAMER_JOBS_MAX <= STREAMER_CHUNKS_MAX, "what is wanted fits beside what goes");
 _Static_assert(STREAMER_SLOT_QUADS <= STREAMER_FRESH_QUADS_MAX, "every chunk fits a frame's upload");
@@ -68,13 +68,26 @@ typedef struct streamer_slot {
     uint32_t page_count;     // 0 = none yet
     uint64_t order;          // of the meshed ones: who waits longest
     bool is_drawn;
+    bool is_sent; // its mesh was handed to the jobs that upload
 } streamer_slot;
 
-// Where meshes are drawn from, if anywhere: a chunk is ready once it is there. On the coordinator, in Gameplay.
+// Memory that a device reads in one frame, as the device names it.
+typedef struct streamer_room {
+    void *memory; // NULL = none
+    uint64_t buffer, offset;
+    size_t size_bytes;
+} streamer_room;
+
+// Where meshes are drawn from, if anywhere: a chunk is ready once it is there. On the coordinator, in Gameplay, but for
+// `room`. What jobs have filled is uploaded from there; where one had no room, or came late, the device copies itself.
 typedef struct streamer_device {
     // Takes the mesh of a slot, or is asked again about one that it took: whether it can be drawn now.
     bool (*take)(void *user, uint32_t slot, const material_draw *draw, const mesh_quad *quads);
     void (*drop)(void *user, uint32_t slot); // one that was taken, or is not known
+    // On any thread, for jobs of a frame: memory for so many bytes.
+    streamer_room (*room)(void *user, nb_frame frame, size_t size_bytes);
+    // On the coordinator, later in that frame: all quads of a slot lie there.
+    void (*filled)(void *user, uint32_t slot, const streamer_room *room);
     void *user;
 } streamer_device;
 

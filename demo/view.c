@@ -55,6 +55,19 @@ static void drop_mesh(void *user, uint32_t slot) {
     v->meshes[slot] = (render_mesh){0};
 }
 
+static streamer_room room_for(void *user, nb_frame frame, size_t size_bytes) {
+    const view *v = user;
+    nb_gpu_span span;
+    if (nb_gpu_frame_alloc_at(v->gpu, frame, size_bytes, 16, &span) != NB_OK) return (streamer_room){0};
+    return (streamer_room){span.memory, span.buffer.value, span.offset, span.size_bytes};
+}
+
+static void mesh_filled(void *user, uint32_t slot, const streamer_room *room) {
+    view *v = user;
+    nb_gpu_span span = {room->memory, {room->buffer}, room->offset, room->size_bytes};
+    render_mesh_fill(v->render, v->meshes[slot], span);
+}
+
 // --- the lists of a frame ---
 
 static uint32_t list_chunks(view *v) {
@@ -285,7 +298,7 @@ nb_result view_attach(view *v, nb_engine *engine, nb_gpu *gpu, const planet *lan
     v->world = land->world;
     nb_result result = make_renderer(v);
     if (result != NB_OK) return result;
-    chunks->device = (streamer_device){take_mesh, drop_mesh, v};
+    chunks->device = (streamer_device){take_mesh, drop_mesh, room_for, mesh_filled, v};
     v->bucket_count = nb_scheduler_stats_get(nb_engine_scheduler(engine)).worker_count + 1;
     nb_module_desc module = {.name = "view", .user = v};
     module.handlers[NB_PHASE_FRAME_GRAPH] = draw;

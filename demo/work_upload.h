@@ -26,6 +26,7 @@ typedef struct upload_range {
 typedef struct upload_item {
     const mesh_quad *quads;
     uint32_t quad_count;
+    uint32_t slot;      // of its chunk
     upload_range range; // as upload_reserve gave it
 } upload_item;
 

@@ -71,20 +71,25 @@ static void rig_close(void) {
 
 static void record(void *user, uint32_t lane) { (void)nb_gpu_frame_record((nb_gpu *)user, lane); }
 
-// A whole frame; `lane_count` threads record it.
-static nb_result run_frame(uint32_t lane_count) {
-    nb_result begun = nb_gpu_frame_begin(g.gpu), result = render_add(g.r, &g.frame);
-    if (begun == NB_OK) {
-        assert_int_equal(nb_gpu_frame_compile(g.gpu), NB_OK);
-        test_thread threads[4];
-        if (lane_count > 1) {
-            test_threads_start(threads, lane_count, record, g.gpu);
-            test_threads_join(threads, lane_count);
-        } else {
-            record(g.gpu, 0);
-        }
-        assert_int_equal(nb_gpu_frame_submit(g.gpu), NB_OK);
+// A frame that has begun; `lane_count` threads record it.
+static nb_result finish_frame(uint32_t lane_count) {
+    nb_result result = render_add(g.r, &g.frame);
+    assert_int_equal(nb_gpu_frame_compile(g.gpu), NB_OK);
+    test_thread threads[4];
+    if (lane_count > 1) {
+        test_threads_start(threads, lane_count, record, g.gpu);
+        test_threads_join(threads, lane_count);
+    } else {
+        record(g.gpu, 0);
     }
+    assert_int_equal(nb_gpu_frame_submit(g.gpu), NB_OK);
+    nb_gpu_frame_end(g.gpu);
+    return result;
+}
+
+static nb_result run_frame(uint32_t lane_count) {
+    if (nb_gpu_frame_begin(g.gpu) == NB_OK) return finish_frame(lane_count);
+    nb_result result = render_add(g.r, &g.frame);
     nb_gpu_frame_end(g.gpu);
     return result;
 }
@@ -367,6 +372,37 @@ static void a_lost_device_is_filled_again(void **state) {
     rig_close();
 }
 
+// What a job has put into memory of the frame is uploaded from there, and not once more.
+static void meshes_are_filled_from_memory_of_the_frame(void **state) {
+    (void)state;
+    rig_open(&(render_desc){.quad_count_max = 4096, .mesh_count_max = 8, .upload_bytes_max = 8}, 1 << 20);
+    nb_gpu_span span, small;
+    render_mesh mesh = add(1, 1, 100, 28), other = add(2, 1, 10, 0);
+    assert_int_equal(nb_gpu_frame_begin(g.gpu), NB_OK);
+    assert_int_equal(nb_gpu_frame_alloc(g.gpu, 128 * sizeof(render_quad), 16, &span), NB_OK);
+    assert_int_equal(nb_gpu_frame_alloc(g.gpu, 127 * sizeof(render_quad), 16, &small), NB_OK);
+    assert_false(render_mesh_fill(g.r, mesh, small));
+    assert_false(render_mesh_fill(g.r, (render_mesh){0}, span));
+    assert_false(render_mesh_is_ready(g.r, mesh));
+    assert_true(render_mesh_fill(g.r, mesh, span));
+    assert_false(render_mesh_fill(g.r, mesh, span));
+    assert_true(render_mesh_is_ready(g.r, mesh));
+    assert_int_equal(finish_frame(1), NB_OK);
+    // One quad a frame of the other one, and nothing more of this one.
+    render_stats stats = render_stats_get(g.r);
+    assert_int_equal(stats.upload_bytes, 129 * sizeof(render_quad));
+    assert_int_equal(stats.pending_bytes, 9 * sizeof(render_quad));
+    assert_false(render_mesh_is_ready(g.r, other));
+    render_restored(g.r);
+    assert_false(render_mesh_is_ready(g.r, mesh));
+    render_mesh_remove(g.r, mesh);
+    assert_int_equal(nb_gpu_frame_begin(g.gpu), NB_OK);
+    assert_int_equal(nb_gpu_frame_alloc(g.gpu, 128 * sizeof(render_quad), 16, &span), NB_OK);
+    assert_false(render_mesh_fill(g.r, mesh, span));
+    nb_gpu_frame_end(g.gpu);
+    rig_close();
+}
+
 static void uploads_that_got_lost_are_made_again(void **state) {
     (void)state;
     rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
@@ -592,7 +628,8 @@ TEST_MAIN(cmocka_unit_test(any_part_of_a_frame_makes_a_picture), cmocka_unit_tes
           cmocka_unit_test(a_frame_without_a_picture_changes_nothing),
           cmocka_unit_test(uploads_stay_within_their_budget), cmocka_unit_test(meshes_come_and_go_at_random),
           cmocka_unit_test(what_is_no_node_is_refused), cmocka_unit_test(a_lost_device_is_filled_again),
-          cmocka_unit_test(uploads_that_got_lost_are_made_again), cmocka_unit_test(little_memory_leaves_things_out),
-          cmocka_unit_test(a_steady_frame_takes_no_memory), cmocka_unit_test(failed_memory_leaves_nothing_behind),
-          cmocka_unit_test(what_can_be_seen_is_drawn), cmocka_unit_test(the_nearest_ground_comes_first),
-          cmocka_unit_test(pages_are_taken_once_and_given_back))
+          cmocka_unit_test(uploads_that_got_lost_are_made_again),
+          cmocka_unit_test(meshes_are_filled_from_memory_of_the_frame),
+          cmocka_unit_test(little_memory_leaves_things_out), cmocka_unit_test(a_steady_frame_takes_no_memory),
+          cmocka_unit_test(failed_memory_leaves_nothing_behind), cmocka_unit_test(what_can_be_seen_is_drawn),
+          cmocka_unit_test(the_nearest_ground_comes_first), cmocka_unit_test(pages_are_taken_once_and_given_back))
