@@ -17,8 +17,8 @@
 
 #define SEED 1
 // Some hundred chunks: a few tenths of a second by one thread.
-#define QUALITY 1u
-// From frame to frame: shorter than a display's, so that jobs under way, of which there are 32, do not run out.
+#define QUALITY 2u
+// From frame to frame: shorter than a display's, so that jobs under way, of which there are 64, do not run out.
 #define FRAME_NS UINT64_C(2000000)
 // Frames that a run may take, at most: minutes.
 #define FRAMES_MAX 10000000u

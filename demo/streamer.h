@@ -30,7 +30,7 @@
 #define STREAMER_QUADS_TOTAL (16u << 20)
 
 // Jobs under way: enough for every core, few enough that a teleport does not wait.
-#define STREAMER_JOBS_MAX 32u
+#define STREAMER_JOBS_MAX 64u
 
 // Chunks, and quads of them, that one frame hands to the upload; more wait for the next frame.
 #define STREAMER_FRESH_MAX 128u
