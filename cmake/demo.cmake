@@ -13,6 +13,8 @@ endif()
 if(demo_sources)
     add_library(nebula_demo_parts STATIC ${demo_sources})
     nebula_private_flags(nebula_demo_parts)
+    # Chunks are much to compute: a run of the demo takes a third of the time with this.
+    target_compile_options(nebula_demo_parts PRIVATE $<$<CONFIG:Debug>:-O1>)
     target_link_libraries(nebula_demo_parts PUBLIC nebula m)
     if(TARGET nebula_record)
         target_link_libraries(nebula_demo_parts PUBLIC nebula_record)

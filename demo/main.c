@@ -31,6 +31,9 @@
 // Frames that one frame in lockstep waits for chunks, at most: hours.
 #define LOCKSTEP_FRAMES_MAX 1000000u
 
+// This thread makes chunks too before it looks again: a frame that only waits takes longer than one of them.
+#define LOCKSTEP_HELP_NS UINT64_C(100000000)
+
 // On the virtual clock no job is late, however slow the machine is.
 #define VIRTUAL_FENCE_NS UINT64_C(600000000000)
 
@@ -278,8 +281,10 @@ static nb_result run_frame(demo *d) {
     if (result == NB_OK) result = draw_frame(d);
     if (!d->options.is_lockstep) return result;
     // The clock stands still meanwhile: no tick comes.
-    for (uint32_t i = 0; i < LOCKSTEP_FRAMES_MAX && result == NB_OK && !show_is_settled(d->show); ++i)
+    for (uint32_t i = 0; i < LOCKSTEP_FRAMES_MAX && result == NB_OK && !show_is_settled(d->show); ++i) {
+        nb_scheduler_help(nb_engine_scheduler(d->engine), LOCKSTEP_HELP_NS, NULL);
         result = draw_frame(d);
+    }
     return result;
 }
 

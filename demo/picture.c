@@ -16,6 +16,11 @@
 // The coarsest level that a hill may hide: 128 m wide.
 #define SIGHT_LEVEL_MAX 2
 
+// Where a frame takes nothing from those before: particles that are there after five seconds at this rate. None lives
+// as long.
+#define ANEW_STEPS 300u
+#define ANEW_STEP_S (1.0f / 60)
+
 // A share of `count` things for one job.
 typedef struct share {
     uint32_t first, count;
@@ -96,12 +101,15 @@ static nb_result pose_merge(const nb_context *context, void *user, const nb_outp
 
 static vec3 up_at(vec3 place) { return vec3_normal(place, (vec3){0, 1, 0}); }
 
+// The border of the finest level: a lower quality level draws coarser.
+static float finest_distance(const nb_context *context) { return 8.0f * (float)(context->quality_level + 1); }
+
 // The campfires of the nearest home send up sparks, and the first animals that are near and walk raise dust.
 static uint32_t place_emitters(const nb_context *context, const picture *p, particle_emitter *emitters) {
     nb_table creatures = p->planet->creatures;
     const planet_eye *eye = eye_of(context, p);
     const pose_body *bodies = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_BODY, pose_body);
-    const uint8_t *levels = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_LEVEL, uint8_t);
+    float reach = 2 * finest_distance(context);
     uint32_t count = 0, animals = creature_count(context, p);
     for (uint32_t i = 0; i < HOME_FIRES; ++i) {
         vec3 at = p->lights[eye->home][i].position;
@@ -113,7 +121,8 @@ static uint32_t place_emitters(const nb_context *context, const picture *p, part
                                                .colour = PICTURE_FIRE_COLOUR};
     }
     for (uint32_t row = 0; row < animals && count < PICTURE_EMITTERS; ++row) {
-        if (levels[row] > 1 || bodies[row].is_moving <= 0) continue;
+        vec3 line = vec3_sub(bodies[row].feet, eye->camera.position);
+        if (bodies[row].is_moving <= 0 || vec3_length(line) > reach) continue;
         emitters[count++] = (particle_emitter){.position = bodies[row].feet,
                                                .up = bodies[row].up,
                                                .speed = 0.8f,
@@ -143,7 +152,12 @@ static nb_result particles_job(const nb_context *context, void *user) {
     particles_output out = {.particles = output(context, mine.count * sizeof(particle)),
                             .sprites = output(context, mine.count * sizeof(particle_sprite))};
     if (head == NULL || out.particles == NULL || out.sprites == NULL) return NB_ERR_MEMORY;
-    particles_run(&input, mine.first, mine.count, &out);
+    if (p->is_anew) {
+        input.dt_s = ANEW_STEP_S, input.frame = eye_of(context, p)->tick;
+        particles_run_anew(&input, ANEW_STEPS, mine.first, mine.count, &out);
+    } else {
+        particles_run(&input, mine.first, mine.count, &out);
+    }
     *head = (particles_head){out.particle_count, out.sprite_count};
     return NB_OK;
 }
@@ -203,8 +217,8 @@ static nb_result lod_job(const nb_context *context, void *user) {
     lod_input input = {.bodies = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_BODY, pose_body),
                        .levels = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_LEVEL, uint8_t),
                        .viewer = eye_of(context, p)->camera.position,
-                       // A lower quality level draws coarser.
-                       .distance_1 = 8.0f * (float)(context->quality_level + 1)};
+                       .distance_1 = finest_distance(context)};
+    if (p->is_anew) input.levels = NULL;
     uint32_t *count = output(context, sizeof *count);
     lod_output out = {.levels = output(context, mine.count),
                       .impostors = output(context, mine.count * sizeof(lod_impostor))};

@@ -20,6 +20,7 @@ struct show {
     nb_gpu *gpu;
     window *window;
     nb_engine *engine;
+    picture *picture;
     nb_buttons buttons;
     shots shots;
     bool is_due;       // a picture of the flight, in the frame that runs
@@ -119,9 +120,10 @@ static nb_result ask(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-nb_result show_attach(show *s, nb_engine *engine, const planet *land, streamer *chunks, const picture *images) {
+nb_result show_attach(show *s, nb_engine *engine, const planet *land, streamer *chunks, picture *images) {
     if (s == NULL) return NB_OK;
     s->engine = engine;
+    s->picture = images;
     // On the virtual clock files are there when the run is over, in their order.
     if (!s->options.is_virtual) s->shots.async = nb_engine_async(engine);
     nb_result result = nb_gpu_attach(s->gpu, engine);
@@ -146,6 +148,7 @@ bool show_begin(show *s, bool *is_back) {
     nb_engine_stats stats = nb_engine_stats_get(s->engine);
     s->is_due = shots_is_due(&s->shots, stats.tick_count) && (!s->options.is_lockstep || view_is_settled(&s->view));
     s->view.is_blind = s->options.is_lockstep && !s->is_due;
+    s->picture->is_anew = s->options.is_lockstep && s->is_due;
     uint64_t before_ns = s->begin_ns;
     s->begin_ns = nb_clock_now_ns(NULL);
     s->view.page.fps = before_ns != 0 ? 1e9f / (float)(s->begin_ns - before_ns + 1) : 0;

@@ -32,7 +32,7 @@ typedef struct show show;
 nb_result show_open(const demo_options *options, const script *flight, show **out);
 
 // Attaches it to an engine, behind the modules that it shows.
-nb_result show_attach(show *s, nb_engine *engine, const planet *land, streamer *chunks, const picture *images);
+nb_result show_attach(show *s, nb_engine *engine, const planet *land, streamer *chunks, picture *images);
 
 // Before a frame: takes what happened to the window. False: the user has closed it.
 bool show_begin(show *s, bool *is_back);

@@ -11,7 +11,7 @@ nb_result show_open(const demo_options *options, const script *flight, show **ou
     return NB_ERR_UNSUPPORTED;
 }
 
-nb_result show_attach(show *s, nb_engine *engine, const planet *land, streamer *chunks, const picture *images) {
+nb_result show_attach(show *s, nb_engine *engine, const planet *land, streamer *chunks, picture *images) {
     (void)s, (void)engine, (void)land, (void)chunks, (void)images;
     return NB_OK;
 }

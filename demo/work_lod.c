@@ -37,7 +37,9 @@ void lod_run(const lod_input *input, uint32_t first, uint32_t count, lod_output 
     for (uint32_t i = first; i < first + count; ++i) {
         const pose_body *body = &input->bodies[i];
         vec3 line = vec3_sub(input->viewer, body->feet), right = vec3_cross(body->forward, body->up);
-        uint32_t level = next_level(input->levels[i], vec3_length(line), input->distance_1);
+        float distance = vec3_length(line);
+        uint32_t level = input->levels != NULL ? next_level(input->levels[i], distance, input->distance_1)
+                                               : level_at(distance, input->distance_1, 1);
         out->levels[out->level_count++] = (uint8_t)level;
         if (level == LOD_LEVEL_IMPOSTOR)
             out->impostors[out->impostor_count++] =

@@ -23,7 +23,8 @@ typedef struct lod_impostor {
 
 typedef struct lod_input {
     const pose_body *bodies;
-    const uint8_t *levels; // of the frame before; any byte for a new thing: it is taken for the coarsest
+    const uint8_t *
+        levels; // of the frame before; any byte for a new thing: it is taken for the coarsest. NULL = by distance alone
     vec3 viewer;
     float distance_1; // up to where level 0 lasts, in metres; each further level lasts twice as far
 } lod_input;

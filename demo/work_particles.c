@@ -52,19 +52,37 @@ static particle_sprite sprite_of(const particle *p, uint32_t colour) {
     return (particle_sprite){p->position, (uint32_t)(left * 255.0f) << 24 | (colour & 0xffffff)};
 }
 
+static const particle_emitter *emitter_of(const particles_input *input, uint32_t number) {
+    return input->emitter_count > 0 ? &input->emitters[number % input->emitter_count] : NULL;
+}
+
+static particle next_of(const particles_input *input, uint32_t number, const particle *old) {
+    const particle_emitter *emitter = emitter_of(input, number);
+    if (old->life_s > 0) return moved(old, emitter, input->dt_s);
+    return emitter != NULL && input->dt_s > 0 ? born(input, number) : (particle){0};
+}
+
+static void append(const particles_input *input, uint32_t number, particle next, particles_output *out) {
+    const particle_emitter *emitter = emitter_of(input, number);
+    out->particles[out->particle_count++] = next;
+    if (next.life_s <= 0) return;
+    out->sprites[out->sprite_count++] = sprite_of(&next, emitter != NULL ? emitter->colour : 0xffffff);
+}
+
 void particles_run(const particles_input *input, uint32_t first, uint32_t count, particles_output *out) {
+    for (uint32_t i = first; i < first + count; ++i) append(input, i, next_of(input, i, &input->particles[i]), out);
+}
+
+void particles_run_anew(const particles_input *input, uint32_t step_count, uint32_t first, uint32_t count,
+                        particles_output *out) {
+    particles_input step = *input;
     for (uint32_t i = first; i < first + count; ++i) {
-        const particle *old = &input->particles[i];
-        const particle_emitter *emitter = input->emitter_count > 0 ? &input->emitters[i % input->emitter_count] : NULL;
-        particle next = {0};
-        if (old->life_s > 0) {
-            next = moved(old, emitter, input->dt_s);
-        } else if (emitter != NULL && input->dt_s > 0) {
-            next = born(input, i);
+        particle now = {0};
+        for (uint32_t left = step_count; left > 0; --left) {
+            step.frame = input->frame - (left - 1);
+            now = next_of(&step, i, &now);
         }
-        out->particles[out->particle_count++] = next;
-        if (next.life_s <= 0) continue;
-        out->sprites[out->sprite_count++] = sprite_of(&next, emitter != NULL ? emitter->colour : 0xffffff);
+        append(input, i, now, out);
     }
 }
 

@@ -51,5 +51,10 @@ typedef struct particles_output {
 // Appends the next state of particles first to first + count - 1, and the sprites of the living.
 void particles_run(const particles_input *input, uint32_t first, uint32_t count, particles_output *out);
 
+// The same from nothing: so many steps of dt_s, the last of them number `frame`, with the emitters where they are now.
+// The pool of the frame before is not read: what comes out is the same whatever the frames were.
+void particles_run_anew(const particles_input *input, uint32_t step_count, uint32_t first, uint32_t count,
+                        particles_output *out);
+
 // Appends a job's output to that of the jobs before it.
 void particles_append(particles_output *whole, const particles_output *part);

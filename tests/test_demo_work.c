@@ -143,6 +143,48 @@ static void without_emitters_nothing_is_born(void **state) {
     assert_true(after[0].life_s <= 0 && after[1].life_s > 0);
 }
 
+// By the number of the last step alone: what the frames before were, and how many, does not show. Many are alive, of
+// all ages, as in a pool that has run for long.
+static void particles_anew_are_the_same_whatever_was_before(void **state) {
+    (void)state;
+    static particle pools[2][64], after[2][64];
+    static particle_sprite sprites[2][64];
+    particle_emitter emitter = {{10, 20, 30}, {0, 0, 1}, 6, 1, 9.81f, 0xff8000};
+    for (uint32_t i = 0; i < 64; ++i) pools[1][i] = (particle){{1, 2, 3}, {0, 0, 1}, 0.1f, 1};
+    uint32_t counts[2], young = 0, old = 0;
+    for (uint32_t i = 0; i < 2; ++i) {
+        particles_input input = {pools[i], &emitter, 1, 1.0f / 60, 1, 180};
+        particles_output out = {.particles = after[i], .sprites = sprites[i]};
+        particles_run_anew(&input, 300, 0, 64, &out);
+        counts[i] = out.sprite_count;
+    }
+    assert_memory_equal(after[0], after[1], sizeof after[0]);
+    assert_int_equal(counts[0], counts[1]);
+    assert_memory_equal(sprites[0], sprites[1], counts[0] * sizeof sprites[0][0]);
+    for (uint32_t i = 0; i < 64; ++i) {
+        young += after[0][i].life_s > 0 && after[0][i].age_s < after[0][i].life_s / 2;
+        old += after[0][i].life_s > 0 && after[0][i].age_s > after[0][i].life_s / 2;
+    }
+    assert_true(young > 12 && old > 12 && counts[0] > 48);
+}
+
+// Step by step it is what frames of the same numbers come to.
+static void particles_anew_are_those_of_as_many_frames(void **state) {
+    (void)state;
+    static particle pools[2][64], anew[64];
+    static particle_sprite sprites[64];
+    particle_emitter emitter = {{10, 20, 30}, {0, 0, 1}, 6, 1, 9.81f, 0xff8000};
+    for (uint64_t frame = 0; frame < 100; ++frame) {
+        particles_input input = {pools[frame % 2], &emitter, 1, 1.0f / 60, 1, frame};
+        particles_output out = {.particles = pools[(frame + 1) % 2], .sprites = sprites};
+        particles_run(&input, 0, 64, &out);
+    }
+    particles_input input = {NULL, &emitter, 1, 1.0f / 60, 1, 99};
+    particles_output out = {.particles = anew, .sprites = sprites};
+    particles_run_anew(&input, 100, 0, 64, &out);
+    assert_memory_equal(anew, pools[0], sizeof anew);
+}
+
 // --- visibility ---
 
 // How a point looks to the camera, without any plane.
@@ -259,6 +301,20 @@ static void levels_follow_the_distance_with_hysteresis(void **state) {
         assert_near(down[i], border * 0.9f, 0.5f);
     }
     assert_int_equal(lod_once(5, 255, &out), 0); // a new thing
+}
+
+static void without_levels_before_the_distance_alone_decides(void **state) {
+    (void)state;
+    for (int32_t distance = 1; distance < 600; ++distance) {
+        uint8_t level = 0;
+        lod_impostor impostor;
+        pose_body at = {.feet = {(float)distance, 0, 0}, .up = {0, 1, 0}, .forward = {1, 0, 0}};
+        lod_input input = {&at, NULL, {0, 0, 0}, 32};
+        lod_output out = {.levels = &level, .impostors = &impostor};
+        lod_run(&input, 0, 1, &out);
+        assert_int_equal(level, (distance > 32) + (distance > 64) + (distance > 128) + (distance > 256));
+        assert_int_equal(out.impostor_count, distance > 256);
+    }
 }
 
 static void impostors_show_the_side_the_viewer_is_on(void **state) {
@@ -604,8 +660,11 @@ TEST_MAIN(cmocka_unit_test(bones_keep_their_length_and_meet_in_a_knee),
           cmocka_unit_test(feet_that_carry_weight_are_on_the_ground),
           cmocka_unit_test(feet_find_the_ground_where_it_is_uneven),
           cmocka_unit_test(particles_rise_fall_fade_and_come_again), cmocka_unit_test(without_emitters_nothing_is_born),
+          cmocka_unit_test(particles_anew_are_the_same_whatever_was_before),
+          cmocka_unit_test(particles_anew_are_those_of_as_many_frames),
           cmocka_unit_test(nothing_that_a_camera_sees_is_culled), cmocka_unit_test(what_is_behind_the_planet_is_culled),
           cmocka_unit_test(levels_follow_the_distance_with_hysteresis),
+          cmocka_unit_test(without_levels_before_the_distance_alone_decides),
           cmocka_unit_test(impostors_show_the_side_the_viewer_is_on),
           cmocka_unit_test(every_lit_point_finds_its_light_in_its_cluster),
           cmocka_unit_test(light_lists_hold_only_what_touches_their_box),
