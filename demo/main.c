@@ -236,6 +236,7 @@ static nb_result modules_begin(demo *d) {
     d->planet.teleport_ticks = o->teleport_ticks;
     nb_result result = planet_attach(&d->planet, d->engine);
     if (result == NB_OK) result = streamer_attach(&d->streamer, d->engine, &d->planet);
+    d->streamer.is_exact = o->is_lockstep;
     if (result == NB_OK) result = picture_attach(&d->picture, d->engine, &d->planet, &d->streamer);
     if (result == NB_OK) result = show_attach(d->show, d->engine, &d->planet, &d->streamer, &d->picture);
     if (result == NB_OK) result = planet_populate(&d->planet);

@@ -10,8 +10,10 @@
 #include "nebula/random.h"
 #include "work_queries.h"
 
-// Chunks are asked for in turns: each is looked at in one frame of so many.
-#define SIGHT_TURNS 8u
+// Chunks are asked for in turns: each is looked at in one frame of so many, or of more, where there are more than this
+// for a frame: half a millisecond of looking.
+#define SIGHT_TURNS_MIN 8u
+#define SIGHTS_MAX 64u
 
 // The coarsest level that a hill may hide: 128 m wide.
 #define SIGHT_LEVEL_MAX 2
@@ -314,10 +316,21 @@ static nb_result materials_merge(const nb_context *context, void *user, const nb
 
 // --- questions ---
 
-// Each animal asks who is nearest; then, for a part of the chunks, whether the explorer sees their tops.
-static uint32_t sight_count(uint32_t chunk_count, uint64_t frame_index) {
-    uint32_t turn = (uint32_t)(frame_index % SIGHT_TURNS);
-    return chunk_count > turn ? (chunk_count - turn - 1) / SIGHT_TURNS + 1 : 0;
+// Each animal asks who is nearest; then, for a part of the chunks, whether the explorer sees their tops: every
+// `turns`-th of them, from `turn` on.
+typedef struct sight_part {
+    uint32_t turns, turn;
+    uint32_t count;
+    uint32_t number; // times that all of them were looked at
+} sight_part;
+
+static sight_part sights_of(uint32_t chunk_count, uint64_t frame_index) {
+    sight_part part = {.turns = (chunk_count + SIGHTS_MAX - 1) / SIGHTS_MAX};
+    if (part.turns < SIGHT_TURNS_MIN) part.turns = SIGHT_TURNS_MIN;
+    part.turn = (uint32_t)(frame_index % part.turns);
+    part.number = (uint32_t)(frame_index / part.turns);
+    part.count = chunk_count > part.turn ? (chunk_count - part.turn - 1) / part.turns + 1 : 0;
+    return part;
 }
 
 // The middle of a chunk's top, and its corners in turn: what was seen once in eight tests is drawn. Chunks that are
@@ -343,7 +356,8 @@ static nb_result queries_job(const nb_context *context, void *user) {
     const int32_t *z = NB_VIEW(seen, p->world, creatures, CREATURE_Z, int32_t);
     const lod_bounds *chunks = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_BOUNDS, lod_bounds);
     const material_draw *draws = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_DRAW, material_draw);
-    share mine = share_of(context, count + sight_count(chunk_count(context, p), context->frame_index));
+    sight_part sights = sights_of(chunk_count(context, p), context->frame_index);
+    share mine = share_of(context, count + sights.count);
     query_grid *grid = nb_arena_alloc(context->arena, sizeof *grid, 16);
     uint32_t *rows = nb_arena_alloc(context->arena, (count + 1) * sizeof *rows, 16);
     query *queries = nb_arena_alloc(context->arena, (mine.count + 1) * sizeof *queries, 16);
@@ -356,9 +370,8 @@ static nb_result queries_job(const nb_context *context, void *user) {
             queries[i] =
                 (query){.kind = QUERY_NEAREST, .face = face[number], .x = x[number], .z = z[number], .self = number};
         } else {
-            uint32_t chunk = (number - count) * SIGHT_TURNS + (uint32_t)(context->frame_index % SIGHT_TURNS);
-            queries[i] =
-                sight_query(eye_of(context, p), &chunks[chunk], draws[chunk].node, context->frame_index / SIGHT_TURNS);
+            uint32_t chunk = (number - count) * sights.turns + sights.turn;
+            queries[i] = sight_query(eye_of(context, p), &chunks[chunk], draws[chunk].node, sights.number);
         }
     }
     queries_input input = {.seed = p->planet->seed, .queries = queries, .face = face, .x = x, .z = z, .grid = grid};
@@ -371,10 +384,11 @@ static nb_result queries_merge(const nb_context *context, void *user, const nb_o
     size_t size_bytes = 0;
     const query_answer *answers = note(context, p, outputs, &size_bytes);
     uint32_t count = creature_count(context, p), chunks = chunk_count(context, p);
-    share mine = share_of(context, count + sight_count(chunks, context->frame_index));
+    sight_part sights = sights_of(chunks, context->frame_index);
+    share mine = share_of(context, count + sights.count);
     for (uint32_t i = 0; i < mine.count && is_of_now(context); ++i) {
         if (mine.first + i < count) continue;
-        uint32_t row = (mine.first + i - count) * SIGHT_TURNS + (uint32_t)(context->frame_index % SIGHT_TURNS);
+        uint32_t row = (mine.first + i - count) * sights.turns + sights.turn;
         uint8_t *sight = NB_ROW_WRITE(p->world, p->streamer->chunks, CHUNK_SIGHT, uint8_t, row);
         *sight = answers[i].is_seen ? OCCLUSION_SEEN : OCCLUSION_HIDDEN;
     }

@@ -12,6 +12,11 @@
 // Quads of the ring that uploads go through: three frames of the most.
 #define RING_QUADS (4 * STREAMER_FRESH_QUADS_MAX)
 
+// Metres that an eye may move before the choice is made anew, and more for each metre that it is above the ground: a
+// hundredth of the smallest node.
+#define EYE_REACH 0.3
+#define EYE_REACH_PER_METRE 0.003
+
 // Rows of a padded node, and how many a job makes before it looks whether it is still wanted.
 #define ROW_FIRST (-1)
 #define ROW_END (NODE_CELLS + 1)
@@ -377,6 +382,22 @@ static nb_result begin_journey(streamer *s, const nb_context *context, uint32_t 
     return nb_token_child(context->token, "journey", &s->journey);
 }
 
+// Whether what is wanted may be something else by now. Many frames a second choose the same.
+static bool has_moved(const streamer *s, const lod_view *view, double height) {
+    double reach = EYE_REACH + EYE_REACH_PER_METRE * (height > 0 ? height : 0);
+    bool is_same = s->choices[s->choice].node_count > 0 && s->split >= view->split && s->split <= view->split;
+    return s->is_exact || !is_same || vec3d_length(vec3d_sub(view->eye, s->eye)) > reach;
+}
+
+static void choose(streamer *s, const lod_view *view) {
+    const lod_choice *before = &s->choices[s->choice];
+    bool has_past = before->node_count > 0 && !s->is_exact;
+    s->choice = 1 - s->choice;
+    s->eye = view->eye;
+    s->split = view->split;
+    lod_choose(view, has_past ? before : NULL, &s->choices[s->choice]);
+}
+
 static nb_result stream(const nb_context *context, void *user) {
     streamer *s = user;
     const explorer *e = NB_COLUMN(s->world, s->planet->explorers, 0, explorer) + s->planet->player;
@@ -386,14 +407,14 @@ static nb_result stream(const nb_context *context, void *user) {
     }
     quality_level quality = quality_of(context->quality_level);
     lod_view view = {explorer_position(e), e->ground, quality.split};
+    bool is_new = s->coarse != quality.coarse || has_moved(s, &view, e->altitude - e->ground);
     s->coarse = quality.coarse;
-    const lod_choice *before = &s->choices[s->choice];
-    s->choice = 1 - s->choice;
-    lod_choose(&view, before->node_count > 0 ? before : NULL, &s->choices[s->choice]);
+    if (is_new) choose(s, &view);
+    uint64_t ready_count = s->ready_count;
     hand_out(s);
-    choose_drawn(s);
+    if (is_new || s->ready_count != ready_count) choose_drawn(s);
     look_after(s);
-    request(s);
+    if (is_new || s->missing_count > 0) request(s);
     return NB_OK;
 }
 

@@ -103,6 +103,9 @@ typedef struct streamer {
     uint32_t journey_number;
     lod_choice choices[2]; // of this frame and the one before
     uint32_t choice;       // which is of this frame
+    vec3d eye;             // that it was made for
+    double split;          // the same
+    bool is_exact;         // of each frame's eye alone: the same picture whatever was chosen before
     uint8_t coarse;        // nodes are wanted so in this frame; those that are not go when these are ready
     lod_ready ready;
     lod_node drawn[LOD_NODES_MAX];

@@ -166,8 +166,9 @@ static void generate(lod_node node) {
 }
 
 // A coast, a mountain, the corner of three faces, and ever coarser ones up to a whole face.
-static const lod_node NODES[] = {{0, 0, 30, 40, 0}, {3, 0, 103, 85, 0}, {2, 0, 0, 0, 0}, {0, 1, 20, 24, 0}, {3, 2, 5, 30, 0},
-                                 {5, 3, 1, 2, 0},   {0, 4, 4, 2, 0},    {2, 5, 0, 0, 0}, {0, 6, 1, 1, 0},   {3, 7, 0, 0, 0}};
+static const lod_node NODES[] = {{0, 0, 30, 40, 0}, {3, 0, 103, 85, 0}, {2, 0, 0, 0, 0}, {0, 1, 20, 24, 0},
+                                 {3, 2, 5, 30, 0},  {5, 3, 1, 2, 0},    {0, 4, 4, 2, 0}, {2, 5, 0, 0, 0},
+                                 {0, 6, 1, 1, 0},   {3, 7, 0, 0, 0}};
 #define NODE_COUNT (sizeof NODES / sizeof NODES[0])
 
 static void land_takes_far_fewer_quads_than_faces(void **state) {

@@ -67,7 +67,8 @@ static void a_full_table_refuses_and_counts(void **state) {
     (void)state;
     chunk_table table = table_make();
     for (int32_t i = 0; i < SLOTS; ++i)
-        assert_true(chunk_table_add(&table, (lod_node){5, 0, (uint8_t)(i % 128), (uint8_t)(i / 128), 0}).generation != 0);
+        assert_true(chunk_table_add(&table, (lod_node){5, 0, (uint8_t)(i % 128), (uint8_t)(i / 128), 0}).generation !=
+                    0);
     assert_int_equal(chunk_table_add(&table, (lod_node){4, 0, 0, 0, 0}).generation, 0);
     assert_int_equal(table.full_count, 1);
     assert_int_equal(chunk_table_find(&table, (lod_node){4, 0, 0, 0, 0}).generation, 0);

@@ -254,7 +254,8 @@ static void what_is_behind_the_planet_is_culled(void **state) {
     lod_bounds chunks[6];
     uint8_t is_drawn[6] = {1, 1, 1, 1, 1, 1};
     vec3 animals[2] = {vec3_of(sphere_position(0, 2100, 2000, 5)), vec3_of(sphere_position(1, 2100, 2000, 5))};
-    for (uint32_t face = 0; face < 6; ++face) chunks[face] = lod_bounds_of((lod_node){(uint8_t)face, 2, 15, 15, 0}, 0, 90);
+    for (uint32_t face = 0; face < 6; ++face)
+        chunks[face] = lod_bounds_of((lod_node){(uint8_t)face, 2, 15, 15, 0}, 0, 90);
     uint32_t visible[8];
     visibility_output out = {.visible = visible};
     visibility_run(&(visibility_input){frustum_of(&from), eye, chunks, is_drawn, 6, animals, 2, 1}, 0, 8, &out);
