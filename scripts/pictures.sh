@@ -5,7 +5,11 @@
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 folder=${1:-$root/docs/pictures}
-demo=${NEBULA_DEMO:-$root/build/release/nebula-demo}
-[ -x "$demo" ] || { echo "pictures: no $demo: ./dev build release first, or set NEBULA_DEMO" >&2; exit 2; }
-"$demo" --gpu vulkan --no-window --lockstep --quality 7 --size 960x540 --script "$root/demo/scripts/postcards.txt" \
+cd "$root"
+mkdir -p build
+if ! { cmake --preset release && cmake --build build/release --target nebula_demo; } >build/pictures.log 2>&1; then
+    cat build/pictures.log
+    exit 1
+fi
+build/release/nebula-demo --gpu vulkan --no-window --lockstep --quality 7 --size 960x540 --script demo/scripts/postcards.txt \
     --pictures "$folder"
