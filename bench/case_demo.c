@@ -45,6 +45,7 @@ typedef struct fixture {
 static void close_land(land *l) {
     if (l->engine != NULL && nb_engine_destroy(l->engine) != NB_OK) return;
     streamer_end(&l->streamer);
+    planet_end(&l->planet);
     free(l);
 }
 

@@ -312,6 +312,7 @@ static int end(demo *d, nb_result result) {
     nb_result traced = trace_end(d);
     if (result == NB_OK) result = traced;
     show_close(d->show);
+    planet_end(&d->planet);
     streamer_end(&d->streamer);
     picture_end(&d->picture);
     if (result != NB_OK) fprintf(stderr, "nebula-demo: %s\n", nb_result_name(result));

@@ -385,7 +385,8 @@ static nb_result populate_explorers(planet *p) {
 
 nb_result planet_populate(planet *p) {
     nb_result result = populate_creatures(p);
-    return result == NB_OK ? populate_explorers(p) : result;
+    if (result == NB_OK) result = populate_explorers(p);
+    return result == NB_OK ? mills_populate(&p->mills, p->homes) : result;
 }
 
 nb_result planet_attach(planet *p, nb_engine *engine) {
@@ -402,5 +403,8 @@ nb_result planet_attach(planet *p, nb_engine *engine) {
     module.handlers[NB_PHASE_NETWORK_RECONCILIATION] = predict;
     module.handlers[NB_PHASE_RANDOM_SEED] = correct;
     module.handlers[NB_PHASE_TRANSFORMS] = transform;
-    return result == NB_OK ? nb_engine_module_attach(engine, &module, NULL) : result;
+    if (result == NB_OK) result = nb_engine_module_attach(engine, &module, NULL);
+    return result == NB_OK ? mills_attach(&p->mills, engine, p->seed) : result;
 }
+
+void planet_end(planet *p) { mills_end(&p->mills); }

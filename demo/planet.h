@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What is simulated: animals that walk the planet, and explorers who are steered around it, from orbit to the ground,
-// and now and then are somewhere else at once. The tables of the world, their ticks, and how they look between two
-// ticks. The one rule: a tick depends on the seed, the tick, its commands and the tables, so the state is the same for
-// any number of workers and any frame rate.
+// What is simulated: animals that walk the planet, windmills at their homes, and explorers who are steered around it,
+// from orbit to the ground, and now and then are somewhere else at once. The tables of the world, their ticks, and how
+// they look between two ticks. The one rule: a tick depends on the seed, the tick, its commands and the tables, so the
+// state is the same for any number of workers and any frame rate.
 
 #include "nebula/engine.h"
 #include "nebula/smooth.h"
 
 #include "explorer.h"
 #include "homes.h"
+#include "mills.h"
 #include "work_pose.h"
 #include "work_visibility.h"
 
@@ -66,7 +67,8 @@ typedef struct planet {
     nb_world *world;
     nb_table creatures, explorers, census, eye;
     creature_home homes[HOME_COUNT]; // of the herds; they follow from the seed
-    uint32_t player;                 // whose explorer the camera follows: nothing simulated looks at it
+    mills mills;
+    uint32_t player; // whose explorer the camera follows: nothing simulated looks at it
     // Corrections of explorers, where ticks were simulated again.
     nb_smooth smooth;
     float smooth_memory[PLANET_EXPLORERS * 3];
@@ -75,8 +77,11 @@ typedef struct planet {
     uint64_t rollback_count;              // seen
 } planet;
 
-// Declares the tables and attaches the module "planet".
+// Declares the tables and attaches the modules "planet" and "wind".
 nb_result planet_attach(planet *p, nb_engine *engine);
 
-// Puts the first animals on the land; when all modules have declared their tables.
+// Puts the first animals on the land, and builds the mills; when all modules have declared their tables.
 nb_result planet_populate(planet *p);
+
+// After the engine is destroyed. Fine for a planet that was never attached.
+void planet_end(planet *p);

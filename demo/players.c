@@ -108,6 +108,7 @@ static nb_result end(players *all) {
         result = nb_netplay_destroy(p->netplay);
         nb_link_destroy(p->link);
         if (result == NB_OK && p->engine != NULL) result = nb_engine_destroy(p->engine);
+        if (result == NB_OK) planet_end(&p->planet);
     }
     if (result == NB_OK && all->scheduler != NULL) result = nb_scheduler_destroy(all->scheduler);
     return result;

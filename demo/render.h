@@ -29,6 +29,7 @@
 
 // Of one frame; what is above is left out and counted.
 #define RENDER_CREATURES_MAX 512u
+#define RENDER_BOXES_MAX 1024u
 #define RENDER_IMPOSTORS_MAX 4096u
 #define RENDER_PARTICLES_MAX 8192u
 #define RENDER_LIGHTS_MAX 1024u
@@ -76,6 +77,13 @@ typedef struct render_creature {
     uint32_t colour; // 0xRRGGBB as a screen shows it
     render_leg legs[RENDER_LEG_COUNT];
 } render_creature;
+
+// A plain box: what is built is made of them. Lit and shadowed as animals are.
+typedef struct render_box {
+    vec3d position;  // its middle
+    vec3 x, y, z;    // from the middle to its sides, at right angles; x cross y is along z
+    uint32_t colour; // 0xRRGGBB as a screen shows it
+} render_box;
 
 // An animal far away: a flat figure that faces the camera.
 typedef struct render_impostor {
@@ -133,6 +141,8 @@ typedef struct render_frame {
     uint32_t chunk_count;
     const render_creature *creatures;
     uint32_t creature_count;
+    const render_box *boxes;
+    uint32_t box_count;
     const render_impostor *impostors;
     uint32_t impostor_count;
     const render_particle *particles; // smoke and dust the farthest first
@@ -158,7 +168,7 @@ typedef struct render_stats {
     uint32_t triangle_count;               // of all passes
     uint32_t draw_count;                   // of the ground
     uint32_t chunk_count, skipped_count;   // drawn; not ready or removed
-    uint32_t dropped_count;                // creatures, impostors, particles and lights beyond their bounds
+    uint32_t dropped_count;                // creatures, boxes, impostors, particles and lights beyond their bounds
     uint32_t width, height;                // that the scene is drawn in
     uint32_t mesh_count, mesh_ready_count; // now
     uint32_t quad_count, quad_count_max;   // of the pool, now

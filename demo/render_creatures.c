@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Animals: near ones are boxes on legs with two bones each, far ones flat figures.
+// Animals: near ones are boxes on legs with two bones each, far ones flat figures. Plain boxes are drawn with theirs.
 
 #include "render_internal.h"
 
@@ -13,7 +13,7 @@ typedef struct frame_of_body {
 } frame_of_body;
 
 typedef struct box_list {
-    render_box *boxes;
+    render_instance *boxes;
     uint32_t count, count_max;
 } box_list;
 
@@ -35,8 +35,8 @@ static void put(float out[4], vec3 v, float w) {
 
 static void box_put(box_list *list, vec3 middle, vec3 x, vec3 y, vec3 z, uint32_t colour) {
     if (list->count >= list->count_max) return;
-    render_box *box = &list->boxes[list->count++];
-    *box = (render_box){.middle = {middle.x, middle.y, middle.z}, .colour = colour};
+    render_instance *box = &list->boxes[list->count++];
+    *box = (render_instance){.middle = {middle.x, middle.y, middle.z}, .colour = colour};
     put(box->x, x, 0);
     put(box->y, y, 0);
     put(box->z, z, 0);
@@ -85,6 +85,10 @@ static void creature_put(box_list *list, const render_creature *c, const camera_
     }
 }
 
+static void plain_put(box_list *list, const render_box *b, const camera_view *camera) {
+    box_put(list, camera_relative(camera, b->position), b->x, b->y, b->z, b->colour);
+}
+
 static void impostors_prepare(render *r, const render_frame *frame) {
     uint32_t count = frame->impostor_count < RENDER_IMPOSTORS_MAX ? frame->impostor_count : RENDER_IMPOSTORS_MAX;
     r->stats.dropped_count += frame->impostor_count - count;
@@ -100,11 +104,14 @@ static void impostors_prepare(render *r, const render_frame *frame) {
 
 void render_creatures_prepare(render *r, const render_frame *frame) {
     uint32_t count = frame->creature_count < RENDER_CREATURES_MAX ? frame->creature_count : RENDER_CREATURES_MAX;
-    r->stats.dropped_count += frame->creature_count - count;
-    r->boxes = render_list_take(r, count * RENDER_BOXES_EACH, sizeof(render_box));
-    box_list list = {(render_box *)r->boxes.span.memory, 0, r->boxes.count};
-    if (list.count_max > 0)
+    uint32_t plain_count = frame->box_count < RENDER_BOXES_MAX ? frame->box_count : RENDER_BOXES_MAX;
+    r->stats.dropped_count += frame->creature_count - count + frame->box_count - plain_count;
+    r->boxes = render_list_take(r, count * RENDER_BOXES_EACH + plain_count, sizeof(render_instance));
+    box_list list = {(render_instance *)r->boxes.span.memory, 0, r->boxes.count};
+    if (list.count_max > 0) {
         for (uint32_t i = 0; i < count; ++i) creature_put(&list, &frame->creatures[i], &r->camera);
+        for (uint32_t i = 0; i < plain_count; ++i) plain_put(&list, &frame->boxes[i], &r->camera);
+    }
     r->boxes.count = list.count;
     r->stats.triangle_count += list.count * 12;
     impostors_prepare(r, frame);

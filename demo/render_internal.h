@@ -134,11 +134,11 @@ typedef struct ground_draw {
     uint32_t mesh, first, count;
 } ground_draw;
 
-typedef struct render_box {
+typedef struct render_instance {
     float middle[3];
     uint32_t colour;
     float x[4], y[4], z[4];
-} render_box;
+} render_instance;
 
 typedef struct render_sprite {
     float middle[3], size;
@@ -149,7 +149,7 @@ typedef struct render_point_light {
     float place[3], radius, colour[4];
 } render_point_light;
 
-_Static_assert(sizeof(render_box) == 64 && sizeof(render_sprite) == 32 && sizeof(render_point_light) == 32,
+_Static_assert(sizeof(render_instance) == 64 && sizeof(render_sprite) == 32 && sizeof(render_point_light) == 32,
                "as the shaders take them");
 
 // Things of one kind in the frame's memory.

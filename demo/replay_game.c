@@ -68,7 +68,10 @@ static nb_result attach(void *user, nb_engine *engine) {
     return result == NB_OK ? planet_populate(p) : result;
 }
 
-static void end(void *user) { free(user); }
+static void end(void *user) {
+    planet_end(user);
+    free(user);
+}
 
 const nb_replay_game *nebula_replay_game(void) {
     static const nb_replay_game game = {

@@ -10,7 +10,7 @@
 
 // The bytes of a config in the head of a recording, and their version: larger where the rules of the game change.
 #define REPLAY_CONFIG_BYTES 32u
-#define REPLAY_CONFIG_VERSION 2u
+#define REPLAY_CONFIG_VERSION 3u
 
 typedef struct replay_config {
     uint64_t seed;           // of the world

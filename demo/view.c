@@ -9,6 +9,7 @@
 #include "palette.h"
 #include "quality.h"
 #include "sun.h"
+#include "view_mills.h"
 #include "work_lod.h"
 
 // Uploads of one frame: a millisecond or two of copying.
@@ -230,6 +231,7 @@ static const overlay *draw_overlay(view *v, uint32_t width, uint32_t height) {
 static void list_things(view *v, const planet_eye *eye, render_frame *frame) {
     frame->chunk_count = list_chunks(v);
     list_creatures(v, frame);
+    frame->box_count = view_mills(&v->planet->mills, eye->position, v->boxes, RENDER_BOXES_MAX);
     frame->particle_count = list_particles(v, frame);
     frame->light_count = list_lights(v, eye);
     frame->clusters = (render_clusters){(const render_cluster *)(const void *)v->picture->made.clusters,
@@ -258,6 +260,7 @@ static nb_result draw(const nb_context *context, void *user) {
                           .bucket_count = v->bucket_count,
                           .chunks = v->chunks,
                           .creatures = v->creatures,
+                          .boxes = v->boxes,
                           .impostors = v->impostors,
                           .particles = v->particles,
                           .lights = v->lights};

@@ -36,6 +36,7 @@ typedef struct view {
     render_mesh meshes[STREAMER_CHUNKS_MAX]; // by slot
     render_mesh chunks[STREAMER_CHUNKS_MAX]; // of this frame, as the rest
     render_creature creatures[RENDER_CREATURES_MAX];
+    render_box boxes[RENDER_BOXES_MAX];
     render_impostor impostors[RENDER_IMPOSTORS_MAX];
     render_particle particles[PICTURE_PARTICLES];
     render_light lights[HOME_LIGHTS];

@@ -84,10 +84,11 @@ missing() { # name compiler flag...
     esac
 }
 
-# The demo without the modules beside the core, whose libraries are not there for other machines.
+# The demo with the module scene, and without those whose libraries are not there for other machines.
 demo_sources() {
+    for file in modules/scene/*.c; do [ ! -f "$file" ] || echo "$file"; done
     for file in demo/*.c; do
-        case ${file##*/} in replay_game.c | render*.c | overlay.c | png.c | window.c | view.c | show.c | shots.c) ;; *) echo "$file" ;; esac
+        case ${file##*/} in replay_game.c | render*.c | overlay.c | png.c | window.c | view*.c | show.c | shots.c) ;; *) echo "$file" ;; esac
     done
 }
 
@@ -97,7 +98,7 @@ build() { # name compiler flags
     to=$work/$name
     stamp="$compiler $flags"
     if [ -f "$to/stamp" ] && [ "$(cat "$to/stamp")" = "$stamp" ] &&
-        [ -z "$(find src include demo tests/determinism scripts/golden.sh -newer "$to/stamp" 2>/dev/null | head -n 1)" ]; then
+        [ -z "$(find src include modules/scene demo tests/determinism scripts/golden.sh -newer "$to/stamp" 2>/dev/null | head -n 1)" ]; then
         return 0
     fi
     rm -rf "${to:?}"
@@ -106,11 +107,11 @@ build() { # name compiler flags
     case $name in control*) ;; *) sources=$(printf '%s\n' "$sources" && demo_sources) ;; esac
     contract=-ffp-contract=off
     case $flags in *contract=fast*) contract= ;; esac
-    compile="$compiler -std=c17 -w $contract $flags -Iinclude -DDEMO_WITHOUT_NET=1 -c"
+    compile="$compiler -std=c17 -w $contract $flags -Iinclude -Imodules/scene/include -DDEMO_WITHOUT_NET=1 -c"
     export compile to
     # shellcheck disable=SC2016
     echo "$sources" | xargs -P "$jobs" -n 6 sh -c 'for file; do
-        case $file in tests/*) part=game ;; demo/*) part=demo ;; *) part=core ;; esac
+        case $file in tests/*) part=game ;; demo/* | modules/*) part=demo ;; *) part=core ;; esac
         $compile "$file" -o "$to/$part/$(echo "$file" | tr / _).o" || exit 255
     done' sh || return 1
     # shellcheck disable=SC2086

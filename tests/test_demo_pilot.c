@@ -33,7 +33,10 @@ static void cabin_open(cabin *c) {
     assert_int_equal(nb_engine_frame(c->r.engine), NB_OK);
 }
 
-static void cabin_close(cabin *c) { rig_close(&c->r); }
+static void cabin_close(cabin *c) {
+    rig_close(&c->r);
+    planet_end(&c->p);
+}
 
 static void send(cabin *c, nb_input_kind kind, uint32_t code, float x, float y) {
     nb_input_event event = {0, (uint16_t)kind, 0, code, {{0}}}; // long ago: it is the next frame's

@@ -441,6 +441,42 @@ static void little_memory_leaves_things_out(void **state) {
     rig_close();
 }
 
+// The packed boxes of the frame, before it is drawn.
+static const render_instance *packed(void) { return (const render_instance *)g.r->boxes.span.memory; }
+
+static void boxes_are_drawn_up_to_their_bound(void **state) {
+    (void)state;
+    static render_box many[RENDER_BOXES_MAX + 7];
+    inputs_make();
+    for (uint32_t i = 0; i < RENDER_BOXES_MAX + 7; ++i)
+        many[i] = (render_box){{i, SPHERE_RADIUS, 5}, {1, 0, 0}, {0, 2, 0}, {0, 0, 3}, i};
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
+    g.frame.boxes = many;
+    assert_int_equal(run_frame(1), NB_OK);
+    uint32_t plain_count = render_stats_get(g.r).triangle_count;
+    for (uint32_t more = 0; more < 2; ++more) {
+        g.frame.box_count = RENDER_BOXES_MAX + 7 * more;
+        assert_int_equal(nb_gpu_frame_begin(g.gpu), NB_OK);
+        assert_int_equal(finish_frame(1), NB_OK);
+        render_stats stats = render_stats_get(g.r);
+        assert_int_equal(stats.dropped_count, 7 * more);
+        assert_int_equal(stats.triangle_count, plain_count + RENDER_BOXES_MAX * 12);
+        assert_int_equal(g.r->boxes.count, RENDER_BOXES_MAX);
+        assert_int_equal(nb_gpu_stats_get(g.gpu).pass_count, 4); // ground, boxes, sky, post
+        assert_int_equal(nb_gpu_stats_get(g.gpu).misuse_count, 0);
+    }
+    // Behind those of animals, and relative to the camera.
+    g.frame.creatures = creatures, g.frame.creature_count = 1, g.frame.box_count = 2;
+    assert_int_equal(nb_gpu_frame_begin(g.gpu), NB_OK);
+    assert_int_equal(render_add(g.r, &g.frame), NB_OK);
+    assert_true(g.r->boxes.count > 2 && g.r->boxes.count <= RENDER_BOXES_EACH + 2);
+    const render_instance *last = &packed()[g.r->boxes.count - 1];
+    assert_true(last->middle[0] == 1 && last->middle[1] == -100 && last->middle[2] == 5 && last->colour == 1);
+    assert_true(last->x[0] == 1 && last->y[1] == 2 && last->z[2] == 3 && last->x[3] == 0);
+    nb_gpu_frame_end(g.gpu);
+    rig_close();
+}
+
 static void a_steady_frame_takes_no_memory(void **state) {
     (void)state;
     uint64_t seed = test_seed(__func__);
@@ -630,6 +666,7 @@ TEST_MAIN(cmocka_unit_test(any_part_of_a_frame_makes_a_picture), cmocka_unit_tes
           cmocka_unit_test(what_is_no_node_is_refused), cmocka_unit_test(a_lost_device_is_filled_again),
           cmocka_unit_test(uploads_that_got_lost_are_made_again),
           cmocka_unit_test(meshes_are_filled_from_memory_of_the_frame),
-          cmocka_unit_test(little_memory_leaves_things_out), cmocka_unit_test(a_steady_frame_takes_no_memory),
-          cmocka_unit_test(failed_memory_leaves_nothing_behind), cmocka_unit_test(what_can_be_seen_is_drawn),
-          cmocka_unit_test(the_nearest_ground_comes_first), cmocka_unit_test(pages_are_taken_once_and_given_back))
+          cmocka_unit_test(little_memory_leaves_things_out), cmocka_unit_test(boxes_are_drawn_up_to_their_bound),
+          cmocka_unit_test(a_steady_frame_takes_no_memory), cmocka_unit_test(failed_memory_leaves_nothing_behind),
+          cmocka_unit_test(what_can_be_seen_is_drawn), cmocka_unit_test(the_nearest_ground_comes_first),
+          cmocka_unit_test(pages_are_taken_once_and_given_back))

@@ -44,6 +44,7 @@ static void record_planet(memory_sink *sink, uint64_t tick_count) {
     run_ticks(&r, tick_count);
     assert_int_equal(nb_recorder_destroy(recorder), NB_OK);
     rig_close(&r);
+    planet_end(&p);
 }
 
 static void a_recorded_planet_is_the_same_again(void **state) {

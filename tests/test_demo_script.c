@@ -270,6 +270,7 @@ static void an_explorer_goes_where_the_file_says(void **state) {
     assert_int_equal(e->pace, PLANET_PACE_MAX);
     assert_true(e->up.y > there.y + 0.001); // five metres to the north
     assert_int_equal(nb_engine_destroy(r.engine), NB_OK);
+    planet_end(&land);
 }
 
 TEST_MAIN(cmocka_unit_test(every_command_becomes_an_event_of_its_tick),

@@ -34,6 +34,7 @@ static void scene_open(scene *c, uint32_t worker_count) {
 static void scene_close(scene *c) {
     assert_int_equal(nb_engine_destroy(c->r.engine), NB_OK);
     streamer_end(&c->s); // it holds a token
+    planet_end(&c->p);
     assert_int_equal(c->r.heap.live_count.value, 0);
 }
 
@@ -241,6 +242,7 @@ static void the_picture_is_made_of_what_is_there(void **state) {
     assert_int_equal(nb_engine_destroy(c.r.engine), NB_OK);
     picture_end(&made);
     streamer_end(&c.s);
+    planet_end(&c.p);
 }
 
 TEST_MAIN(cmocka_unit_test(the_planet_is_whole_wherever_one_goes),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Boxes: the bodies and bones of animals.
+// Boxes: the bodies and bones of animals, and what is built.
 struct box {
     vec4 middle;  // relative to the camera; w = colour as bits
     vec4 x, y, z; // from the middle to the sides; x.w = light of its own
