@@ -286,7 +286,8 @@ static nb_result make_renderer(view *v) {
                         .material_count = TERRAIN_MATERIAL_COUNT,
                         .quad_count_max = STREAMER_QUADS_TOTAL,
                         .mesh_count_max = STREAMER_CHUNKS_MAX,
-                        .upload_bytes_max = UPLOAD_BYTES};
+                        .upload_bytes_max = UPLOAD_BYTES,
+                        .hooks = nb_engine_desc_get(v->engine)->hooks};
     return render_create(&desc, &v->render);
 }
 

@@ -52,10 +52,11 @@ static void destroyed_object_is_stale_at_once_and_gone_when_the_device_is_throug
     (void)state;
     gpu_rig r;
     gpu_rig_open_as(&r, gpu_rig_desc(), (nb_gpu_null_desc){.latency_frames = 1});
-    for (uint32_t i = 0; i < 3; ++i) assert_int_equal(gpu_frame(r.gpu, (gpu_pass){0}), NB_OK);
+    for (uint32_t i = 0; i < 2; ++i) assert_int_equal(gpu_frame(r.gpu, (gpu_pass){0}), NB_OK);
     uint32_t before = nb_gpu_null_object_count(r.control);
     nb_gpu_buffer buffer = gpu_buffer(r.gpu, 64, NB_GPU_MEMORY_DEVICE);
     assert_int_equal(nb_gpu_null_object_count(r.control), before + 1);
+    assert_int_equal(gpu_frame(r.gpu, (gpu_pass){0}), NB_OK);
     assert_int_equal(nb_gpu_buffer_destroy(r.gpu, buffer), NB_OK);
     assert_int_equal(nb_gpu_buffer_destroy(r.gpu, buffer), NB_ERR_STALE);
     assert_int_equal(test_log_count(&r.log, NB_ITEM_GPU_STALE), 1);
@@ -75,6 +76,36 @@ static void destroyed_object_is_stale_at_once_and_gone_when_the_device_is_throug
         assert_int_not_equal(other.value, buffer.value);
     }
     assert_int_equal(nb_gpu_buffer_destroy(r.gpu, buffer), NB_ERR_STALE);
+    gpu_rig_close(&r);
+}
+
+// A backend may do something to all that is new with the next picture: what has ended before must not be there then.
+static void what_no_picture_has_seen_leaves_the_device_at_once(void **state) {
+    (void)state;
+    gpu_rig r;
+    gpu_rig_open_as(&r, gpu_rig_desc(), (nb_gpu_null_desc){.latency_frames = 1});
+    for (uint32_t i = 0; i < 3; ++i) assert_int_equal(gpu_frame(r.gpu, (gpu_pass){0}), NB_OK);
+    uint32_t before = nb_gpu_null_object_count(r.control);
+    nb_gpu_image image = gpu_image(r.gpu, 4, NB_GPU_ACCESS_SAMPLED), seen = gpu_image(r.gpu, 4, NB_GPU_ACCESS_SAMPLED);
+    assert_int_equal(nb_gpu_image_destroy(r.gpu, image), NB_OK);
+    assert_int_equal(nb_gpu_null_object_count(r.control), before + 1);
+    assert_int_equal(gpu_stats(&r).reclaimed_count, 0); // its place waits as any other
+    assert_int_equal(gpu_frame(r.gpu, (gpu_pass){0}), NB_OK);
+    assert_int_equal(nb_gpu_image_destroy(r.gpu, seen), NB_OK);
+    assert_int_equal(nb_gpu_null_object_count(r.control), before + 1);
+    // On a device that is new itself so is all that it has, also what pictures on the old one have seen.
+    nb_gpu_image old = gpu_image(r.gpu, 4, NB_GPU_ACCESS_SAMPLED);
+    assert_int_equal(gpu_frame(r.gpu, (gpu_pass){0}), NB_OK);
+    assert_int_equal(nb_gpu_null_fail(r.control, NB_GPU_NULL_LOST, 0), NB_OK);
+    assert_int_equal(gpu_frame(r.gpu, (gpu_pass){0}), NB_ERR_LOST);
+    assert_int_equal(nb_gpu_frame_begin(r.gpu), NB_OK);
+    assert_int_equal(nb_gpu_null_object_count(r.control), before + 1);
+    assert_int_equal(nb_gpu_image_destroy(r.gpu, old), NB_OK);
+    assert_int_equal(nb_gpu_null_object_count(r.control), before);
+    assert_int_equal(gpu_finish(r.gpu), NB_OK);
+    for (uint32_t i = 0; i < 2; ++i) assert_int_equal(gpu_frame(r.gpu, (gpu_pass){0}), NB_OK);
+    assert_int_equal(gpu_stats(&r).reclaimed_count, 3);
+    assert_int_equal(gpu_stats(&r).retired_count, 3);
     gpu_rig_close(&r);
 }
 
@@ -514,6 +545,7 @@ static void every_failed_allocation_is_survived(void **state) {
 TEST_MAIN(cmocka_unit_test(frames_are_drawn_and_counted),
           cmocka_unit_test(frame_without_passes_is_a_picture_that_is_not_shown),
           cmocka_unit_test(destroyed_object_is_stale_at_once_and_gone_when_the_device_is_through),
+          cmocka_unit_test(what_no_picture_has_seen_leaves_the_device_at_once),
           cmocka_unit_test(pools_are_full_and_have_room_again),
           cmocka_unit_test(objects_are_not_made_while_a_frame_is_recorded),
           cmocka_unit_test(failed_backend_object_leaves_no_handle),

@@ -42,6 +42,7 @@ typedef struct nbi_gpu_object {
     nbi_gpu_life life;
     nbi_gpu_role role;
     bool is_made;            // it is there in the backend
+    uint64_t made_value;     // `submitted` when it was made there
     uint32_t next_free;      // of a free one
     uint64_t upload_picture; // the newest picture with an upload to it
     uint64_t import_picture; // the newest picture whose graph has it,

@@ -132,6 +132,7 @@ nb_result nbi_gpu_object_make(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index) {
         result = gpu->backend->pipeline_create(gpu->self, index, &object->desc.pipeline);
     }
     object->is_made = result == NB_OK;
+    object->made_value = gpu->submitted;
     return nbi_gpu_heed(gpu, result, "making an object");
 }
 
@@ -162,6 +163,9 @@ nb_result nbi_gpu_object_retire(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index) 
     nb_result result = nb_timeline_retire(gpu->timeline, gpu->submitted, object, reclaim, gpu);
     if (result != NB_OK) return result;
     if (object->upload_picture == gpu->picture) nbi_gpu_uploads_drop(gpu, kind, index);
+    // Nothing was handed over since it was made, so nobody uses it; but a backend may do something to all that is new
+    // with the next picture, which would still run when this is reclaimed.
+    if (object->made_value == gpu->submitted) unmake(gpu, object, index);
     object->life = NBI_GPU_RETIRED;
     if (object->role == NBI_GPU_USERS) --gpu->tables[kind].live_count;
     ++gpu->stats.retired_count;

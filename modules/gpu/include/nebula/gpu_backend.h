@@ -99,7 +99,8 @@ struct nb_gpu_backend {
     // The device is idle, or lost. All that is left is freed.
     void (*destroy)(void *self);
 
-    // Objects, by number. Destroyed when the device is through with them.
+    // Objects, by number. Destroyed when the device is through with them; at once where nothing was handed over since
+    // they were made.
     nb_result (*buffer_create)(void *self, nb_gpu_index index, const nb_gpu_buffer_desc *desc);
     void (*buffer_destroy)(void *self, nb_gpu_index index);
     const void *(*buffer_memory)(void *self, nb_gpu_index index); // of a readback buffer
