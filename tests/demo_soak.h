@@ -35,12 +35,12 @@
 #define SOAK_SETTLE_FRAMES_MAX 200000u
 
 // What there may be at once. Objects: buffers and pipelines of the renderer, some 20, and what the graph of a frame
-// has, before a resize and after it. Memory of the device: 32 MiB of quads, 16 MiB of shadows and small images. The
+// has, before a resize and after it. Memory of the device: the quads, 16 MiB of shadows and small images. The
 // heap: what the engine and the device take at their beginning, a copy of the quads, and the pixels of a picture.
 #define SOAK_WAITING_MAX 16u
 #define SOAK_OBJECTS_MAX 48u
-#define SOAK_DEVICE_BYTES_MAX ((uint64_t)64 << 20)
-#define SOAK_HEAP_BYTES_MAX ((uint64_t)80 << 20)
+#define SOAK_DEVICE_BYTES_MAX (((uint64_t)32 << 20) + STREAMER_QUADS_TOTAL * sizeof(mesh_quad))
+#define SOAK_HEAP_BYTES_MAX (((uint64_t)48 << 20) + STREAMER_QUADS_TOTAL * sizeof(mesh_quad))
 #define SOAK_HEAP_COUNT_MAX 200u
 
 // --- what the device has ---
@@ -503,7 +503,10 @@ static inline void soak_close(soak *s, uint64_t *retired_count, uint64_t *reclai
     assert_int_equal(nb_gpu_destroy(s->gpu), NB_OK);
     streamer_end(&s->streamer);
     picture_end(&s->picture);
-    rig_close(&s->twin.r);
+    planet_end(&s->main.planet);
+    assert_int_equal(nb_engine_destroy(s->twin.r.engine), NB_OK);
+    planet_end(&s->twin.planet);
+    assert_int_equal(s->twin.r.heap.live_count.value, 0);
     free(tap.quads);
     tap.quads = NULL;
 }
