@@ -63,8 +63,10 @@ void render_constants_fill(const render *r, const render_frame *frame, frame_con
     put(out->up, camera->up, camera->tan_half_y);
     put(out->forward, camera->forward, camera->near);
     put4(out->size, (float)r->width, (float)r->height, 1.0f / (float)r->width, 1.0f / (float)r->height);
-    put4(out->clusters, blocks->near, blocks->far, (float)r->level.lights, r->has_lights ? 1.0f : 0.0f);
-    put4(out->cluster_counts, (float)blocks->x_count, (float)blocks->y_count, (float)blocks->z_count, 0);
+    put4(out->clusters, blocks->near, blocks->far, (float)r->level.lights, 0);
+    // Without lights there is no block that a shader would look into.
+    float z_count = r->has_lights ? (float)blocks->z_count : 0;
+    put4(out->cluster_counts, (float)blocks->x_count, (float)blocks->y_count, z_count, 0);
     out->shadow = r->shadow;
     float side = r->has_shadows ? (float)r->level.shadow : 1;
     put4(out->shadow_size, side, 1 / side, SHADOW_BIAS, (float)r->shadow_range * SHADOW_PIXELS / side);

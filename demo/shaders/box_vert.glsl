@@ -26,7 +26,7 @@ void main() {
     gl_Position = to_clip(c.relative);
 #ifdef HAS_LIGHTS
     vec2 screen = gl_Position.xy / max(gl_Position.w, 1e-3) * 0.5 + 0.5;
-    if (frame.clusters.w > 0.0) light += lights_on(c.relative, c.normal, screen);
+    light += lights_on(c.relative, c.normal, screen);
 #endif
     air_veil veil = veil_to(c.relative, height, here);
     out_colour = from_screen(c.colour) * light * veil.through + veil.light;

@@ -18,10 +18,13 @@ layout(location = 4) flat out vec3 out_sun; // its colour from where the camera 
 
 const float PI = 3.14159265;
 
+// No branch here depends on what changes from frame to frame and nothing else: drivers that draw on the CPU would compile
+// the shader anew for each value.
+
 // The angle from straight down of a ring, 0 to 1.
 float ring_angle(float ring, float from_middle) {
     float horizon = asin(clamp(RADIUS / from_middle, 0.0, 1.0));
-    float top = from_middle > RADIUS + AIR_TOP ? asin((RADIUS + AIR_TOP) / from_middle) : horizon + 1.0;
+    float top = mix(horizon + 1.0, asin(min((RADIUS + AIR_TOP) / from_middle, 1.0)), from_middle > RADIUS + AIR_TOP);
     float first = max(horizon - 0.10 * (top - horizon) - 0.01, 0.0);
     if (ring > 0.75) return mix(top, PI, (ring - 0.75) * 4.0);
     float part = ring * (1.0 / 0.75);
@@ -53,9 +56,9 @@ void main() {
     uvec2 at = uvec2(quad % dome.segments + (slot & 1u), quad / dome.segments + (slot >> 1));
     float from_middle = max(length(frame.camera.xyz), RADIUS + 1.0);
     vec3 away = normalize(frame.camera.xyz);
-    vec3 other = abs(away.y) < 0.9 ? vec3(0, 1, 0) : vec3(1, 0, 0);
+    vec3 other = mix(vec3(1, 0, 0), vec3(0, 1, 0), bvec3(abs(away.y) < 0.9));
     vec3 flat_sun = frame.sun.xyz - away * dot(away, frame.sun.xyz);
-    vec3 x = dot(flat_sun, flat_sun) > 1e-4 ? normalize(flat_sun) : normalize(cross(away, other));
+    vec3 x = normalize(mix(cross(away, other), flat_sun, bvec3(dot(flat_sun, flat_sun) > 1e-4)));
     vec3 y = cross(away, x);
     float angle = ring_angle(float(at.y) / float(dome.rings), from_middle);
     float turn = float(at.x) * (2.0 * PI / float(dome.segments));

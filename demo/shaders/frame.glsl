@@ -9,8 +9,8 @@ layout(std140, binding = 0) uniform Frame {
     vec4 up;              // w = the same from top to bottom
     vec4 forward;         // w = the near plane
     vec4 size;            // of the scene in pixels, and 1 / it
-    vec4 clusters;        // near, far, lights that one pixel asks at most, 1 where there are lights
-    vec4 cluster_counts;  // x, y, z
+    vec4 clusters;        // near, far, lights that one pixel asks at most
+    vec4 cluster_counts;  // x, y, z; z is 0 where there are no lights
     vec4 stars;           // cosine and sine of their turn, strength
     mat4 shadow;          // from what is relative to the camera to the sun's picture
     vec4 shadow_size;     // pixels of a side, 1 / it, bias in depth, and in metres

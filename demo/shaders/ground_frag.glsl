@@ -24,7 +24,7 @@ layout(location = 0) out vec4 out_colour;
 void main() {
     vec3 lit = in_lit;
 #ifdef HAS_LIGHTS
-    if (frame.clusters.w > 0.0) lit += in_colour * lights_on(in_relative, in_normal, gl_FragCoord.xy * frame.size.zw);
+    lit += in_colour * lights_on(in_relative, in_normal, gl_FragCoord.xy * frame.size.zw);
 #endif
 #ifdef HAS_SHADOWS
     lit += in_sun * sun_on(in_relative, in_normal);

@@ -11,7 +11,7 @@ layout(std430, binding = 5) readonly buffer Numbers { uint numbers[]; };
 
 uint block_of(vec2 screen, float depth) {
     float z = sqrt(max(depth - frame.clusters.x, 0.0) / (frame.clusters.y - frame.clusters.x)) * frame.cluster_counts.z;
-    if (z >= frame.cluster_counts.z) return 0xffffffffu;
+    if (!(z < frame.cluster_counts.z)) return 0xffffffffu; // always, where there are no lights: z is 0 or no number
     // Blocks count upwards, pixels downwards.
     vec2 xy = min(vec2(screen.x, 1.0 - screen.y) * frame.cluster_counts.xy, frame.cluster_counts.xy - 1.0);
     uvec3 at = uvec3(vec3(max(xy, 0.0), z));

@@ -22,7 +22,8 @@ void main() {
     float rise = dot(way, normalize(frame.camera.xyz));
     float low = smoothstep(0.0, 0.25, rise + frame.camera.w * 0.004);
     out_colour = mix(vec3(1.0, 0.78, 0.58), vec3(0.68, 0.80, 1.0), d) * (bright * frame.stars.z * low);
-    gl_Position = frame.stars.z > 0.0 ? frame.clip * vec4(way, 0.0) : vec4(2.0, 2.0, 0.0, 1.0);
+    // No branch, see dome.vert.
+    gl_Position = mix(vec4(2.0, 2.0, 0.0, 1.0), frame.clip * vec4(way, 0.0), bvec4(frame.stars.z > 0.0));
     // With four samples a pixel a star is four points.
     gl_Position.xy += vec2(gl_InstanceIndex & 1, gl_InstanceIndex >> 1) * 2.0 * frame.size.zw * gl_Position.w;
     gl_PointSize = 1.0;
