@@ -109,7 +109,7 @@ static void every_wait_ends_with_its_last_return(void **state) {
     uint64_t seed = test_seed("every_wait_ends_with_its_last_return");
     for (size_t i = 0; i < sizeof worker_counts / sizeof worker_counts[0]; ++i) {
         nb_fence_desc desc = stress_desc(2 * WORKER_MAX);
-        frames f = {.worker_count = worker_counts[i], .frame_count = test_size(2500, 50000, 10000000), .seed = seed};
+        frames f = {.worker_count = worker_counts[i], .frame_count = test_size(2500, 25000, 10000000), .seed = seed};
         assert_int_equal(nb_fence_create(&desc, &f.fence), NB_OK);
         test_thread threads[WORKER_MAX];
         test_threads_start(threads, f.worker_count, frames_worker, &f);
@@ -182,7 +182,7 @@ static void late_returns_complete_no_newer_frame(void **state) {
     nb_fence_desc desc = stress_desc(LATE_FRAMES * 2);
     desc.slot_count = 2;
     desc.hooks.logger.level_min = NB_LOG_OFF; // time-outs and double returns are the rule here
-    late_work w = {.frame_count = test_size(4000, 100000, 5000000),
+    late_work w = {.frame_count = test_size(4000, 50000, 5000000),
                    .seed = test_seed("late_returns_complete_no_newer_frame")};
     assert_int_equal(nb_fence_create(&desc, &w.fence), NB_OK);
     test_thread threads[3];
@@ -268,7 +268,7 @@ static void ending_thread(void *user, uint32_t index) {
 
 static void fence_may_end_as_soon_as_the_wait_has(void **state) {
     (void)state;
-    ending e = {.round_count = test_size(3000, 60000, 1000000)};
+    ending e = {.round_count = test_size(3000, 30000, 1000000)};
     // The gate's 32 bits count six a round.
     test_thread threads[3];
     test_threads_start(threads, 3, ending_thread, &e);
@@ -318,7 +318,7 @@ static void storm_thread(void *user, uint32_t index) {
 static void no_record_is_handed_out_twice(void **state) {
     (void)state;
     nb_fence_desc desc = stress_desc(STORM_TICKETS);
-    storm s = {.round_count = test_size(5000, 100000, 5000000)};
+    storm s = {.round_count = test_size(5000, 50000, 5000000)};
     assert_int_equal(nb_fence_create(&desc, &s.fence), NB_OK);
     assert_int_equal(nb_fence_begin(s.fence, &s.frame), NB_OK);
     test_thread threads[10];
@@ -347,7 +347,7 @@ static void timeouts_are_never_early(void **state) {
     nb_fence *fence = NULL;
     nb_frame frame = {0};
     nb_fence_ticket ticket;
-    uint64_t random = test_seed("timeouts_are_never_early"), count = test_size(500, 5000, 20000);
+    uint64_t random = test_seed("timeouts_are_never_early"), count = test_size(500, 2500, 20000);
     assert_int_equal(nb_fence_create(&desc, &fence), NB_OK);
     assert_int_equal(nb_fence_begin(fence, &frame), NB_OK);
     assert_int_equal(nb_fence_take(fence, frame, NO_LABEL, &ticket), NB_OK);
@@ -406,7 +406,7 @@ static void sleeper(void *user, uint32_t index) {
 
 static void signals_neither_shorten_nor_lose_a_wait(void **state) {
     (void)state;
-    uint64_t round_count = test_size(2, 20, 200);
+    uint64_t round_count = test_size(2, 10, 200);
     for (uint64_t round = 0; round < round_count; ++round) {
         nb_fence_desc desc = stress_desc(4);
         sleepers s = {.timeout_ns = NB_FENCE_TIMEOUT_NS_DEFAULT};

@@ -147,7 +147,7 @@ static void child_race_lets_no_child_escape(void **state) {
     (void)state;
     static child_race race;
     rounds r = {.thread_count = 3,
-                .round_count = test_size(80, 500, 50000),
+                .round_count = test_size(80, 166, 50000),
                 .prepare = child_race_prepare,
                 .run = child_race_run,
                 .inspect = child_race_inspect,
@@ -202,7 +202,7 @@ static void release_during_cancel_is_safe(void **state) {
     (void)state;
     static release_race race;
     rounds r = {.thread_count = 8,
-                .round_count = test_size(30, 200, 10000),
+                .round_count = test_size(30, 66, 10000),
                 .prepare = release_race_prepare,
                 .run = release_race_run,
                 .inspect = release_race_inspect,
@@ -229,7 +229,7 @@ static void child_dropped_while_parent_cancels(void **state) {
     (void)state;
     static release_race race;
     rounds r = {.thread_count = 8,
-                .round_count = test_size(2000, 15000, 1000000),
+                .round_count = test_size(2000, 5000, 1000000),
                 .prepare = drop_race_prepare,
                 .run = drop_race_run,
                 .inspect = drop_race_inspect,
@@ -284,7 +284,7 @@ static void eight_cancels_count_each_token_and_task_once(void **state) {
     (void)state;
     static count_race race;
     rounds r = {.thread_count = 8,
-                .round_count = test_size(20, 200, 5000),
+                .round_count = test_size(20, 66, 5000),
                 .prepare = count_race_prepare,
                 .run = count_race_run,
                 .inspect = count_race_inspect,
@@ -366,7 +366,7 @@ static void reason_and_data_are_visible_to_who_sees_the_flag(void **state) {
     (void)state;
     static reason_race race;
     rounds r = {.thread_count = 5,
-                .round_count = test_size(3000, 30000, 500000),
+                .round_count = test_size(3000, 10000, 500000),
                 .prepare = reason_race_prepare,
                 .run = reason_race_run,
                 .inspect = reason_race_inspect,
@@ -429,7 +429,7 @@ static void tasks_are_counted_or_refused_never_both(void **state) {
     (void)state;
     static task_race race;
     rounds r = {.thread_count = 4,
-                .round_count = test_size(200, 1000, 50000),
+                .round_count = test_size(200, 333, 50000),
                 .prepare = task_race_prepare,
                 .run = task_race_run,
                 .inspect = task_race_inspect,
@@ -498,7 +498,7 @@ static void callback_never_runs_after_its_unregister(void **state) {
     (void)state;
     static callback_race race;
     rounds r = {.thread_count = 4,
-                .round_count = test_size(3000, 20000, 500000),
+                .round_count = test_size(3000, 6666, 500000),
                 .prepare = callback_race_prepare,
                 .run = callback_race_run,
                 .inspect = callback_race_inspect,
@@ -559,7 +559,7 @@ static void callback_registered_during_cancel_runs_once(void **state) {
     (void)state;
     static once_race race;
     rounds r = {.thread_count = 3,
-                .round_count = test_size(100, 1000, 20000),
+                .round_count = test_size(100, 333, 20000),
                 .prepare = once_race_prepare,
                 .run = once_race_run,
                 .inspect = once_race_inspect,
@@ -603,7 +603,7 @@ static void waiters_are_always_woken(void **state) {
     (void)state;
     static wait_race race;
     rounds r = {.thread_count = 3,
-                .round_count = test_size(3000, 20000, 500000),
+                .round_count = test_size(3000, 6666, 500000),
                 .prepare = wait_race_prepare,
                 .run = wait_race_run,
                 .inspect = wait_race_inspect,
@@ -675,7 +675,7 @@ static void linked_tokens_end_or_are_cancelled_once(void **state) {
     (void)state;
     static link_race race;
     rounds r = {.thread_count = 4,
-                .round_count = test_size(60, 400, 20000),
+                .round_count = test_size(60, 133, 20000),
                 .prepare = link_race_prepare,
                 .run = link_race_run,
                 .inspect = link_race_inspect,
@@ -712,7 +712,7 @@ static void losing_cancel_waits_for_linked_tokens(void **state) {
     (void)state;
     static linked_race race;
     rounds r = {.thread_count = 2,
-                .round_count = test_size(5, 50, 500),
+                .round_count = test_size(5, 16, 500),
                 .prepare = linked_race_prepare,
                 .run = linked_race_run,
                 .inspect = linked_race_inspect,
@@ -780,7 +780,7 @@ static void expiring_from_several_threads_counts_once(void **state) {
     (void)state;
     static deadline_race race;
     rounds r = {.thread_count = 4,
-                .round_count = test_size(20, 200, 5000),
+                .round_count = test_size(20, 66, 5000),
                 .prepare = deadline_race_prepare,
                 .run = deadline_race_run,
                 .inspect = deadline_race_inspect,
@@ -830,7 +830,7 @@ static void cancel_is_not_lost_at_the_end_of_a_shield(void **state) {
     (void)state;
     static shield_race race;
     rounds r = {.thread_count = 3,
-                .round_count = test_size(100, 500, 50000),
+                .round_count = test_size(100, 166, 50000),
                 .prepare = shield_race_prepare,
                 .run = shield_race_run,
                 .inspect = shield_race_inspect,

@@ -54,7 +54,7 @@ static void usage(FILE *out) {
 static uint64_t default_seed_count(void) {
     const char *size = getenv("NB_TEST_SIZE");
     if (size != NULL && strcmp(size, "full") == 0) return 100000;
-    if (size != NULL && strcmp(size, "check") == 0) return 3000;
+    if (size != NULL && strcmp(size, "check") == 0) return 2000;
     return 120;
 }
 
