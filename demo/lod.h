@@ -12,7 +12,7 @@
 #include "node.h"
 
 // Wanted nodes, those that are split too: what a picture of the best quality takes from any place.
-#define LOD_NODES_MAX 6000u
+#define LOD_NODES_MAX 8000u
 
 // Nodes of all levels and faces: 4^0 + ... + 4^7 of each.
 #define LOD_NODE_TOTAL (SPHERE_FACE_COUNT * 21845u)

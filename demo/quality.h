@@ -23,6 +23,6 @@ typedef struct quality_level {
 // Levels above the highest are the highest.
 static inline quality_level quality_of(uint32_t level) {
     static const quality_level LEVELS[QUALITY_COUNT] = {{0.25, 1, 0}, {0.8, 1, 0}, {1.0, 0, 0},  {1.6, 0, 1},
-                                                        {2.6, 0, 2},  {4.5, 0, 3}, {10.5, 0, 3}, {10.5, 0, 4}};
+                                                        {2.6, 0, 2},  {4.5, 0, 3}, {11.5, 0, 3}, {11.5, 0, 4}};
     return LEVELS[level < QUALITY_COUNT ? level : QUALITY_COUNT - 1];
 }

@@ -18,14 +18,14 @@
 #include "work_upload.h"
 
 // Slots: those that are not wanted any more, but still drawn, need some too.
-#define STREAMER_CHUNKS_MAX 6144u
+#define STREAMER_CHUNKS_MAX 8192u
 
 // Quads kept of a chunk: land has two thousand, a mountain side of steps some eight. More are dropped, and counted.
 #define STREAMER_QUADS_MAX 10240u
 #define STREAMER_WATER_MAX (NODE_CELLS * NODE_CELLS)
 #define STREAMER_SLOT_QUADS (STREAMER_QUADS_MAX + STREAMER_WATER_MAX)
 
-// Quads of all chunks: 6000 nodes of some two thousand each, and room for those that are mountains: 128 MiB. A chunk
+// Quads of all chunks: 8000 nodes of some two thousand each, and room for those that are mountains: 128 MiB. A chunk
 // that finds no room is made again later.
 #define STREAMER_QUADS_TOTAL (16u << 20)
 
