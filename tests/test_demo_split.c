@@ -275,7 +275,7 @@ static void uniform_blocks_are_the_same_for_any_split(void **state) {
     static material_draw draws[ITEMS];
     uint64_t random = test_seed("uniform blocks");
     for (uint32_t i = 0; i < ITEMS; ++i) {
-        draws[i] = (material_draw){.node = {(uint8_t)(i % 6), 2, (uint8_t)(i % 32), (uint8_t)(i / 32)},
+        draws[i] = (material_draw){.node = {(uint8_t)(i % 6), 2, (uint8_t)(i % 32), (uint8_t)(i / 32), 0},
                                    .material_bits = test_random(&random) & 0x1ffffe,
                                    .quad_first = i,
                                    .quad_count = i * 3};

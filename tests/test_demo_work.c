@@ -437,9 +437,9 @@ static void materials_in_use_are_packed_once_and_in_order(void **state) {
     (void)state;
     const uint64_t grass = (uint64_t)1 << TERRAIN_GRASS, water = (uint64_t)1 << TERRAIN_WATER;
     material_draw draws[3] = {
-        {.node = {0, 0, 64, 64}, .material_bits = grass, .base = -3, .step = 1, .quad_count = 10},
-        {.node = {0, 0, 65, 64}, .material_bits = grass | water, .quad_first = 10, .quad_count = 20},
-        {.node = {0, 1, 40, 32}, .material_bits = grass, .quad_first = 30, .quad_count = 1}};
+        {.node = {0, 0, 64, 64, 0}, .material_bits = grass, .base = -3, .step = 1, .quad_count = 10},
+        {.node = {0, 0, 65, 64, 0}, .material_bits = grass | water, .quad_first = 10, .quad_count = 20},
+        {.node = {0, 1, 40, 32, 0}, .material_bits = grass, .quad_first = 30, .quad_count = 1}};
     draw_block blocks[3];
     material_block packed[TERRAIN_MATERIAL_COUNT];
     // Above the middle of the first.
@@ -467,7 +467,7 @@ static void near_the_camera_positions_are_exact(void **state) {
     (void)state;
     uint64_t random = test_seed("near_the_camera");
     for (uint32_t i = 0; i < 200; ++i) {
-        material_draw draw = {.node = {(uint8_t)(i % 6), 0, (uint8_t)(i % 128), (uint8_t)(i * 7 % 128)}};
+        material_draw draw = {.node = {(uint8_t)(i % 6), 0, (uint8_t)(i % 128), (uint8_t)(i * 7 % 128), 0}};
         vec3d middle = sphere_position(draw.node.face, draw.node.x * 32 + 16, draw.node.y * 32 + 16, 0);
         vec3 offset = place(&random, 2);
         draw_block block;
