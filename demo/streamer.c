@@ -406,8 +406,9 @@ static nb_result stream(const nb_context *context, void *user) {
         if (result != NB_OK) return result;
     }
     quality_level quality = quality_of(context->quality_level);
-    lod_view view = {explorer_position(e), e->ground, quality.split};
-    bool is_new = s->coarse != quality.coarse || has_moved(s, &view, e->altitude - e->ground);
+    double height = e->altitude - e->ground;
+    lod_view view = {explorer_position(e), e->ground, quality_split(quality, height)};
+    bool is_new = s->coarse != quality.coarse || has_moved(s, &view, height);
     s->coarse = quality.coarse;
     if (is_new) choose(s, &view);
     uint64_t ready_count = s->ready_count;

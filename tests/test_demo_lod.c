@@ -167,6 +167,17 @@ static void too_many_wishes_are_cut_from_the_weakest(void **state) {
     assert_int_equal(choices[0].node_count, 6);
     for (uint32_t i = 1; i < QUALITY_COUNT; ++i) assert_true(quality_of(i - 1).split <= quality_of(i).split);
     assert_true(quality_of(99).split <= quality_of(QUALITY_COUNT - 1).split);
+    // From high above the lowest levels draw as well as a better one; nobody draws worse than on the ground.
+    for (uint32_t i = 0; i < QUALITY_COUNT; ++i) {
+        double before = quality_of(i).split;
+        assert_true(quality_split(quality_of(i), -5) >= before && quality_split(quality_of(i), -5) <= before);
+        for (double height = 0; height < 5000; height += 50) {
+            double split = quality_split(quality_of(i), height);
+            assert_true(split >= before);
+            before = split;
+        }
+        assert_true(before >= QUALITY_SPLIT_HIGH);
+    }
 }
 
 // --- random flights ---

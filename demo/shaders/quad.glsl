@@ -69,10 +69,11 @@ quad_corner quad_open(uint vertex) {
     vec3 normal = axis == 0u ? u : axis == 1u ? top : v;
     c.normal = (face & 1u) == 0u ? -normal : normal;
     // Each quad is a third of a pixel larger than it is, so that no light comes through where a long side meets short
-    // ones.
+    // ones. Sides do not grow upwards, or those that hang below a border would show above the ground.
     c.place = c.away * (RADIUS + c.height);
     float grow = length(c.place - frame.camera.xyz) * frame.up.w * frame.size.w * 0.7;
     vec2 way = vec2(corner & 1u, corner >> 1) * (2.0 * grow) - grow;
+    if (axis != 1u) way.y = min(way.y, 0.0);
     c.place += (axis == 0u ? v : u) * way.x + (axis == 1u ? v : c.away) * way.y;
     c.open = float(light >> (corner * 2u) & 3u) * (1.0 / 3.0);
     c.cell = vec2(size);
