@@ -139,8 +139,10 @@ static nb_result frame_begin(render *r, const render_frame *frame) {
     r->camera = frame->camera;
     if (!(r->camera.tan_half_y > 0)) r->camera.tan_half_y = CAMERA_TAN_HALF_Y;
     if (!(r->camera.near > 0)) r->camera.near = CAMERA_NEAR;
-    r->stats =
-        (render_stats){.upload_bytes_total = r->stats.upload_bytes_total, .width = r->width, .height = r->height};
+    r->stats = (render_stats){.upload_bytes_total = r->stats.upload_bytes_total,
+                              .filled_bytes_total = r->stats.filled_bytes_total,
+                              .width = r->width,
+                              .height = r->height};
     return render_pipelines_make(r);
 }
 

@@ -173,6 +173,7 @@ typedef struct render_stats {
     uint32_t mesh_count, mesh_ready_count; // now
     uint32_t quad_count, quad_count_max;   // of the pool, now
     uint64_t upload_bytes, pending_bytes;  // of meshes: handed over; still waiting
+    uint64_t filled_bytes_total;           // of the next: from memory that jobs had filled, since the beginning
     uint64_t upload_bytes_total;
 } render_stats;
 

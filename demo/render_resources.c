@@ -259,6 +259,7 @@ void render_upload(render *r) {
     r->lost_bytes = lost_bytes;
     if (!r->is_filled) r->is_filled = fixed_fill(r);
     r->stats.upload_bytes += r->filled_bytes;
+    r->stats.filled_bytes_total += r->filled_bytes;
     r->filled_bytes = 0;
     uint32_t budget = r->desc.upload_bytes_max / (uint32_t)sizeof(render_quad);
     while (budget > 0 && r->wait_first != RENDER_NONE) {

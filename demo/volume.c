@@ -59,23 +59,23 @@ static uint8_t bump_of(const volume *v, const terrain_column *column, sphere_cel
 }
 
 // Rounded down, from -1 on.
-static int32_t cell_down(int32_t at, int32_t scale) { return (at + scale) / scale - 1; }
+static int32_t cell_down(int32_t at, int32_t grain) { return (at + grain) / grain - 1; }
 
 void volume_columns(volume *v, int32_t z) {
     uint32_t level = v->level;
-    int32_t size = SPHERE_FACE_COLUMNS >> level, scale = 1 + v->node.coarse;
+    int32_t size = SPHERE_FACE_COLUMNS >> level, grain = 1 + v->node.coarse;
     double width = node_cell_columns(level);
-    int32_t first_x = v->node.x * (NODE_CELLS / scale), first_z = v->node.y * (NODE_CELLS / scale);
+    int32_t first_x = v->node.x * (NODE_CELLS / grain), first_z = v->node.y * (NODE_CELLS / grain);
     for (int32_t x = -1; x <= NODE_CELLS; ++x) {
         uint32_t index = mesh_column_index(x, z);
         terrain_column *column = &v->columns[index];
-        if (x > 0 && x % scale != 0) { // the second one of a cell
+        if (x > 0 && x % grain != 0) { // the second one of a cell
             *column = v->columns[index - 1];
             v->bumps[index] = v->bumps[index - 1];
             continue;
         }
         sphere_cell cell =
-            sphere_fold(v->node.face, first_x + cell_down(x, scale), first_z + cell_down(z, scale), size);
+            sphere_fold(v->node.face, first_x + cell_down(x, grain), first_z + cell_down(z, grain), size);
         *column = terrain_ground_at(v->seed, cell.face, (cell.x + 0.5) * width, (cell.z + 0.5) * width);
         bool is_coarse = level >= VOLUME_BUMP_LEVEL;
         v->bumps[index] = is_coarse ? bump_of(v, column, cell) : 0;

@@ -391,6 +391,7 @@ static void meshes_are_filled_from_memory_of_the_frame(void **state) {
     // One quad a frame of the other one, and nothing more of this one.
     render_stats stats = render_stats_get(g.r);
     assert_int_equal(stats.upload_bytes, 129 * sizeof(render_quad));
+    assert_int_equal(stats.filled_bytes_total, 128 * sizeof(render_quad));
     assert_int_equal(stats.pending_bytes, 9 * sizeof(render_quad));
     assert_false(render_mesh_is_ready(g.r, other));
     render_restored(g.r);

@@ -123,6 +123,7 @@ static void soak_null(const char *name, uint64_t frame_count, uint32_t worker_co
     }
     end_faults();
     end_flight();
+    SOAK_CHECK(&s, render_stats_get(s.view.render).filled_bytes_total > 0); // jobs have had a share in the uploads
     soak_tell(&s, (double)(nbi_clock_now_ns() - begin_ns) * 1e-9);
     // What there was at the beginning, and a buffer for pictures that are read.
     SOAK_CHECK(&s, nb_gpu_null_object_count(control) <= object_count + 1);
