@@ -10,6 +10,9 @@ work=${NEBULA_MUTANTS_WORK:-$root/build/mutants}
 jobs=$(nproc 2>/dev/null || echo 2)
 # A deadlock is a way of failing: a run may take ten times as long as without the mutant and 10 s more, but no more than this.
 run_timeout_s=30
+# A mistake that only a race shows takes luck to be seen: what passed is run again, so many times in all. The number of
+# runs it took is printed; more than one says that the test, or the mutant, leaves too much to chance.
+runs_max=5
 
 # --- the one place that knows how a test program is built; the kind is <runtime>[+<sanitizer>] ---
 
@@ -212,14 +215,22 @@ one_mutant() { # index count mutant
     usual_s=$(cat "$base/$run_id.seconds" 2>/dev/null || echo $run_timeout_s)
     timeout_s=$((10 + 10 * usual_s))
     [ $timeout_s -le $run_timeout_s ] || timeout_s=$run_timeout_s
-    run_program "$dir" "$dir/program" "$filter" "$size" "$dir/log" $timeout_s || code=$?
+    runs=0
+    while [ $code -eq 0 ] && [ $runs -lt $runs_max ]; do
+        runs=$((runs + 1))
+        run_program "$dir" "$dir/program" "$filter" "$size" "$dir/log" $timeout_s || code=$?
+    done
     seconds=$(($(date +%s) - started))
     if [ $code -eq 0 ]; then
-        report "$1" "$2" SURVIVED "$test_line, $seconds s: $(field "$3" why)"
+        report "$1" "$2" SURVIVED "$test_line, $runs runs, $seconds s: $(field "$3" why)"
         return 1
     fi
     how="exit $code"
     [ $code -ne 124 ] || how="time-out"
+    if [ $runs -gt 1 ]; then
+        how="$how in run $runs"
+        echo "by luck  $name was caught in run $runs" >>"$work/lucky"
+    fi
     report "$1" "$2" caught "$test_line, $how, $seconds s"
     rm -rf "$dir/tree" "$dir/program" "$dir"/*.a "$dir"/*.o "$dir"/*.d
 }
@@ -330,6 +341,7 @@ done <"$work/list" | xargs -0 -r -n 1 -P "$((jobs + 1))" sh "$self" --one || tru
 passed=$(cat "$work"/*/verdict 2>/dev/null | grep -c '^caught$' || true)
 failed=$((count - passed + base_failed))
 [ $base_failed -eq 0 ] || echo "mutants: a test fails without any mutant"
-[ ! -f "$work/failed" ] || cat "$work/failed" # once more, where a reader looks first
+# Once more, where a reader looks first.
+for told in lucky failed; do [ ! -f "$work/$told" ] || cat "$work/$told"; done
 echo "mutants: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]
