@@ -282,6 +282,7 @@ static void run_fib(nb_task_context *context, void *argument) {
     fib self;
     memcpy(&self, argument, sizeof self);
     if (self.n < 2) {
+        if (self.n == 0) nbi_thread_yield(); // who waits for it may run meanwhile, on one core too
         *self.out = self.n;
         return;
     }

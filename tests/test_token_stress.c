@@ -406,6 +406,7 @@ static void task_race_run(rounds *r, uint32_t index) {
     uint32_t queued_count = 0;
     for (int i = 0; i < TASKS_A_THREAD; ++i) {
         progress(r);
+        if (i % 64 == 0) nbi_thread_yield(); // the cancel comes in the middle, on one core too
         if (nb_token_task_enter(race->token) != NB_OK) continue;
         // A few stay queued, for the cancel to find.
         if (++queued_count < 8) continue;
