@@ -143,8 +143,8 @@ static void numbers(page_pen *pen, const overlay_page *p) {
     snprintf(text, sizeof text, "workers %u  arenas %.1f of %.1f MiB", p->worker_count,
              (double)p->arena_bytes / 1048576.0, (double)p->arena_bytes_max / 1048576.0);
     line(pen, GREY, text);
-    snprintf(text, sizeof text, "chunks %u of %u  triangles %u", p->chunk_ready_count, p->chunk_count,
-             p->triangle_count);
+    snprintf(text, sizeof text, "chunks %u of %u  hidden %u  triangles %u", p->chunk_ready_count, p->chunk_count,
+             p->hidden_count, p->triangle_count);
     line(pen, GREY, text);
     snprintf(text, sizeof text, "cancelled %llu  quality %u of %u", (unsigned long long)p->cancelled_count,
              p->quality + 1, p->quality_count);

@@ -10,18 +10,13 @@
 #include "nebula/random.h"
 #include "work_queries.h"
 
-// Chunks are asked for in turns: each is looked at in one frame of so many, or of more, where there are more than this
-// for a frame: half a millisecond of looking.
-#define SIGHT_TURNS_MIN 8u
-#define SIGHTS_MAX 64u
-
-// The coarsest level that a hill may hide: 128 m wide.
-#define SIGHT_LEVEL_MAX 2
-
 // Where a frame takes nothing from those before: particles that are there after five seconds at this rate. None lives
 // as long.
 #define ANEW_STEPS 300u
 #define ANEW_STEP_S (1.0f / 60)
+
+// Around an animal, from its place on.
+#define CREATURE_RADIUS 1.5f
 
 // A share of `count` things for one job.
 typedef struct share {
@@ -64,7 +59,10 @@ static bool is_first(const nb_context *context, uint64_t *frame_end) {
 // begins its numbers, by which the others append.
 static const void *note(const nb_context *context, picture *p, const nb_outputs *outputs, size_t *size_bytes) {
     const void *first = NULL;
-    if (is_first(context, &p->now_end)) p->now = (picture_numbers){.hash = p->now.hash};
+    if (is_first(context, &p->now_end)) {
+        p->now = (picture_numbers){.hash = p->now.hash};
+        p->made.has_seen = false;
+    }
     for (const void *block = nb_outputs_next(outputs, NULL, size_bytes); block != NULL;
          block = nb_outputs_next(outputs, block, size_bytes)) {
         p->now.hash = nb_hash64(block, *size_bytes, p->now.hash);
@@ -191,7 +189,7 @@ static nb_result visibility_job(const nb_context *context, void *user) {
                               .chunk_count = chunk_count(context, p),
                               .spheres = NB_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
                               .sphere_count = creature_count(context, p),
-                              .sphere_radius = 1.0f};
+                              .sphere_radius = CREATURE_RADIUS};
     share mine = share_of(context, input.chunk_count + input.sphere_count);
     uint32_t *count = output(context, sizeof *count);
     visibility_output out = {.visible = output(context, mine.count * sizeof(uint32_t))};
@@ -284,8 +282,7 @@ static nb_result materials_job(const nb_context *context, void *user) {
     const planet_eye *eye = eye_of(context, p);
     const nb_snapshot *seen = context->snapshot;
     materials_input input = {.draws = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_DRAW, material_draw),
-                             .camera = eye->position,
-                             .far = eye->camera.far};
+                             .camera = eye->position};
     share mine = share_of(context, chunk_count(context, p));
     materials_output *out = output(context, sizeof *out);
     draw_block *blocks = output(context, mine.count * sizeof *blocks);
@@ -316,36 +313,6 @@ static nb_result materials_merge(const nb_context *context, void *user, const nb
 
 // --- questions ---
 
-// Each animal asks who is nearest; then, for a part of the chunks, whether the explorer sees their tops: every
-// `turns`-th of them, from `turn` on.
-typedef struct sight_part {
-    uint32_t turns, turn;
-    uint32_t count;
-    uint32_t number; // times that all of them were looked at
-} sight_part;
-
-static sight_part sights_of(uint32_t chunk_count, uint64_t frame_index) {
-    sight_part part = {.turns = (chunk_count + SIGHTS_MAX - 1) / SIGHTS_MAX};
-    if (part.turns < SIGHT_TURNS_MIN) part.turns = SIGHT_TURNS_MIN;
-    part.turn = (uint32_t)(frame_index % part.turns);
-    part.number = (uint32_t)(frame_index / part.turns);
-    part.count = chunk_count > part.turn ? (chunk_count - part.turn - 1) / part.turns + 1 : 0;
-    return part;
-}
-
-// The middle of a chunk's top, and its corners in turn: what was seen once in eight tests is drawn. Chunks that are
-// larger than hills are never hidden by them: they look at where the eye is.
-static query sight_query(const planet_eye *eye, const lod_bounds *chunk, lod_node node, uint64_t number) {
-    query asked = {.kind = QUERY_SIGHT, .from = eye->position, .to = eye->position, .self = QUERY_NONE};
-    if (node.level > SIGHT_LEVEL_MAX) return asked;
-    double width = node_columns(node.level), u = node.x * width, v = node.y * width;
-    uint32_t corner = (uint32_t)(number % 5);
-    if (corner == 4) u += width / 2, v += width / 2;
-    if (corner < 4) u += width * (corner % 2), v += width * (corner / 2);
-    asked.to = sphere_position(node.face, u, v, chunk->high - SPHERE_RADIUS);
-    return asked;
-}
-
 static nb_result queries_job(const nb_context *context, void *user) {
     const picture *p = user;
     const nb_snapshot *seen = context->snapshot;
@@ -354,10 +321,7 @@ static nb_result queries_job(const nb_context *context, void *user) {
     const uint8_t *face = NB_VIEW(seen, p->world, creatures, CREATURE_FACE, uint8_t);
     const int32_t *x = NB_VIEW(seen, p->world, creatures, CREATURE_X, int32_t);
     const int32_t *z = NB_VIEW(seen, p->world, creatures, CREATURE_Z, int32_t);
-    const lod_bounds *chunks = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_BOUNDS, lod_bounds);
-    const material_draw *draws = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_DRAW, material_draw);
-    sight_part sights = sights_of(chunk_count(context, p), context->frame_index);
-    share mine = share_of(context, count + sights.count);
+    share mine = share_of(context, count);
     query_grid *grid = nb_arena_alloc(context->arena, sizeof *grid, 16);
     uint32_t *rows = nb_arena_alloc(context->arena, (count + 1) * sizeof *rows, 16);
     query *queries = nb_arena_alloc(context->arena, (mine.count + 1) * sizeof *queries, 16);
@@ -365,14 +329,8 @@ static nb_result queries_job(const nb_context *context, void *user) {
     if (grid == NULL || rows == NULL || queries == NULL || out.answers == NULL) return NB_ERR_MEMORY;
     query_grid_build(grid, rows, x, z, count);
     for (uint32_t i = 0; i < mine.count; ++i) {
-        uint32_t number = mine.first + i;
-        if (number < count) {
-            queries[i] =
-                (query){.kind = QUERY_NEAREST, .face = face[number], .x = x[number], .z = z[number], .self = number};
-        } else {
-            uint32_t chunk = (number - count) * sights.turns + sights.turn;
-            queries[i] = sight_query(eye_of(context, p), &chunks[chunk], draws[chunk].node, sights.number);
-        }
+        uint32_t self = mine.first + i;
+        queries[i] = (query){.kind = QUERY_NEAREST, .face = face[self], .x = x[self], .z = z[self], .self = self};
     }
     queries_input input = {.seed = p->planet->seed, .queries = queries, .face = face, .x = x, .z = z, .grid = grid};
     queries_run(&input, 0, mine.count, &out);
@@ -382,16 +340,8 @@ static nb_result queries_job(const nb_context *context, void *user) {
 static nb_result queries_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
-    const query_answer *answers = note(context, p, outputs, &size_bytes);
-    uint32_t count = creature_count(context, p), chunks = chunk_count(context, p);
-    sight_part sights = sights_of(chunks, context->frame_index);
-    share mine = share_of(context, count + sights.count);
-    for (uint32_t i = 0; i < mine.count && is_of_now(context); ++i) {
-        if (mine.first + i < count) continue;
-        uint32_t row = (mine.first + i - count) * sights.turns + sights.turn;
-        uint8_t *sight = NB_ROW_WRITE(p->world, p->streamer->chunks, CHUNK_SIGHT, uint8_t, row);
-        *sight = answers[i].is_seen ? OCCLUSION_SEEN : OCCLUSION_HIDDEN;
-    }
+    note(context, p, outputs, &size_bytes);
+    share mine = share_of(context, creature_count(context, p));
     p->now.answer_count += mine.count;
     return NB_OK;
 }
@@ -469,37 +419,40 @@ static nb_result upload_merge(const nb_context *context, void *user, const nb_ou
 
 static nb_result occlusion_job(const nb_context *context, void *user) {
     const picture *p = user;
+    const nb_snapshot *seen = context->snapshot;
+    const planet_eye *eye = eye_of(context, p);
     nb_table chunks = p->streamer->chunks;
-    occlusion_input input = {.results = NB_VIEW(context->snapshot, p->world, chunks, CHUNK_SIGHT, uint8_t),
-                             .histories = NB_VIEW(context->snapshot, p->world, chunks, CHUNK_HISTORY, uint8_t),
-                             .thing_count = chunk_count(context, p)};
-    share mine = share_of(context, occlusion_word_count(input.thing_count));
-    uint32_t *seen = output(context, sizeof *seen);
-    occlusion_output out = {.words = output(context, mine.count * sizeof(uint64_t)),
-                            .histories = output(context, (size_t)mine.count * OCCLUSION_WORD_THINGS)};
-    if (seen == NULL || out.words == NULL || out.histories == NULL) return NB_ERR_MEMORY;
-    occlusion_run(&input, mine.first, mine.count, &out);
-    *seen = out.seen_count;
+    occlusion_input input = {.eye = eye->position,
+                             .frustum = frustum_of(&eye->camera),
+                             .bounds = NB_VIEW(seen, p->world, chunks, CHUNK_BOUNDS, lod_bounds),
+                             .lands = NB_VIEW(seen, p->world, chunks, CHUNK_LAND, occlusion_land),
+                             .is_drawn = NB_VIEW(seen, p->world, chunks, CHUNK_IS_DRAWN, uint8_t),
+                             .land_count = chunk_count(context, p),
+                             .spheres = NB_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
+                             .sphere_count = creature_count(context, p),
+                             .sphere_radius = CREATURE_RADIUS};
+    uint32_t count = input.land_count + input.sphere_count, stride = context->job_count;
+    occlusion_room room = {.horizon =
+                               nb_arena_alloc(context->arena, occlusion_horizon_count(stride) * sizeof(float), 16),
+                           .outlines = nb_arena_alloc(context->arena, (count + 1) * sizeof(occlusion_outline), 16)};
+    uint64_t *words = output(context, occlusion_word_count(count) * sizeof *words);
+    if (room.horizon == NULL || room.outlines == NULL || words == NULL) return NB_ERR_MEMORY;
+    occlusion_run(&input, context->job_index, stride, &room, words);
     return NB_OK;
 }
 
 static nb_result occlusion_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
     picture *p = user;
-    nb_table chunks = p->streamer->chunks;
     size_t size_bytes = 0;
-    const uint32_t *seen = note(context, p, outputs, &size_bytes);
-    const uint64_t *words = nb_outputs_next(outputs, seen, NULL);
-    const uint8_t *histories = nb_outputs_next(outputs, words, NULL);
-    uint32_t count = chunk_count(context, p);
-    share mine = share_of(context, occlusion_word_count(count));
-    uint32_t first = mine.first * OCCLUSION_WORD_THINGS, end = first + mine.count * OCCLUSION_WORD_THINGS;
-    if (end > count) end = count;
-    if (first < end && is_of_now(context)) {
-        uint8_t *own = NB_RANGE_WRITE(p->world, chunks, CHUNK_HISTORY, uint8_t, first, end - first);
-        memcpy(own + first, histories, end - first);
+    const uint64_t *words = note(context, p, outputs, &size_bytes);
+    uint32_t count = occlusion_word_count(chunk_count(context, p) + creature_count(context, p));
+    if (is_first(context, &p->seen_end)) {
+        memset(p->made.seen, 0, sizeof p->made.seen);
+        p->seen_part_count = 0;
     }
-    memcpy(p->made.seen + mine.first, words, mine.count * sizeof *words);
-    p->now.seen_count += *seen;
+    occlusion_append(p->made.seen, words, count);
+    // Until all have told what they see, nothing is known to be hidden.
+    p->made.has_seen = ++p->seen_part_count == context->job_count && is_of_now(context);
     return NB_OK;
 }
 
@@ -533,7 +486,7 @@ nb_result picture_attach(picture *p, nb_engine *engine, const planet *land, cons
         {.name = "materials", .parallel = materials_job, .merge = materials_merge, .job_count = 2},
         {.name = "questions", .parallel = queries_job, .merge = queries_merge, .job_count = 4},
         {.name = "upload", .parallel = upload_job, .merge = upload_merge, .job_count = 4},
-        {.name = "occlusion", .parallel = occlusion_job, .merge = occlusion_merge, .job_count = 2},
+        {.name = "occlusion", .parallel = occlusion_job, .merge = occlusion_merge, .job_count = 4},
     };
     for (uint32_t i = 0; i < PICTURE_KIND_COUNT && result == NB_OK; ++i) {
         nb_module_desc module = kinds[i];

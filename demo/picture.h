@@ -3,8 +3,8 @@
 
 // What is made of every frame: nine kinds of work, each a module with jobs on all threads. A job reads the snapshot and
 // writes outputs of its own; the outputs are merged in the order of the jobs, so the picture is the same with any
-// number of workers. Where a frame needs what the one before has found (levels of detail, sight), the merge keeps it in
-// tables that the next snapshot shows.
+// number of workers. Where a frame needs what the one before has found (levels of detail), the merge keeps it in tables
+// that the next snapshot shows.
 
 #include "nebula/engine.h"
 
@@ -36,7 +36,7 @@
 // What the newest frame has come to; the merges write it.
 typedef struct picture_numbers {
     uint32_t pose_count, sprite_count, visible_count, impostor_count, light_count, lit_count, draw_count,
-        material_count, answer_count, uploaded_quads, seen_count;
+        material_count, answer_count, uploaded_quads;
     uint64_t hash; // of all outputs of all frames: the same for the same frames
 } picture_numbers;
 
@@ -51,8 +51,9 @@ typedef struct picture_made {
     light lights[HOME_LIGHTS];                        // light_count: as the camera sees them
     light_cluster clusters[LIGHT_CLUSTER_COUNT];      // all of them
     draw_block draws[STREAMER_CHUNKS_MAX];            // by row of the chunks
-    material_block materials[TERRAIN_MATERIAL_COUNT]; // material_count
-    uint64_t seen[(STREAMER_CHUNKS_MAX + 63) / 64];   // a bit for each row of the chunks: not hidden by the land
+    material_block materials[TERRAIN_MATERIAL_COUNT]; // by number: those in use
+    uint64_t seen[(PICTURE_THINGS_MAX + 63) / 64]; // a bit for each number as in `visible`: the land does not hide it
+    bool has_seen;                                 // that is known in this frame
 } picture_made;
 
 typedef struct picture {
@@ -62,14 +63,20 @@ typedef struct picture {
     bool is_anew; // this frame takes nothing from those before it: it is the same whatever they were
     light lights[HOME_COUNT][HOME_LIGHTS]; // on the planet; never changed once they are there
     particle particles[PICTURE_PARTICLES];
-    uint32_t particle_count;                          // merged so far
-    uint64_t particles_end, draw_counts_end, now_end; // of the frame they are of: its index + 1
+    uint32_t particle_count;                                    // merged so far
+    uint64_t particles_end, draw_counts_end, now_end, seen_end; // of the frame they are of: its index + 1
+    uint32_t seen_part_count;
     uint32_t particles_region;
     uint32_t draw_counts[TERRAIN_MATERIAL_COUNT];
     mesh_quad *upload; // the ring's memory
     picture_made made;
     picture_numbers now, last; // of the frame under way, and of the last whole one
 } picture;
+
+// Whether the land may leave a thing in sight: a number as in `visible`.
+static inline bool picture_is_seen(const picture_made *made, uint32_t number) {
+    return !made->has_seen || (made->seen[number / 64] >> number % 64 & 1) != 0;
+}
 
 // Attaches the nine modules.
 nb_result picture_attach(picture *p, nb_engine *engine, const planet *land, const streamer *chunks);

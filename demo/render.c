@@ -30,14 +30,6 @@ static const render_level LEVELS[RENDER_QUALITY_COUNT] = {
      .has_glow = true},
 };
 
-static void looks_fill(render *r, const render_desc *desc) {
-    for (uint32_t i = 0; i < desc->material_count && i < RENDER_MATERIALS_MAX; ++i) {
-        const render_material *m = &desc->materials[i];
-        float look[8] = {m->colour[0], m->colour[1], m->colour[2], m->speckle, m->opacity, m->roughness, m->glow, 0};
-        memcpy(r->looks[i], look, sizeof look);
-    }
-}
-
 static render_desc desc_resolve(const render_desc *given) {
     render_desc desc = *given;
     if (desc.quad_count_max == 0) desc.quad_count_max = RENDER_QUADS_DEFAULT;
@@ -59,7 +51,6 @@ nb_result render_create(const render_desc *given, render **out) {
     r->hooks = nb_hooks_resolve(&desc.hooks);
     r->desc = desc;
     r->gpu = desc.gpu;
-    looks_fill(r, &desc);
     nb_result result = render_resources_make(r);
     if (result == NB_OK) result = render_pipelines_make(r);
     if (result != NB_OK) {

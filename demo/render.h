@@ -61,9 +61,23 @@ typedef struct render_mesh_desc {
     uint32_t water_count;
 } render_mesh_desc;
 
+// How a mesh is drawn in one frame.
+typedef struct render_chunk {
+    render_mesh mesh;
+    uint32_t faces; // a bit for each direction: what looks that way is drawn; 0 = it only casts shadows
+    float distance; // metres from the camera: the nearest are drawn first
+} render_chunk;
+
+#define RENDER_FACE_COUNT 6u
+#define RENDER_FACES_ALL ((1u << RENDER_FACE_COUNT) - 1)
+
+// Beyond this many metres nothing casts a shadow that is drawn.
+#define RENDER_SHADOW_REACH 1200.0f
+
+// As quad.glsl has it; all 0 to 1, colours linear.
 typedef struct render_material {
-    float colour[3];
-    float opacity, roughness, glow, speckle; // 0 to 1
+    float colour[3], speckle;
+    float opacity, roughness, glow, reserved; // zero
 } render_material;
 
 typedef struct render_leg {
@@ -137,7 +151,9 @@ typedef struct render_frame {
     uint32_t quality;      // below RENDER_QUALITY_COUNT
     uint32_t bucket_count; // jobs that record the ground; 0 = 1
 
-    const render_mesh *chunks; // in any order; what is not ready is left out
+    const render_material *materials; // by number, up to RENDER_MATERIALS_MAX; those that the quads of this frame name
+    uint32_t material_count;
+    const render_chunk *chunks; // in any order; what is not ready is left out
     uint32_t chunk_count;
     const render_creature *creatures;
     uint32_t creature_count;
@@ -155,8 +171,6 @@ typedef struct render_frame {
 
 typedef struct render_desc {
     nb_gpu *gpu;
-    const render_material *materials; // by number; copied
-    uint32_t material_count;
     uint32_t quad_count_max;   // of all meshes
     uint32_t mesh_count_max;   // up to 65535
     uint32_t upload_bytes_max; // of meshes in one frame
@@ -167,7 +181,7 @@ typedef struct render_desc {
 typedef struct render_stats {
     uint32_t triangle_count;               // of all passes
     uint32_t draw_count;                   // of the ground
-    uint32_t chunk_count, skipped_count;   // drawn; not ready or removed
+    uint32_t chunk_count, skipped_count;   // ready, those too that only cast shadows; not ready or removed
     uint32_t dropped_count;                // creatures, boxes, impostors, particles and lights beyond their bounds
     uint32_t width, height;                // that the scene is drawn in
     uint32_t mesh_count, mesh_ready_count; // now

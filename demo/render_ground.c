@@ -8,17 +8,18 @@
 
 #include "sphere.h"
 
-#define FACE_Y_NEGATIVE 2u
-#define FACE_Y_POSITIVE 3u
-#define FACE_Z_NEGATIVE 4u
+// A mesh as it is drawn in this frame: half metres from the camera in 16 bits, above them the directions.
+#define KEY_FACES_SHIFT 16u
 
 // --- order ---
 
-// Half metres from the camera, in 16 bits.
-static uint32_t key_of(const render *r, const mesh_slot *slot) {
-    double far = vec3d_length(vec3d_sub(slot->middle, r->camera.position)) * 2;
-    return far < 65535 ? (uint32_t)far : 65535;
+static uint32_t key_of(const render_chunk *chunk) {
+    float far = chunk->distance * 2;
+    uint32_t near = far < 65535 ? (uint32_t)(far > 0 ? far : 0) : 65535;
+    return (chunk->faces & RENDER_FACES_ALL) << KEY_FACES_SHIFT | near;
 }
+
+static uint32_t faces_of(const render *r, uint32_t mesh) { return r->keys[mesh] >> KEY_FACES_SHIFT; }
 
 // By the keys, eight bits at a time; what is equal keeps its order.
 static void sort_by_byte(const uint32_t *keys, const uint32_t *from, uint32_t *to, uint32_t count, uint32_t shift) {
@@ -35,10 +36,10 @@ static bool is_drawable(const mesh_slot *slot) {
 static void order_find(render *r, const render_frame *frame) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < frame->chunk_count && count < r->desc.mesh_count_max; ++i) {
-        const mesh_slot *slot = render_mesh_of(r, frame->chunks[i]);
+        const mesh_slot *slot = render_mesh_of(r, frame->chunks[i].mesh);
         if (!is_drawable(slot)) continue;
         uint32_t index = (uint32_t)(slot - r->meshes);
-        r->keys[index] = key_of(r, slot);
+        r->keys[index] = key_of(&frame->chunks[i]);
         r->order[count++] = index;
     }
     r->chunk_count = count;
@@ -46,39 +47,6 @@ static void order_find(render *r, const render_frame *frame) {
     r->stats.skipped_count = frame->chunk_count - count;
     sort_by_byte(r->keys, r->order, r->order_other, count, 0);
     sort_by_byte(r->keys, r->order_other, r->order, count, 8);
-}
-
-// --- directions that can be seen ---
-
-// The borders between columns are planes through the middle of the planet: which side of each the camera is on says
-// whether what looks along U or V can be seen from there. `high` says whether it looks up the axis.
-static bool is_side_seen(vec3d camera, vec3d axis, vec3d out, double low_warp, double high_warp, bool is_high) {
-    double at = vec3d_dot(camera, axis), depth = vec3d_dot(camera, out);
-    double a = at - low_warp * depth, b = at - high_warp * depth;
-    return is_high ? a > 0 || b > 0 : a < 0 || b < 0;
-}
-
-static double warp_of(double column) {
-    double s = column / (SPHERE_FACE_COLUMNS / 2) - 1, q = s * s;
-    return s * (807.0 + q * (145.0 + q * 72.0)) / 1024.0;
-}
-
-// Bits by direction.
-static uint32_t seen_faces(const render *r, const mesh_slot *slot) {
-    const node_constants *n = &slot->node;
-    double size = 32u << n->level;
-    vec3d out = sphere_axis(n->face, 2);
-    uint32_t seen = 0;
-    for (uint32_t face = 0; face < RENDER_FACE_COUNT; ++face) {
-        bool is_across = face >= FACE_Z_NEGATIVE;
-        double first = (is_across ? n->y : n->x) * size;
-        bool is_seen = true;
-        if (face < FACE_Y_NEGATIVE || is_across)
-            is_seen = is_side_seen(r->camera.position, sphere_axis(n->face, is_across ? 1 : 0), out, warp_of(first),
-                                   warp_of(first + size), face % 2 == 1);
-        seen |= (uint32_t)is_seen << face;
-    }
-    return seen;
 }
 
 // --- draws ---
@@ -92,11 +60,11 @@ static void draw_put(render *r, uint32_t mesh, uint32_t first, uint32_t count) {
 // Directions side by side are one part: of six that is three at most.
 static void draws_of_mesh(render *r, uint32_t mesh) {
     const mesh_slot *slot = &r->meshes[mesh];
+    uint32_t seen = faces_of(r, mesh), face = 0;
     if (slot->face_first[RENDER_FACE_COUNT] != slot->quad_count) {
-        draw_put(r, mesh, slot->quad_first, slot->quad_count);
+        if (seen != 0) draw_put(r, mesh, slot->quad_first, slot->quad_count);
         return;
     }
-    uint32_t seen = seen_faces(r, slot), face = 0;
     while (face < RENDER_FACE_COUNT) {
         uint32_t first = face;
         while (face < RENDER_FACE_COUNT && (seen >> face & 1)) ++face;
@@ -107,11 +75,20 @@ static void draws_of_mesh(render *r, uint32_t mesh) {
     }
 }
 
+static void materials_prepare(render *r, const render_frame *frame) {
+    uint32_t count = frame->material_count < RENDER_MATERIALS_MAX ? frame->material_count : RENDER_MATERIALS_MAX;
+    r->materials = render_list_take(r, RENDER_MATERIALS_MAX, sizeof(render_material));
+    if (r->materials.count == 0) return;
+    memset(r->materials.span.memory, 0, r->materials.span.size_bytes);
+    if (count > 0) memcpy(r->materials.span.memory, frame->materials, count * sizeof(render_material));
+}
+
 void render_ground_prepare(render *r, const render_frame *frame) {
     r->draw_count = 0;
     order_find(r, frame);
+    materials_prepare(r, frame);
     // Before the first upload of what never changes nothing can be drawn.
-    if (!r->is_filled) r->chunk_count = 0;
+    if (!r->is_filled || r->materials.count == 0) r->chunk_count = 0;
     for (uint32_t i = 0; i < r->chunk_count; ++i) draws_of_mesh(r, r->order[i]);
     r->stats.draw_count = r->draw_count;
 }
@@ -126,7 +103,7 @@ void render_draw_quads(nb_gpu_command *command, uint32_t first, uint32_t count) 
 void render_bind_ground(const render *r, nb_gpu_command *command, render_pipeline pipeline) {
     render_bind(r, command, pipeline);
     nb_gpu_set_buffer(command, BINDING_DATA, r->quads, 0, 0);
-    nb_gpu_set_buffer(command, BINDING_MATERIALS, r->materials, 0, 0);
+    nb_gpu_set_span(command, BINDING_MATERIALS, r->materials.span);
     nb_gpu_set_indices(command, r->indices, 0);
 }
 
@@ -155,6 +132,10 @@ static nb_result record_ground(nb_gpu_command *command, uint32_t bucket, uint32_
     return NB_OK;
 }
 
+static uint32_t water_count(const render *r, uint32_t mesh) {
+    return faces_of(r, mesh) != 0 ? r->meshes[mesh].water_count : 0;
+}
+
 // The farthest first; and never its other side: over the horizon one would see the sea from below.
 static nb_result record_water(nb_gpu_command *command, uint32_t bucket, uint32_t bucket_count, void *user) {
     const render *r = (const render *)user;
@@ -162,8 +143,9 @@ static nb_result record_water(nb_gpu_command *command, uint32_t bucket, uint32_t
     uint32_t end = bucket_first(r->chunk_count, bucket + 1, bucket_count);
     bool is_below = vec3d_length(r->camera.position) < SPHERE_RADIUS, is_bound = false;
     for (; i < end; ++i) {
-        const mesh_slot *slot = &r->meshes[r->order[r->chunk_count - 1 - i]];
-        if (slot->water_count == 0) continue;
+        uint32_t mesh = r->order[r->chunk_count - 1 - i];
+        const mesh_slot *slot = &r->meshes[mesh];
+        if (water_count(r, mesh) == 0) continue;
         if (!is_bound) render_bind_ground(r, command, is_below ? PIPELINE_WATER_BELOW : PIPELINE_WATER);
         is_bound = true;
         nb_gpu_push(command, &slot->node, sizeof slot->node);
@@ -191,7 +173,7 @@ nb_result render_ground_add(render *r, uint32_t bucket_count) {
 
 nb_result render_water_add(render *r, uint32_t bucket_count) {
     uint32_t quads = 0;
-    for (uint32_t i = 0; i < r->chunk_count; ++i) quads += r->meshes[r->order[i]].water_count;
+    for (uint32_t i = 0; i < r->chunk_count; ++i) quads += water_count(r, r->order[i]);
     if (quads == 0) return NB_OK;
     r->stats.triangle_count += quads * 2;
     nb_graph_pass pass;

@@ -10,7 +10,6 @@
 
 #include "quad_pool.h"
 
-#define RENDER_FACE_COUNT 6u
 #define RENDER_NONE UINT32_MAX
 
 // Quads that one draw can have: as far as the index buffer goes.
@@ -164,9 +163,8 @@ struct render {
     render_desc desc;
     nb_gpu_format target_format; // that the last pipelines were made for
     nb_gpu_pipeline pipelines[PIPELINE_COUNT];
-    nb_gpu_buffer quads, indices, materials;
-    bool is_filled; // indices and materials are on the device
-    float looks[RENDER_MATERIALS_MAX][8];
+    nb_gpu_buffer quads, indices;
+    bool is_filled; // the indices are on the device
 
     // Meshes: slots, pages, and a copy of all quads, from which a new device is filled.
     quad_pool pool;
@@ -186,8 +184,9 @@ struct render {
     ground_draw *draws; // room for RENDER_PARTS_MAX parts of each mesh
     uint32_t draw_count;
     uint32_t *order, *order_other; // of the chunks, the nearest first
-    uint32_t *keys;
+    uint32_t *keys;                // half metres from the camera, and the directions that are drawn: by mesh
     uint32_t chunk_count;
+    render_list materials;
     bool has_lights;
     bool has_shadows;
     double shadow_range;  // metres from the middle of the sun's picture to its sides

@@ -29,11 +29,8 @@ static void slots_clear(render *r) {
 static nb_result buffers_make(render *r) {
     nb_gpu_buffer_desc quads = {.name = "quads", .size_bytes = copy_bytes(r)};
     nb_gpu_buffer_desc indices = {.name = "quad indices", .size_bytes = RENDER_DRAW_QUADS_MAX * 6 * sizeof(uint32_t)};
-    nb_gpu_buffer_desc materials = {.name = "materials", .size_bytes = sizeof r->looks};
     nb_result result = nb_gpu_buffer_create(r->gpu, &quads, &r->quads);
-    if (result == NB_OK) result = nb_gpu_buffer_create(r->gpu, &indices, &r->indices);
-    if (result == NB_OK) result = nb_gpu_buffer_create(r->gpu, &materials, &r->materials);
-    return result;
+    return result == NB_OK ? nb_gpu_buffer_create(r->gpu, &indices, &r->indices) : result;
 }
 
 nb_result render_resources_make(render *r) {
@@ -55,9 +52,8 @@ nb_result render_resources_make(render *r) {
 
 void render_resources_end(render *r) {
     size_t meshes = r->desc.mesh_count_max;
-    nb_gpu_buffer buffers[] = {r->quads, r->indices, r->materials};
-    for (uint32_t i = 0; i < 3; ++i)
-        if (buffers[i].value != 0) nb_gpu_buffer_destroy(r->gpu, buffers[i]);
+    if (r->quads.value != 0) nb_gpu_buffer_destroy(r->gpu, r->quads);
+    if (r->indices.value != 0) nb_gpu_buffer_destroy(r->gpu, r->indices);
     nb_hooks_free(&r->hooks, r->keys, meshes * sizeof(uint32_t));
     nb_hooks_free(&r->hooks, r->order_other, meshes * sizeof(uint32_t));
     nb_hooks_free(&r->hooks, r->order, meshes * sizeof(uint32_t));
@@ -229,14 +225,11 @@ static void indices_fill(uint32_t *indices) {
 }
 
 static bool fixed_fill(render *r) {
-    nb_gpu_span indices, looks;
+    nb_gpu_span indices;
     size_t bytes = RENDER_DRAW_QUADS_MAX * 6 * sizeof(uint32_t);
     if (nb_gpu_frame_alloc(r->gpu, bytes, 256, &indices) != NB_OK) return false;
-    if (nb_gpu_frame_alloc(r->gpu, sizeof r->looks, 256, &looks) != NB_OK) return false;
     indices_fill((uint32_t *)indices.memory);
-    memcpy(looks.memory, r->looks, sizeof r->looks);
-    return nb_gpu_upload_buffer(r->gpu, indices, r->indices, 0) == NB_OK &&
-           nb_gpu_upload_buffer(r->gpu, looks, r->materials, 0) == NB_OK;
+    return nb_gpu_upload_buffer(r->gpu, indices, r->indices, 0) == NB_OK;
 }
 
 // Some quads of the mesh that waits longest; returns how many.

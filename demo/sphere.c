@@ -29,6 +29,8 @@ static double unwarp(double value) {
     return s;
 }
 
+double sphere_warped(double column) { return warp(column / (SPHERE_FACE_COLUMNS / 2) - 1); }
+
 double sphere_unwarped(double value) {
     // Beyond four faces' width nothing is looked for.
     double near = value < -4 ? -4 : value > 4 ? 4 : value;
@@ -42,7 +44,7 @@ vec3d sphere_axis(uint32_t face, uint32_t which) {
 
 vec3d sphere_direction(uint32_t face, double u, double v) {
     const face_axes *f = &FACES[face % SPHERE_FACE_COUNT];
-    double a = warp(u / (SPHERE_FACE_COLUMNS / 2) - 1), b = warp(v / (SPHERE_FACE_COLUMNS / 2) - 1);
+    double a = sphere_warped(u), b = sphere_warped(v);
     double scale = 1 / sqrt(1 + a * a + b * b);
     vec3d result = {f->axis[2][0] + f->axis[0][0] * a + f->axis[1][0] * b,
                     f->axis[2][1] + f->axis[0][1] * a + f->axis[1][1] * b,

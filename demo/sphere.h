@@ -55,6 +55,9 @@ vec3d sphere_position(uint32_t face, double u, double v, double h);
 // The place of a position; any place for the middle of the planet.
 sphere_place sphere_locate(vec3d position);
 
+// The warp of a column: -1 for 0, 1 for 4096.
+double sphere_warped(double column);
+
 // The column whose warp is `value`: 0 for -1, 4096 for 1, and on beyond.
 double sphere_unwarped(double value);
 

@@ -25,8 +25,7 @@ static const nb_column_desc chunk_columns[CHUNK_COLUMN_COUNT] = {
     [CHUNK_BOUNDS] = {.name = "bounds", .size_bytes = sizeof(lod_bounds), .flags = NB_COLUMN_SNAPSHOT},
     [CHUNK_DRAW] = {.name = "draw", .size_bytes = sizeof(material_draw), .flags = NB_COLUMN_SNAPSHOT},
     [CHUNK_IS_DRAWN] = {.name = "is_drawn", .size_bytes = 1, .flags = NB_COLUMN_SNAPSHOT},
-    [CHUNK_SIGHT] = {.name = "sight", .size_bytes = 1, .flags = NB_COLUMN_SNAPSHOT},
-    [CHUNK_HISTORY] = {.name = "history", .size_bytes = 1, .flags = NB_COLUMN_SNAPSHOT},
+    [CHUNK_LAND] = {.name = "land", .size_bytes = sizeof(occlusion_land), .flags = NB_COLUMN_SNAPSHOT},
     [CHUNK_SLOT] = {.name = "slot", .size_bytes = sizeof(uint32_t), .flags = NB_COLUMN_SNAPSHOT},
 };
 
@@ -41,6 +40,8 @@ typedef struct chunk_job {
     uint32_t page_first; // of the pool, from the commit to the publication
     uint32_t page_count;
     mesh_output mesh;
+    uint64_t material_bits; // of what was meshed
+    int16_t solid;          // metres above the sea: below it all is opaque
 } chunk_job;
 
 // --- on any thread ---
@@ -76,6 +77,19 @@ static void make_face(chunk_job *job) {
     span_end(span);
 }
 
+static uint64_t material_bits_of(const mesh_quad *quads, uint32_t count) {
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < count; ++i) bits |= (uint64_t)1 << mesh_quad_material(quads[i]);
+    return bits;
+}
+
+static void describe_mesh(chunk_job *job) {
+    const volume *v = &job->buffer->volume;
+    const mesh_output *m = &job->mesh;
+    job->material_bits = material_bits_of(m->quads, m->quad_count) | material_bits_of(m->water, m->water_count);
+    job->solid = (int16_t)(v->base + (int32_t)volume_mesh_input(v).open_layer * v->step);
+}
+
 static nb_async_status generate(nb_async_call *call, void *state) {
     chunk_job *job = state;
     NB_ASYNC_BEGIN(call);
@@ -100,6 +114,7 @@ static nb_async_status mesh(nb_async_call *call, void *state) {
         make_face(job);
         NB_ASYNC_CHECK(call);
     }
+    describe_mesh(job);
     NB_ASYNC_END(call);
 }
 
@@ -175,34 +190,27 @@ static nb_result commit_mesh(void *host, void *state) {
     return NB_OK;
 }
 
-static uint64_t material_bits_of(const mesh_quad *quads, uint32_t count) {
-    uint64_t bits = 0;
-    for (uint32_t i = 0; i < count; ++i) bits |= (uint64_t)1 << mesh_quad_material(quads[i]);
-    return bits;
-}
-
 static void publish_mesh(void *host, void *state) {
     (void)host;
     const chunk_job *job = state;
     streamer *s = job->streamer;
     const volume *v = &job->buffer->volume;
-    uint32_t slot = job->ref.slot, first = job->page_first * QUAD_POOL_PAGE;
+    uint32_t slot = job->ref.slot;
     uint32_t count = job->mesh.quad_count, water = job->mesh.water_count;
     chunk_table_advance(&s->table, job->ref, CHUNK_MESHED);
-    s->slots[slot] =
-        (streamer_slot){.draw = {.node = job->node,
-                                 .base = (int16_t)v->base,
-                                 .step = (int16_t)v->step,
-                                 .material_bits = material_bits_of(page_quads(s, job->page_first), count + water),
-                                 .quad_first = first,
-                                 .quad_count = count,
-                                 .water_first = first + count,
-                                 .water_count = water},
-                        .low = (int16_t)v->base,
-                        .high = (int16_t)v->high,
-                        .page_first = job->page_first,
-                        .page_count = job->page_count,
-                        .order = s->meshed_count++};
+    s->slots[slot] = (streamer_slot){.draw = {.node = job->node,
+                                              .base = (int16_t)v->base,
+                                              .step = (int16_t)v->step,
+                                              .material_bits = job->material_bits,
+                                              .quad_count = count,
+                                              .water_count = water,
+                                              .slot = slot},
+                                     .low = (int16_t)v->base,
+                                     .high = (int16_t)v->high,
+                                     .solid = job->solid,
+                                     .page_first = job->page_first,
+                                     .page_count = job->page_count,
+                                     .order = s->meshed_count++};
     buffer_give(s, job->buffer);
 }
 
@@ -231,7 +239,8 @@ static bool make_ready(streamer *s, uint32_t slot) {
     *NB_ROW_WRITE(s->world, s->chunks, CHUNK_BOUNDS, lod_bounds, row) =
         lod_bounds_of(own->draw.node, own->low, own->high);
     *NB_ROW_WRITE(s->world, s->chunks, CHUNK_DRAW, material_draw, row) = own->draw;
-    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_HISTORY, uint8_t, row) = 0xff;
+    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_LAND, occlusion_land, row) =
+        occlusion_land_of(own->draw.node, own->solid, own->high);
     *NB_ROW_WRITE(s->world, s->chunks, CHUNK_SLOT, uint32_t, row) = slot;
     chunk_table_advance(&s->table, (chunk_ref){slot, s->table.slots[slot].generation}, CHUNK_READY);
     ++s->ready_count;

@@ -44,8 +44,7 @@ typedef enum chunk_column {
     CHUNK_BOUNDS,   // a lod_bounds
     CHUNK_DRAW,     // a material_draw
     CHUNK_IS_DRAWN, // a byte: in this frame it is drawn, where it is visible
-    CHUNK_SIGHT,    // a byte: the newest occlusion_result
-    CHUNK_HISTORY,  // a byte: of the last eight
+    CHUNK_LAND,     // an occlusion_land
     CHUNK_SLOT,     // a uint32_t: its slot
     CHUNK_COLUMN_COUNT,
 } chunk_column;
@@ -64,6 +63,7 @@ typedef struct streamer_slot {
     streamer_buffer *buffer; // held for it, from its start to its mesh's publication
     material_draw draw;      // once it is meshed
     int16_t low, high;       // metres above the sea
+    int16_t solid;           // the same: below it all is opaque
     uint32_t page_first;     // of its quads in the pool
     uint32_t page_count;     // 0 = none yet
     uint64_t order;          // of the meshed ones: who waits longest

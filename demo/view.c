@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "palette.h"
 #include "quality.h"
 #include "sun.h"
 #include "view_mills.h"
@@ -26,6 +25,8 @@
 
 _Static_assert(sizeof(render_quad) == sizeof(mesh_quad), "quads are handed over as they are");
 _Static_assert(sizeof(render_cluster) == sizeof(light_cluster), "and so are clusters");
+_Static_assert(sizeof(render_material) == sizeof(material_block), "and materials");
+_Static_assert(MESH_FACE_COUNT == RENDER_FACE_COUNT, "and directions");
 _Static_assert(RENDER_CLUSTER_LIGHTS_MAX == LIGHT_CLUSTER_LIGHTS_MAX, "of the same lists");
 _Static_assert(TERRAIN_MATERIAL_COUNT <= RENDER_MATERIALS_MAX, "every material has a place");
 
@@ -71,12 +72,31 @@ static void mesh_filled(void *user, uint32_t slot, const streamer_room *room) {
 
 // --- the lists of a frame ---
 
+// A chunk as its job has packed it; where that job is late its place may be another's, and then all of it is drawn.
+static render_chunk chunk_of(const view *v, uint32_t row, uint32_t slot, bool is_shown) {
+    const draw_block *block = &v->picture->made.draws[row];
+    bool is_same = block->slot == slot;
+    render_chunk out = {.mesh = v->meshes[slot], .distance = is_same ? block->distance : 0};
+    if (is_shown) out.faces = is_same ? block->faces : RENDER_FACES_ALL;
+    return out;
+}
+
+// Those in sight, and those near ones that may throw a shadow into it.
 static uint32_t list_chunks(view *v) {
     const picture_made *made = &v->picture->made;
     const uint32_t *slots = NB_COLUMN(v->world, v->streamer->chunks, CHUNK_SLOT, uint32_t);
-    uint32_t count = 0, row_count = nb_world_row_count(v->world, v->streamer->chunks);
-    for (uint32_t i = 0; i < v->picture->now.visible_count && made->visible[i] < row_count; ++i)
-        v->chunks[count++] = v->meshes[slots[made->visible[i]]];
+    const uint8_t *is_drawn = NB_COLUMN(v->world, v->streamer->chunks, CHUNK_IS_DRAWN, uint8_t);
+    uint32_t count = 0, row_count = nb_world_row_count(v->world, v->streamer->chunks), next = 0;
+    v->hidden_count = 0;
+    for (uint32_t row = 0; row < row_count; ++row) {
+        bool is_visible = next < v->picture->now.visible_count && made->visible[next] == row;
+        next += is_visible;
+        if (!is_visible && !is_drawn[row]) continue;
+        bool is_shown = is_visible && picture_is_seen(made, row);
+        v->hidden_count += is_visible && !is_shown;
+        render_chunk chunk = chunk_of(v, row, slots[row], is_shown);
+        if (is_shown || chunk.distance < RENDER_SHADOW_REACH) v->chunks[count++] = chunk;
+    }
     return count;
 }
 
@@ -111,7 +131,7 @@ static void list_creatures(view *v, render_frame *frame) {
     const uint32_t *ids = NB_COLUMN(v->world, t, CREATURE_ID, uint32_t);
     uint32_t row_count = nb_world_row_count(v->world, t);
     for (uint32_t i = 0; i < v->picture->now.visible_count; ++i) {
-        if (made->visible[i] < chunk_count) continue;
+        if (made->visible[i] < chunk_count || !picture_is_seen(made, made->visible[i])) continue;
         uint32_t row = made->visible[i] - chunk_count;
         if (row >= row_count) continue;
         if (levels[row] < LOD_LEVEL_IMPOSTOR && frame->creature_count < RENDER_CREATURES_MAX)
@@ -209,6 +229,7 @@ static void draw_page(view *v, uint32_t width, uint32_t height) {
                          .arena_bytes_max = desc->frame_bytes,
                          .chunk_count = v->streamer->choices[v->streamer->choice].node_count,
                          .chunk_ready_count = v->streamer->table.state_counts[CHUNK_READY],
+                         .hidden_count = v->hidden_count,
                          .triangle_count = render_stats_get(v->render).triangle_count,
                          .cancelled_count = v->streamer->cancelled_count,
                          .quality = nb_budget_level(nb_engine_budget(v->engine)),
@@ -230,6 +251,8 @@ static const overlay *draw_overlay(view *v, uint32_t width, uint32_t height) {
 
 static void list_things(view *v, const planet_eye *eye, render_frame *frame) {
     frame->chunk_count = list_chunks(v);
+    frame->materials = (const render_material *)(const void *)v->picture->made.materials;
+    frame->material_count = TERRAIN_MATERIAL_COUNT;
     list_creatures(v, frame);
     frame->box_count = view_mills(&v->planet->mills, eye->position, v->boxes, RENDER_BOXES_MAX);
     frame->particle_count = list_particles(v, frame);
@@ -272,18 +295,7 @@ static nb_result draw(const nb_context *context, void *user) {
 // --- beginning and end ---
 
 static nb_result make_renderer(view *v) {
-    render_material materials[TERRAIN_MATERIAL_COUNT];
-    for (uint32_t i = 0; i < TERRAIN_MATERIAL_COUNT; ++i) {
-        const palette_entry *p = palette_of(i);
-        materials[i] = (render_material){.colour = {p->colour[0], p->colour[1], p->colour[2]},
-                                         .opacity = p->opacity,
-                                         .roughness = p->roughness,
-                                         .glow = p->glow,
-                                         .speckle = p->speckle};
-    }
     render_desc desc = {.gpu = v->gpu,
-                        .materials = materials,
-                        .material_count = TERRAIN_MATERIAL_COUNT,
                         .quad_count_max = STREAMER_QUADS_TOTAL,
                         .mesh_count_max = STREAMER_CHUNKS_MAX,
                         .upload_bytes_max = UPLOAD_BYTES,

@@ -33,8 +33,9 @@ typedef struct view {
     uint32_t bucket_count; // jobs that record the ground
     bool is_blind;         // nothing is drawn, while meshes are still uploaded: nobody looks at these frames
     uint64_t stale_count;  // told last
-    render_mesh meshes[STREAMER_CHUNKS_MAX]; // by slot
-    render_mesh chunks[STREAMER_CHUNKS_MAX]; // of this frame, as the rest
+    render_mesh meshes[STREAMER_CHUNKS_MAX];  // by slot
+    uint32_t hidden_count;                    // chunks in the camera's view that the land hides, in this frame
+    render_chunk chunks[STREAMER_CHUNKS_MAX]; // of this frame, as the rest
     render_creature creatures[RENDER_CREATURES_MAX];
     render_box boxes[RENDER_BOXES_MAX];
     render_impostor impostors[RENDER_IMPOSTORS_MAX];

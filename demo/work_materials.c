@@ -5,33 +5,36 @@
 
 #include <string.h>
 
-static uint32_t bits_set(uint64_t word) {
-    uint32_t count = 0;
-    for (; word != 0; word &= word - 1) ++count;
-    return count;
+// The borders between columns are planes through the middle of the planet: which side of each the camera is on says
+// whether what looks along U or V can be seen from there. `is_high` says whether it looks up the axis.
+static bool is_side_seen(vec3d camera, vec3d axis, vec3d out, double low_warp, double high_warp, bool is_high) {
+    double at = vec3d_dot(camera, axis), depth = vec3d_dot(camera, out);
+    double a = at - low_warp * depth, b = at - high_warp * depth;
+    return is_high ? a > 0 || b > 0 : a < 0 || b < 0;
 }
 
-// The difference in doubles: a planet's radius leaves a float a quarter of a millimetre.
+uint32_t material_faces(vec3d camera, lod_node node) {
+    double size = node_columns(node.level);
+    vec3d out = sphere_axis(node.face, 2);
+    uint32_t seen = 1u << MESH_FACE_Y_NEGATIVE | 1u << MESH_FACE_Y_POSITIVE;
+    for (uint32_t axis = 0; axis < 2; ++axis) {
+        uint32_t face = axis == 0 ? MESH_FACE_X_NEGATIVE : MESH_FACE_Z_NEGATIVE;
+        double first = (axis == 0 ? node.x : node.y) * size;
+        double low = sphere_warped(first), high = sphere_warped(first + size);
+        vec3d along = sphere_axis(node.face, axis);
+        seen |= (uint32_t)is_side_seen(camera, along, out, low, high, false) << face;
+        seen |= (uint32_t)is_side_seen(camera, along, out, low, high, true) << (face + 1);
+    }
+    return seen;
+}
+
 static draw_block block_of(const materials_input *input, const material_draw *draw) {
     lod_node node = draw->node;
-    int32_t width = node_columns(node.level);
+    double width = node_columns(node.level);
     vec3d middle = sphere_position(node.face, (node.x + 0.5) * width, (node.y + 0.5) * width, 0);
-    vec3 origin = vec3_of(vec3d_sub(middle, input->camera));
-    draw_block block = {.origin = {origin.x, origin.y, origin.z},
-                        .face = node.face,
-                        .level = node.level,
-                        .column_u = (uint32_t)(node.x * width),
-                        .column_v = (uint32_t)(node.y * width),
-                        .base = draw->base,
-                        .step = draw->step,
-                        .quad_first = draw->quad_first,
-                        .quad_count = draw->quad_count,
-                        .water_first = draw->water_first,
-                        .water_count = draw->water_count,
-                        .material_count = bits_set(draw->material_bits)};
-    float fade = 1 - vec3_length(origin) / input->far;
-    block.fade = fade > 0 ? fade : 0;
-    return block;
+    return (draw_block){.slot = draw->slot,
+                        .faces = material_faces(input->camera, node),
+                        .distance = (float)vec3d_length(vec3d_sub(middle, input->camera))};
 }
 
 void materials_run(const materials_input *input, uint32_t first, uint32_t count, materials_output *out) {
@@ -49,16 +52,21 @@ void materials_append(materials_output *whole, const materials_output *part) {
     for (uint32_t m = 0; m < TERRAIN_MATERIAL_COUNT; ++m) whole->draw_counts[m] += part->draw_counts[m];
 }
 
+static material_block material_of(uint32_t number) {
+    const palette_entry *look = palette_of(number);
+    return (material_block){.colour = {look->colour[0], look->colour[1], look->colour[2]},
+                            .speckle = look->speckle,
+                            .opacity = look->opacity,
+                            .roughness = look->roughness,
+                            .glow = look->glow};
+}
+
 uint32_t materials_pack(const materials_output *whole, material_block *blocks) {
     uint32_t count = 0;
     for (uint32_t m = 0; m < TERRAIN_MATERIAL_COUNT; ++m) {
-        if (whole->draw_counts[m] == 0) continue;
-        const palette_entry *look = palette_of(m);
-        material_block *block = &blocks[count++];
-        *block = (material_block){.roughness = look->roughness, .glow = look->glow, .material = m};
-        block->draw_count = whole->draw_counts[m];
-        memcpy(block->colour, look->colour, sizeof look->colour);
-        block->colour[3] = look->opacity;
+        bool is_used = whole->draw_counts[m] != 0;
+        blocks[m] = is_used ? material_of(m) : (material_block){.glow = 0};
+        count += is_used;
     }
     return count;
 }

@@ -1,42 +1,81 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Occlusion reduction: the results of many small sight tests become one bit a thing: drawn or hidden. A test sees one
-// point of a thing in one frame; a thing counts as hidden only when none of its last eight tests saw it, so that it
-// does not blink when a test misses. The one rule: jobs work on whole words of 64 things, so no two write the same
-// word.
+// Occlusion: what the land itself hides, as a bit a thing. The eye looks out in sectors all around. In each, a piece of
+// land that is drawn and fills the sector's width hides whatever lies behind it and below the line from the eye over
+// its solid part. The results of all sectors are reduced to one bit: a thing is hidden when no sector sees it. Nothing
+// is kept from frame to frame, so nothing comes late when the eye moves.
+//
+// The one rule: what counts as hidden certainly is; what counts as seen may still be hidden.
+//
+// A job takes every n-th sector, looks at all things, and writes bits of its own; the bits of all jobs are joined by
+// or.
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "lod.h"
+#include "work_visibility.h"
 
 #define OCCLUSION_WORD_THINGS 64
 
-typedef enum occlusion_result {
-    OCCLUSION_UNTESTED = 0, // its history stays as it is
-    OCCLUSION_HIDDEN,
-    OCCLUSION_SEEN,
-} occlusion_result;
+// A sector is 0.7 degrees wide: a quarter of what a small chunk fills at 600 m.
+#define OCCLUSION_SECTORS 512u
+
+// Rings around the eye, eight for each doubling of the distance up to where the planet has bent by 45 degrees: what
+// hides and what is hidden are in different ones.
+#define OCCLUSION_RINGS_EACH 8u
+#define OCCLUSION_RINGS 97u
+
+// A piece of land between four corners. Distances are in metres from the planet's middle.
+typedef struct occlusion_land {
+    vec3 corners[4]; // directions, of length 1, one after the other around it
+    float solid;     // nothing can be seen through it below
+    float high;      // nothing of it is above
+} occlusion_land;
 
 typedef struct occlusion_input {
-    const uint8_t *results;   // an occlusion_result for each thing
-    const uint8_t *histories; // a bit for each of its last eight tests, the newest lowest; 0xff for a new thing
-    uint32_t thing_count;
+    vec3d eye;       // metres from the planet's middle
+    frustum frustum; // what is outside counts as seen, and hides nothing
+    const lod_bounds *bounds;
+    const occlusion_land *lands;
+    const uint8_t *is_drawn; // of each land; what is not counts as seen, and hides nothing
+    uint32_t land_count;
+    const vec3 *spheres; // things that hide nothing: their middles
+    uint32_t sphere_count;
+    float sphere_radius;
 } occlusion_input;
 
-typedef struct occlusion_output {
-    uint64_t *words; // a bit a thing: 1 = drawn; room for count. Bits past thing_count are 0
-    uint32_t word_count;
-    uint8_t *histories; // of the things of those words, for the next frame; room for 64 * count
-    uint32_t history_count;
-    uint32_t seen_count; // bits set
-} occlusion_output;
+// A land or a sphere as the eye sees it.
+typedef struct occlusion_outline {
+    uint32_t number;   // of the land, or the count of lands + that of the sphere
+    float near, far;   // tangents of the angles between it and the eye, at the planet's middle
+    float first, last; // sectors from where to where; first may be below 0
+} occlusion_outline;
+
+// What a job needs to work in.
+typedef struct occlusion_room {
+    float *horizon;              // occlusion_horizon_count
+    occlusion_outline *outlines; // the count of lands and spheres
+} occlusion_room;
 
 // Words that `thing_count` things need.
 static inline uint32_t occlusion_word_count(uint32_t thing_count) {
     return thing_count / OCCLUSION_WORD_THINGS + (thing_count % OCCLUSION_WORD_THINGS != 0);
 }
 
-// Appends words first to first + count - 1, and the histories of their things.
-void occlusion_run(const occlusion_input *input, uint32_t first, uint32_t count, occlusion_output *out);
+// Numbers that the horizon of one of `stride` jobs has.
+static inline uint32_t occlusion_horizon_count(uint32_t stride) {
+    return (OCCLUSION_SECTORS / stride + 1) * OCCLUSION_RINGS;
+}
 
-// Appends a job's output to that of the jobs before it.
-void occlusion_append(occlusion_output *whole, const occlusion_output *part);
+// The land of a node: solid up to `solid`, nothing above `high`, in metres above the sea.
+occlusion_land occlusion_land_of(lod_node node, double solid, double high);
+
+// Sectors first, first + stride, and so on: a bit for each thing that one of them sees. Writes all words; bits past the
+// last thing are 0.
+void occlusion_run(const occlusion_input *input, uint32_t first, uint32_t stride, const occlusion_room *room,
+                   uint64_t *words);
+
+// Joins a job's words with those of the jobs before it.
+void occlusion_append(uint64_t *whole, const uint64_t *part, uint32_t word_count);

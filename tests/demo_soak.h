@@ -46,7 +46,7 @@
 // --- what the device has ---
 
 // Buffers of the renderer.
-enum { SOAK_QUADS, SOAK_INDICES, SOAK_MATERIALS, SOAK_BUFFER_COUNT };
+enum { SOAK_QUADS, SOAK_INDICES, SOAK_BUFFER_COUNT };
 
 // A backend around another one. It keeps what was uploaded to the ground's quads, as a device would that can be read,
 // and which buffers have got anything; nothing of it survives a lost device. And it fails where the other one cannot be
@@ -83,7 +83,7 @@ static nb_result tap_frame_memory(void *self, uint32_t slot, nb_gpu_index index,
 }
 
 static nb_result tap_buffer_create(void *self, nb_gpu_index index, const nb_gpu_buffer_desc *desc) {
-    static const char *const names[SOAK_BUFFER_COUNT] = {"quads", "quad indices", "materials"};
+    static const char *const names[SOAK_BUFFER_COUNT] = {"quads", "quad indices"};
     for (uint32_t i = 0; i < SOAK_BUFFER_COUNT; ++i) {
         if (strcmp(desc->name, names[i]) != 0) continue;
         tap.indices[i] = index;
@@ -180,7 +180,7 @@ typedef struct soak_world {
 typedef struct soak_peaks {
     uint64_t waiting_count; // objects retired and not reclaimed
     uint64_t device_bytes, heap_bytes, heap_count;
-    uint32_t object_count, mesh_count, quad_count, chunk_count;
+    uint32_t object_count, mesh_count, quad_count, chunk_count, hidden_count;
 } soak_peaks;
 
 typedef struct soak {
@@ -315,6 +315,7 @@ static inline void soak_check_frame(soak *s) {
     soak_raise_u32(&s->peaks.mesh_count, drawn.mesh_count);
     soak_raise_u32(&s->peaks.quad_count, drawn.quad_count);
     soak_raise_u32(&s->peaks.chunk_count, s->streamer.table.slot_count);
+    soak_raise_u32(&s->peaks.hidden_count, s->view.hidden_count);
     soak_check_peaks(s);
 }
 
@@ -341,7 +342,7 @@ static inline void soak_check_meshes(const soak *s) {
 // What is to be drawn is on the device, quad by quad. After a frame whose picture was handed over.
 static inline void soak_check_device(const soak *s) {
     const render *r = s->view.render;
-    SOAK_CHECK(s, tap.is_filled[SOAK_INDICES] && tap.is_filled[SOAK_MATERIALS]);
+    SOAK_CHECK(s, tap.is_filled[SOAK_INDICES]);
     for (uint32_t slot = 0; slot < STREAMER_CHUNKS_MAX; ++slot) {
         if (!render_mesh_is_ready(r, s->view.meshes[slot])) continue;
         const mesh_slot *mesh = render_mesh_of(r, s->view.meshes[slot]);
@@ -443,11 +444,15 @@ static inline void soak_calm(soak *s, uint32_t width, uint32_t height) {
     SOAK_CHECK(s, nb_gpu_resize(s->gpu, width, height) == NB_OK);
 }
 
-// To the other side of the planet, above the ground: other chunks are wanted, and most of the old ones go.
-static inline void soak_travel(soak *s, uint32_t face) {
-    creature_home far = {face, SPHERE_FACE_COLUMNS / 2, SPHERE_FACE_COLUMNS / 2};
+// The middle of a face.
+static inline creature_home soak_face(uint32_t face) {
+    return (creature_home){face, SPHERE_FACE_COLUMNS / 2, SPHERE_FACE_COLUMNS / 2};
+}
+
+// Somewhere else, so many metres above the ground: other chunks are wanted, and most of the old ones go.
+static inline void soak_travel(soak *s, creature_home far, int32_t height) {
     uint64_t tick_count = rig_stats(&s->main.r).tick_count;
-    s->main.flight.last = s->twin.flight.last = planet_teleport(0, far, 300);
+    s->main.flight.last = s->twin.flight.last = planet_teleport(0, far, height);
     for (uint32_t i = 0; i < 16 && rig_stats(&s->main.r).tick_count == tick_count; ++i) soak_frame(s, 17 * MS);
     SOAK_CHECK(s, s->main.flight.last.kind == 0 && s->twin.flight.last.kind == 0);
 }
@@ -487,10 +492,10 @@ static inline void soak_tell(const soak *s, double seconds) {
             (unsigned long long)s->capture_lost_count);
     fprintf(stderr,
             "%s: at most %llu retired, %u objects, %llu bytes on the device, %llu bytes in %llu blocks of the heap, %u "
-            "meshes, %u quads, %u chunks; retired %llu; %.1f s\n",
+            "meshes, %u quads, %u chunks, %u of them hidden; retired %llu; %.1f s\n",
             s->name, (unsigned long long)p->waiting_count, p->object_count, (unsigned long long)p->device_bytes,
             (unsigned long long)p->heap_bytes, (unsigned long long)p->heap_count, p->mesh_count, p->quad_count,
-            p->chunk_count, (unsigned long long)gpu.retired_count, seconds);
+            p->chunk_count, p->hidden_count, (unsigned long long)gpu.retired_count, seconds);
 }
 
 // Nothing is left of anything, and all that was retired was reclaimed.

@@ -33,9 +33,7 @@ static int open_device(void **state) {
     desc.hooks = vulkan_hooks(&messages, NULL);
     opened = nb_gpu_create(&desc, &gpu);
     if (opened != NB_OK) return 0;
-    static const render_material LOOKS[4] = {
-        {.glow = 0}, {.colour = {1, 0, 0}, .glow = 1}, {.colour = {0, 0.2f, 0.6f}}, {.colour = {0.4f, 0.5f, 0.3f}}};
-    render_desc made = {.gpu = gpu, .materials = LOOKS, .material_count = 4, .quad_count_max = 65536};
+    render_desc made = {.gpu = gpu, .quad_count_max = 65536};
     return render_create(&made, &r) == NB_OK ? 0 : -1;
 }
 
@@ -65,6 +63,9 @@ static void draw(const render_frame *frame, uint8_t out[WIDTH * HEIGHT * 4]) {
     memcpy(out, capture.pixels, WIDTH * HEIGHT * 4);
     assert_int_equal(nb_gpu_stats_get(gpu).misuse_count, 0);
 }
+
+static const render_material LOOKS[4] = {
+    {.glow = 0}, {.colour = {1, 0, 0}, .glow = 1}, {.colour = {0, 0.2f, 0.6f}}, {.colour = {0.4f, 0.5f, 0.3f}}};
 
 static render_mesh mesh_of(lod_node node, const mesh_rect *rects, uint32_t count, bool is_water) {
     mesh_quad quads[64];
@@ -150,7 +151,9 @@ static void quads_are_where_the_planet_says(void **state) {
         mesh_rect q = {.x = 3 + i % 7, .y = 4, .z = 9, .w = 3, .h = 2, .face = i % MESH_FACE_COUNT, .material = 1};
         q.light = i % 2 ? 0xff : 0x3c; // cut along one diagonal or the other
         render_mesh mesh = mesh_of(node, &q, 1, false);
-        render_frame frame = {.sun = {0, 1, 0}, .quality = 2, .chunks = &mesh, .chunk_count = 1};
+        render_chunk chunk = {.mesh = mesh, .faces = RENDER_FACES_ALL};
+        render_frame frame = {.sun = {0, 1, 0}, .quality = 2, .chunks = &chunk, .chunk_count = 1};
+        frame.materials = LOOKS, frame.material_count = 4;
         frame.camera = view_of(node, &q, 1);
         draw(&frame, pixels[0]);
         box2 seen = red_box(pixels[0]), wanted = expected_box(node, &q, &frame.camera);
@@ -168,6 +171,7 @@ static void quads_are_where_the_planet_says(void **state) {
 
 // --- everything at once ---
 
+static render_chunk chunks[2];
 static render_creature creature;
 static render_impostor impostor;
 static render_particle particles[2];
@@ -196,7 +200,9 @@ static render_frame whole_frame(render_mesh meshes[2]) {
     render_frame f = {.sun = vec3_of(vec3d_normal(vec3d_add(up, ahead), up)), .time_s = 3, .tick_pulse = 0.5f};
     f.camera.position = vec3d_add(feet, vec3d_scale(up, 2));
     camera_aim(&f.camera, vec3_of(vec3d_sub(there, f.camera.position)), vec3_of(up));
-    f.chunks = meshes, f.chunk_count = 2;
+    for (uint32_t i = 0; i < 2; ++i) chunks[i] = (render_chunk){.mesh = meshes[i], .faces = RENDER_FACES_ALL};
+    f.materials = LOOKS, f.material_count = 4;
+    f.chunks = chunks, f.chunk_count = 2;
     f.creatures = &creature, f.creature_count = 1;
     f.impostors = &impostor, f.impostor_count = 1;
     f.particles = particles, f.particle_count = 2;

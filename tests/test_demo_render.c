@@ -14,6 +14,7 @@
 #include "demo/render.h"
 #include "demo/render_internal.h"
 #include "demo/sphere.h"
+#include "demo/work_materials.h"
 
 #define QUADS 2000u
 
@@ -29,6 +30,7 @@ typedef struct rig {
 
 static rig g;
 static render_quad quads[QUADS];
+static render_chunk chunks[256];
 static overlay canvas;
 
 static void on_restored(nb_gpu *gpu, void *user) {
@@ -113,6 +115,21 @@ static render_mesh add(uint32_t x, uint32_t y, uint32_t quad_count, uint32_t wat
     return mesh;
 }
 
+// A frame of all of them, as the camera sees them.
+static void chunks_list(render_frame *frame, const render_mesh *meshes, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+        const mesh_slot *slot = render_mesh_of(g.r, meshes[i]);
+        chunks[i] = (render_chunk){.mesh = meshes[i], .faces = RENDER_FACES_ALL};
+        if (slot == NULL) continue;
+        const node_constants *n = &slot->node;
+        lod_node node = {(uint8_t)n->face, (uint8_t)n->level, (uint8_t)n->x, (uint8_t)n->y, 0};
+        chunks[i].faces = material_faces(frame->camera.position, node);
+        chunks[i].distance = (float)vec3d_length(vec3d_sub(slot->middle, frame->camera.position));
+    }
+    frame->chunks = chunks;
+    frame->chunk_count = count;
+}
+
 // --- passes ---
 
 enum {
@@ -150,10 +167,8 @@ static void inputs_make(void) {
 
 static render_frame frame_of(uint32_t subset, const render_mesh *meshes) {
     render_frame f = g.frame;
-    f.chunks = meshes + (subset & HAS_WATER ? 1 : 0);
-    f.chunk_count = (subset & HAS_GROUND ? 1u : 0) + (subset & HAS_WATER ? 1u : 0);
-    if ((subset & HAS_GROUND) && (subset & HAS_WATER)) f.chunks = meshes;
-    if ((subset & HAS_GROUND) && !(subset & HAS_WATER)) f.chunks = meshes;
+    chunks_list(&f, meshes + (subset & HAS_GROUND ? 0 : 1),
+                (subset & HAS_GROUND ? 1u : 0) + (subset & HAS_WATER ? 1u : 0));
     if (subset & HAS_CREATURES) f.creatures = creatures, f.creature_count = 3;
     if (subset & HAS_IMPOSTORS) f.impostors = impostors, f.impostor_count = 5;
     if (subset & HAS_FLAMES) f.particles = particles, f.particle_count = 4;
@@ -210,7 +225,7 @@ static void buckets_and_threads_draw_the_same(void **state) {
     render_mesh meshes[100];
     for (uint32_t i = 0; i < 100; ++i) meshes[i] = add(60 + i % 10, 60 + i / 10, 100 + i, i % 3 == 0 ? 20 : 0);
     g.frame = frame_of(SUBSETS - 1, meshes);
-    g.frame.chunk_count = 100;
+    chunks_list(&g.frame, meshes, 100);
     uint32_t draws = 0;
     static const uint32_t BUCKETS[] = {1, 2, 3, 16, 64, 1000};
     for (uint32_t i = 0; i < 6; ++i) {
@@ -258,8 +273,7 @@ static void uploads_stay_within_their_budget(void **state) {
         meshes[i] = add(i, 0, count, water);
         total += count + water;
     }
-    g.frame.chunks = meshes;
-    g.frame.chunk_count = 20;
+    chunks_list(&g.frame, meshes, 20);
     uint32_t frames = 0;
     for (uint64_t before = 0; render_stats_get(g.r).pending_bytes > 0; ++frames) {
         assert_true(frames < 100);
@@ -310,8 +324,7 @@ static void meshes_come_and_go_at_random(void **state) {
             live[i] = live[--count];
             counts[i] = counts[count];
         } else {
-            g.frame.chunks = live;
-            g.frame.chunk_count = count;
+            chunks_list(&g.frame, live, count);
             assert_int_equal(run_frame(1), NB_OK);
         }
         render_stats stats = render_stats_get(g.r);
@@ -357,8 +370,7 @@ static void a_lost_device_is_filled_again(void **state) {
     rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
     render_mesh meshes[5];
     for (uint32_t i = 0; i < 5; ++i) meshes[i] = add(i, 9, 500, 10);
-    g.frame.chunks = meshes;
-    g.frame.chunk_count = 5;
+    chunks_list(&g.frame, meshes, 5);
     assert_int_equal(run_frame(1), NB_OK);
     uint64_t once = render_stats_get(g.r).upload_bytes_total;
     assert_int_equal(once, 5 * 510 * sizeof(render_quad));
@@ -573,8 +585,7 @@ static void what_can_be_seen_is_drawn(void **state) {
         vec3d way = sphere_direction((uint32_t)(test_random(&seed) % 6), (double)(test_random(&seed) % 4096),
                                      (double)(test_random(&seed) % 4096));
         g.frame.camera.position = vec3d_scale(way, SPHERE_RADIUS * far + 20);
-        g.frame.chunks = &mesh;
-        g.frame.chunk_count = 1;
+        chunks_list(&g.frame, &mesh, 1);
         assert_int_equal(run_frame(1), NB_OK);
         const mesh_slot *slot = render_mesh_of(g.r, mesh);
         for (uint32_t i = 0; i < 120; ++i) {
@@ -593,6 +604,33 @@ static void what_can_be_seen_is_drawn(void **state) {
     rig_close();
 }
 
+// Beside the sun's picture of them there is nothing to draw.
+static void what_only_casts_shadows_is_not_drawn(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    quads_fill(quads, QUADS, &seed);
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
+    render_mesh meshes[2] = {add(64, 64, 300, 20), add(65, 64, 200, 40)};
+    g.frame.quality = 3;
+    chunks_list(&g.frame, meshes, 2);
+    assert_int_equal(run_frame(1), NB_OK);
+    render_stats both = render_stats_get(g.r);
+    uint64_t both_draws = nb_gpu_stats_get(g.gpu).draw_count;
+    assert_int_equal(both.chunk_count, 2);
+    chunks[1].faces = 0;
+    assert_int_equal(run_frame(1), NB_OK);
+    render_stats one = render_stats_get(g.r);
+    assert_int_equal(one.chunk_count, 2);
+    assert_true(one.triangle_count < both.triangle_count - 2 * 40 && one.draw_count < both.draw_count);
+    // Of its draws the one for the sun is left.
+    uint64_t one_draws = nb_gpu_stats_get(g.gpu).draw_count;
+    assert_int_equal(both_draws - one_draws, both.draw_count - one.draw_count + 1);
+    chunks[0].faces = 0;
+    assert_int_equal(run_frame(1), NB_OK);
+    assert_int_equal(render_stats_get(g.r).draw_count, 0);
+    rig_close();
+}
+
 static void the_nearest_ground_comes_first(void **state) {
     (void)state;
     uint64_t seed = test_seed(__func__);
@@ -601,8 +639,7 @@ static void the_nearest_ground_comes_first(void **state) {
     render_mesh meshes[200];
     for (uint32_t i = 0; i < 200; ++i)
         meshes[i] = add((uint32_t)(test_random(&seed) % 128), (uint32_t)(test_random(&seed) % 128), 30, 0);
-    g.frame.chunks = meshes;
-    g.frame.chunk_count = 200;
+    chunks_list(&g.frame, meshes, 200);
     assert_int_equal(run_frame(1), NB_OK);
     assert_int_equal(g.r->chunk_count, 200);
     double before = 0;
@@ -669,5 +706,5 @@ TEST_MAIN(cmocka_unit_test(any_part_of_a_frame_makes_a_picture), cmocka_unit_tes
           cmocka_unit_test(meshes_are_filled_from_memory_of_the_frame),
           cmocka_unit_test(little_memory_leaves_things_out), cmocka_unit_test(boxes_are_drawn_up_to_their_bound),
           cmocka_unit_test(a_steady_frame_takes_no_memory), cmocka_unit_test(failed_memory_leaves_nothing_behind),
-          cmocka_unit_test(what_can_be_seen_is_drawn), cmocka_unit_test(the_nearest_ground_comes_first),
-          cmocka_unit_test(pages_are_taken_once_and_given_back))
+          cmocka_unit_test(what_can_be_seen_is_drawn), cmocka_unit_test(what_only_casts_shadows_is_not_drawn),
+          cmocka_unit_test(the_nearest_ground_comes_first), cmocka_unit_test(pages_are_taken_once_and_given_back))

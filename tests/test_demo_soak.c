@@ -73,7 +73,7 @@ static void lose_uploads(void) {
     uint64_t lost_bytes = nb_gpu_stats_get(s.gpu).upload_lost_bytes;
     uint32_t lost_count = 0;
     for (uint32_t face = 0; face < SPHERE_FACE_COUNT && lost_count < 3; ++face) {
-        soak_travel(&s, face);
+        soak_travel(&s, soak_face(face), 300);
         for (uint32_t i = 0; i < SOAK_SETTLE_FRAMES_MAX && !streamer_is_settled(&s.streamer); ++i) {
             bool is_there = nb_gpu_stats_get(s.gpu).lost_count == nb_gpu_stats_get(s.gpu).restored_count;
             for (uint32_t j = 0; j < 2 && i % 2 == 0 && is_there; ++j) order(NB_GPU_NULL_MEMORY, 0);
@@ -93,6 +93,11 @@ static void end_flight(void) {
     soak_frame(&s, 16 * MS);
     soak_settle(&s);
     SOAK_CHECK(&s, render_stats_get(s.view.render).chunk_count > 0); // the ground is in sight
+    for (uint32_t home = 0; home < HOME_COUNT && s.view.hidden_count == 0; ++home) {
+        soak_travel(&s, s.main.planet.homes[home], 4);
+        soak_settle(&s);
+    }
+    SOAK_CHECK(&s, s.view.hidden_count > 0); // behind hills
 }
 
 static void soak_null(const char *name, uint64_t frame_count, uint32_t worker_count, bool has_surface) {

@@ -60,7 +60,7 @@ static void the_demo_survives_on_a_real_driver(void **state) {
         if (s.frame % 16 == 0) soak_check_whole(&s);
     }
     soak_calm(&s, WIDTH, HEIGHT);
-    soak_travel(&s, 3);
+    soak_travel(&s, soak_face(3), 300);
     tap.lost_count = 1; // everything is uploaded once more
     soak_frame(&s, 16 * MS);
     soak_settle(&s);

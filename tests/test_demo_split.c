@@ -8,7 +8,6 @@
 #include "demo/work_lights.h"
 #include "demo/work_lod.h"
 #include "demo/work_materials.h"
-#include "demo/work_occlusion.h"
 #include "demo/work_particles.h"
 #include "demo/work_pose.h"
 #include "demo/work_queries.h"
@@ -263,9 +262,8 @@ static void materials_same(const materials_output *a, const materials_output *b)
     assert_int_equal(a->block_count, b->block_count);
     same(a->blocks, b->blocks, a->block_count * sizeof(draw_block));
     same(a->draw_counts, b->draw_counts, sizeof a->draw_counts);
-    uint32_t count = materials_pack(a, packed_a);
-    assert_int_equal(count, materials_pack(b, packed_b));
-    same(packed_a, packed_b, count * sizeof(material_block));
+    assert_int_equal(materials_pack(a, packed_a), materials_pack(b, packed_b));
+    same(packed_a, packed_b, sizeof packed_a);
 }
 
 SPLIT_CASE(materials, materials_make, materials_same)
@@ -277,10 +275,10 @@ static void uniform_blocks_are_the_same_for_any_split(void **state) {
     for (uint32_t i = 0; i < ITEMS; ++i) {
         draws[i] = (material_draw){.node = {(uint8_t)(i % 6), 2, (uint8_t)(i % 32), (uint8_t)(i / 32), 0},
                                    .material_bits = test_random(&random) & 0x1ffffe,
-                                   .quad_first = i,
-                                   .quad_count = i * 3};
+                                   .quad_count = i * 3,
+                                   .slot = i};
     }
-    materials_input input = {draws, sphere_position(0, 400, 300, 20), 4000};
+    materials_input input = {draws, sphere_position(0, 400, 300, 20)};
     materials_check_splits(&input, ITEMS, &random);
 }
 
@@ -370,43 +368,9 @@ static void uploads_are_the_same_for_any_split(void **state) {
     upload_check_splits(&input, ITEMS, &random);
 }
 
-// --- occlusion ---
-
-#define THINGS (ITEMS * 64 - 13)
-
-static occlusion_output occlusion_make(uint32_t count) {
-    return (occlusion_output){.words = take(count * sizeof(uint64_t)), .histories = take((size_t)count * 64)};
-}
-
-static void occlusion_same(const occlusion_output *a, const occlusion_output *b) {
-    assert_int_equal(a->word_count, ITEMS);
-    assert_int_equal(a->history_count, THINGS);
-    assert_int_equal(a->word_count, b->word_count);
-    assert_int_equal(a->history_count, b->history_count);
-    assert_int_equal(a->seen_count, b->seen_count);
-    same(a->words, b->words, a->word_count * sizeof(uint64_t));
-    same(a->histories, b->histories, a->history_count);
-}
-
-SPLIT_CASE(occlusion, occlusion_make, occlusion_same)
-
-static void occlusion_bits_are_the_same_for_any_split(void **state) {
-    (void)state;
-    static uint8_t results[THINGS], histories[THINGS];
-    uint64_t random = test_seed("occlusion bits");
-    for (uint32_t i = 0; i < THINGS; ++i) {
-        uint64_t bits = test_random(&random);
-        results[i] = (uint8_t)(bits % 3);
-        histories[i] = bits >> 8 & 1 ? 0 : (uint8_t)(bits >> 16);
-    }
-    occlusion_input input = {results, histories, THINGS};
-    occlusion_check_splits(&input, occlusion_word_count(THINGS), &random);
-}
-
 TEST_MAIN(cmocka_unit_test(poses_are_the_same_for_any_split), cmocka_unit_test(particles_are_the_same_for_any_split),
           cmocka_unit_test(visible_sets_are_the_same_for_any_split),
           cmocka_unit_test(levels_of_detail_are_the_same_for_any_split),
           cmocka_unit_test(light_lists_are_the_same_for_any_split),
           cmocka_unit_test(uniform_blocks_are_the_same_for_any_split),
-          cmocka_unit_test(answers_are_the_same_for_any_split), cmocka_unit_test(uploads_are_the_same_for_any_split),
-          cmocka_unit_test(occlusion_bits_are_the_same_for_any_split))
+          cmocka_unit_test(answers_are_the_same_for_any_split), cmocka_unit_test(uploads_are_the_same_for_any_split))

@@ -8,7 +8,6 @@
 #include "demo/work_lights.h"
 #include "demo/work_lod.h"
 #include "demo/work_materials.h"
-#include "demo/work_occlusion.h"
 #include "demo/work_particles.h"
 #include "demo/work_pose.h"
 #include "demo/work_queries.h"
@@ -433,51 +432,36 @@ static void lights_of_a_home_burn_by_night_and_fires_by_day(void **state) {
 
 // --- materials ---
 
-static void materials_in_use_are_packed_once_and_in_order(void **state) {
+static void materials_in_use_are_packed_by_their_numbers(void **state) {
     (void)state;
     const uint64_t grass = (uint64_t)1 << TERRAIN_GRASS, water = (uint64_t)1 << TERRAIN_WATER;
-    material_draw draws[3] = {
-        {.node = {0, 0, 64, 64, 0}, .material_bits = grass, .base = -3, .step = 1, .quad_count = 10},
-        {.node = {0, 0, 65, 64, 0}, .material_bits = grass | water, .quad_first = 10, .quad_count = 20},
-        {.node = {0, 1, 40, 32, 0}, .material_bits = grass, .quad_first = 30, .quad_count = 1}};
+    material_draw draws[3] = {{.node = {0, 0, 64, 64, 0}, .material_bits = grass, .slot = 7},
+                              {.node = {0, 0, 65, 64, 0}, .material_bits = grass | water, .slot = 9},
+                              {.node = {0, 1, 40, 32, 0}, .material_bits = grass, .slot = 2}};
     draw_block blocks[3];
     material_block packed[TERRAIN_MATERIAL_COUNT];
+    memset(packed, 0xff, sizeof packed);
     // Above the middle of the first.
-    materials_input input = {draws, sphere_position(0, 64 * 32 + 16, 64 * 32 + 16, 5), 1000};
+    materials_input input = {draws, sphere_position(0, 64 * 32 + 16, 64 * 32 + 16, 5)};
     materials_output out = {.blocks = blocks};
     materials_run(&input, 0, 3, &out);
     assert_int_equal(materials_pack(&out, packed), 2);
-    assert_int_equal(packed[0].material, TERRAIN_WATER);
-    assert_int_equal(packed[0].draw_count, 1);
-    assert_int_equal(packed[1].material, TERRAIN_GRASS);
-    assert_int_equal(packed[1].draw_count, 3);
-    assert_true(packed[0].colour[3] < 1 && packed[1].colour[1] > packed[1].colour[0]);
-    assert_near(blocks[0].origin[0], -5, 1e-3f); // down is -x on the first face
-    assert_near(blocks[1].origin[2], 32, 0.5f);  // and +z is its U
-    assert_int_equal(blocks[0].base, -3);
-    assert_int_equal(blocks[1].column_u, 65 * 32);
-    assert_int_equal(blocks[2].column_u, 40 * 64);
-    assert_int_equal(blocks[2].column_v, 32 * 64);
-    assert_int_equal(blocks[1].material_count, 2);
-    assert_true(blocks[0].fade > blocks[1].fade && blocks[1].fade > blocks[2].fade);
-}
-
-// A float holds 24 bits: at the planet's radius a quarter of a millimetre is left, and twice that after a difference.
-static void near_the_camera_positions_are_exact(void **state) {
-    (void)state;
-    uint64_t random = test_seed("near_the_camera");
-    for (uint32_t i = 0; i < 200; ++i) {
-        material_draw draw = {.node = {(uint8_t)(i % 6), 0, (uint8_t)(i % 128), (uint8_t)(i * 7 % 128), 0}};
-        vec3d middle = sphere_position(draw.node.face, draw.node.x * 32 + 16, draw.node.y * 32 + 16, 0);
-        vec3 offset = place(&random, 2);
-        draw_block block;
-        materials_input input = {&draw, vec3d_add(middle, (vec3d){offset.x, offset.y, offset.z}), 100};
-        materials_output out = {.blocks = &block};
-        materials_run(&input, 0, 1, &out);
-        assert_near(block.origin[0], -offset.x, 2e-6f);
-        assert_near(block.origin[1], -offset.y, 2e-6f);
-        assert_near(block.origin[2], -offset.z, 2e-6f);
+    assert_int_equal(out.draw_counts[TERRAIN_GRASS], 3);
+    assert_int_equal(out.draw_counts[TERRAIN_WATER], 1);
+    for (uint32_t m = 0; m < TERRAIN_MATERIAL_COUNT; ++m) {
+        bool is_used = m == TERRAIN_GRASS || m == TERRAIN_WATER;
+        const palette_entry *look = palette_of(m);
+        assert_true(packed[m].opacity == (is_used ? look->opacity : 0));
+        assert_true(packed[m].colour[1] == (is_used ? look->colour[1] : 0));
     }
+    for (uint32_t i = 0; i < 3; ++i) assert_int_equal(blocks[i].slot, draws[i].slot);
+    assert_near(blocks[0].distance, 5, 1e-3f);
+    assert_near(blocks[1].distance, 32.4f, 0.5f);
+    assert_true(blocks[2].distance > 500);
+    // From above all four sides; from beside it only what looks there.
+    assert_int_equal(blocks[0].faces, (1 << MESH_FACE_COUNT) - 1);
+    assert_int_equal(blocks[1].faces & (1u << MESH_FACE_X_NEGATIVE), 1u << MESH_FACE_X_NEGATIVE);
+    assert_int_equal(blocks[1].faces & (1u << MESH_FACE_X_POSITIVE), 0);
 }
 
 // --- questions ---
@@ -632,30 +616,6 @@ static void wrong_sizes_and_releases_change_nothing(void **state) {
     assert_int_equal(ring.tail, 100);
 }
 
-// --- occlusion ---
-
-static void a_thing_is_hidden_after_eight_tests_that_missed_it(void **state) {
-    (void)state;
-    enum { THINGS = 70 };
-    uint8_t results[THINGS], histories[THINGS], next[128];
-    uint64_t words[2];
-    memset(histories, 0xff, sizeof histories);
-    for (uint32_t frame = 1; frame <= 9; ++frame) {
-        for (uint32_t i = 0; i < THINGS; ++i) results[i] = OCCLUSION_HIDDEN;
-        results[3] = OCCLUSION_UNTESTED;
-        results[65] = frame == 4 ? OCCLUSION_SEEN : OCCLUSION_HIDDEN;
-        occlusion_input input = {results, histories, THINGS};
-        occlusion_output out = {.words = words, .histories = next};
-        occlusion_run(&input, 0, occlusion_word_count(THINGS), &out);
-        assert_int_equal(out.word_count, 2);
-        assert_int_equal(out.history_count, THINGS);
-        assert_int_equal(out.seen_count, frame < 8 ? THINGS : 2);
-        assert_int_equal(words[0], frame < 8 ? UINT64_MAX : 8);
-        assert_int_equal(words[1], frame < 8 ? 63 : 2);
-        memcpy(histories, next, THINGS);
-    }
-}
-
 TEST_MAIN(cmocka_unit_test(bones_keep_their_length_and_meet_in_a_knee),
           cmocka_unit_test(legs_out_of_reach_or_without_direction_are_still_legs),
           cmocka_unit_test(feet_that_carry_weight_are_on_the_ground),
@@ -671,10 +631,8 @@ TEST_MAIN(cmocka_unit_test(bones_keep_their_length_and_meet_in_a_knee),
           cmocka_unit_test(light_lists_hold_only_what_touches_their_box),
           cmocka_unit_test(a_full_light_list_counts_what_it_leaves_out),
           cmocka_unit_test(lights_of_a_home_burn_by_night_and_fires_by_day),
-          cmocka_unit_test(materials_in_use_are_packed_once_and_in_order),
-          cmocka_unit_test(near_the_camera_positions_are_exact),
+          cmocka_unit_test(materials_in_use_are_packed_by_their_numbers),
           cmocka_unit_test(the_nearest_animal_is_the_one_a_full_search_finds),
           cmocka_unit_test(the_nearest_animal_may_be_on_another_face), cmocka_unit_test(sight_questions_ask_the_land),
           cmocka_unit_test(the_ring_never_hands_out_what_is_in_use),
-          cmocka_unit_test(wrong_sizes_and_releases_change_nothing),
-          cmocka_unit_test(a_thing_is_hidden_after_eight_tests_that_missed_it))
+          cmocka_unit_test(wrong_sizes_and_releases_change_nothing))
