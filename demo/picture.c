@@ -8,7 +8,7 @@
 
 #include "nebula/hash.h"
 #include "nebula/random.h"
-#include "work_queries.h"
+#include "work_looks.h"
 
 // Where a frame takes nothing from those before: particles that are there after five seconds at this rate. None lives
 // as long.
@@ -313,36 +313,41 @@ static nb_result materials_merge(const nb_context *context, void *user, const nb
 
 // --- questions ---
 
+// Each animal asks who is near, and those near the explorer whether they see it; their heads turn to the answers.
 static nb_result queries_job(const nb_context *context, void *user) {
     const picture *p = user;
     const nb_snapshot *seen = context->snapshot;
     nb_table creatures = p->planet->creatures;
     uint32_t count = creature_count(context, p);
-    const uint8_t *face = NB_VIEW(seen, p->world, creatures, CREATURE_FACE, uint8_t);
-    const int32_t *x = NB_VIEW(seen, p->world, creatures, CREATURE_X, int32_t);
-    const int32_t *z = NB_VIEW(seen, p->world, creatures, CREATURE_Z, int32_t);
+    looks_input who = {.bodies = NB_VIEW(seen, p->world, creatures, CREATURE_BODY, pose_body),
+                       .face = NB_VIEW(seen, p->world, creatures, CREATURE_FACE, uint8_t),
+                       .x = NB_VIEW(seen, p->world, creatures, CREATURE_X, int32_t),
+                       .z = NB_VIEW(seen, p->world, creatures, CREATURE_Z, int32_t),
+                       .eye = eye_of(context, p)->position};
     share mine = share_of(context, count);
     query_grid *grid = nb_arena_alloc(context->arena, sizeof *grid, 16);
     uint32_t *rows = nb_arena_alloc(context->arena, (count + 1) * sizeof *rows, 16);
-    query *queries = nb_arena_alloc(context->arena, (mine.count + 1) * sizeof *queries, 16);
-    queries_output out = {.answers = output(context, mine.count * sizeof(query_answer))};
-    if (grid == NULL || rows == NULL || queries == NULL || out.answers == NULL) return NB_ERR_MEMORY;
-    query_grid_build(grid, rows, x, z, count);
-    for (uint32_t i = 0; i < mine.count; ++i) {
-        uint32_t self = mine.first + i;
-        queries[i] = (query){.kind = QUERY_NEAREST, .face = face[self], .x = x[self], .z = z[self], .self = self};
-    }
-    queries_input input = {.seed = p->planet->seed, .queries = queries, .face = face, .x = x, .z = z, .grid = grid};
-    queries_run(&input, 0, mine.count, &out);
+    query *queries = nb_arena_alloc(context->arena, (mine.count + LOOK_SIGHTS_MAX) * sizeof *queries, 16);
+    if (grid == NULL || rows == NULL || queries == NULL) return NB_ERR_MEMORY;
+    uint32_t query_count = looks_ask(&who, mine.first, mine.count, queries);
+    looks_output out = {.looks = output(context, mine.count * sizeof(vec3))};
+    queries_output answers = {.answers = output(context, query_count * sizeof(query_answer))};
+    if (out.looks == NULL || answers.answers == NULL) return NB_ERR_MEMORY;
+    query_grid_build(grid, rows, who.x, who.z, count);
+    queries_input input = {p->planet->seed, queries, who.face, who.x, who.z, grid};
+    queries_run(&input, 0, query_count, &answers);
+    looks_run(&who, mine.first, mine.count, queries, &answers, &out);
     return NB_OK;
 }
 
 static nb_result queries_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
-    note(context, p, outputs, &size_bytes);
+    const vec3 *looks = note(context, p, outputs, &size_bytes);
     share mine = share_of(context, creature_count(context, p));
-    p->now.answer_count += mine.count;
+    memcpy(p->made.looks + mine.first, looks, mine.count * sizeof *looks);
+    nb_outputs_next(outputs, looks, &size_bytes);
+    p->now.answer_count += (uint32_t)(size_bytes / sizeof(query_answer));
     return NB_OK;
 }
 

@@ -44,6 +44,7 @@ typedef struct picture_numbers {
 // counts are those of picture_numbers.
 typedef struct picture_made {
     pose poses[PLANET_CREATURES_MAX];           // by row of the creatures
+    vec3 looks[PLANET_CREATURES_MAX];           // by row of the creatures, as look_of makes them; all zero = ahead
     particle_sprite sprites[PICTURE_PARTICLES]; // sprite_count
     uint32_t
         visible[PICTURE_THINGS_MAX]; // visible_count, ascending: rows of chunks, then their count + rows of creatures

@@ -87,6 +87,7 @@ typedef struct render_leg {
 typedef struct render_creature {
     vec3d position; // its middle, on the ground
     vec3 up, forward;
+    vec3 look;       // where its head points: ahead, up and to its right; of length 1, all zero = ahead
     float size;      // metres from the ground to its back
     uint32_t colour; // 0xRRGGBB as a screen shows it
     render_leg legs[RENDER_LEG_COUNT];

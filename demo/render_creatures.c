@@ -42,12 +42,14 @@ static void box_put(box_list *list, vec3 middle, vec3 x, vec3 y, vec3 z, uint32_
     put(box->z, z, 0);
 }
 
+// In the planet's axes.
+static vec3 along(const frame_of_body *b, vec3 own) {
+    return vec3_add(vec3_add(vec3_scale(b->x, own.x), vec3_scale(b->y, own.y)), vec3_scale(b->z, own.z));
+}
+
 // A box of the body, in its own directions and in shares of its size.
 static void part_put(box_list *list, const frame_of_body *b, vec3 middle, vec3 half, uint32_t colour) {
-    vec3 at = b->at;
-    at = vec3_add(at, vec3_scale(b->x, middle.x * b->size));
-    at = vec3_add(at, vec3_scale(b->y, middle.y * b->size));
-    at = vec3_add(at, vec3_scale(b->z, middle.z * b->size));
+    vec3 at = vec3_add(b->at, along(b, vec3_scale(middle, b->size)));
     box_put(list, at, vec3_scale(b->x, half.x * b->size), vec3_scale(b->y, half.y * b->size),
             vec3_scale(b->z, half.z * b->size), colour);
 }
@@ -61,6 +63,18 @@ static void bone_put(box_list *list, const frame_of_body *b, vec3 from, vec3 to,
     box_put(list, middle, vec3_scale(x, thick * b->size), vec3_scale(y, half), vec3_scale(z, thick * b->size), colour);
 }
 
+// The head's own directions: as the body's, turned about the neck to where it looks.
+static frame_of_body head_of(const frame_of_body *b, vec3 look) {
+    const vec3 neck = {0.66f * b->size, 0.96f * b->size, 0};
+    frame_of_body head = *b;
+    if (vec3_length(look) < 0.5f) return head;
+    head.x = along(b, look);
+    head.z = vec3_normal(vec3_cross(head.x, b->y), b->z);
+    head.y = vec3_cross(head.z, head.x);
+    head.at = vec3_add(b->at, vec3_sub(along(b, neck), along(&head, neck)));
+    return head;
+}
+
 static void face_put(box_list *list, const frame_of_body *b, uint32_t colour) {
     uint32_t dark = shade(colour, 0.45f);
     part_put(list, b, (vec3){1.09f, 0.98f, 0}, (vec3){0.09f, 0.07f, 0.10f}, shade(colour, 0.75f));
@@ -69,16 +83,25 @@ static void face_put(box_list *list, const frame_of_body *b, uint32_t colour) {
         part_put(list, b, (vec3){0.80f, 1.24f, z * 0.12f}, (vec3){0.03f, 0.09f, 0.04f}, dark);
         part_put(list, b, (vec3){0.98f, 1.09f, z * 0.14f}, (vec3){0.03f, 0.03f, 0.03f}, 0x101014);
     }
-    part_put(list, b, (vec3){-0.73f, 0.92f, 0}, (vec3){0.12f, 0.035f, 0.035f}, dark);
+}
+
+// The neck shows where the head is turned.
+static void tail_and_neck_put(box_list *list, const frame_of_body *b, uint32_t colour) {
+    part_put(list, b, (vec3){-0.73f, 0.92f, 0}, (vec3){0.12f, 0.035f, 0.035f}, shade(colour, 0.45f));
+    part_put(list, b, (vec3){0.66f, 0.965f, 0}, (vec3){0.10f, 0.10f, 0.11f}, colour);
 }
 
 static void creature_put(box_list *list, const render_creature *c, const camera_view *camera) {
     frame_of_body b = {.at = camera_relative(camera, c->position), .x = c->forward, .y = c->up, .size = c->size};
     b.z = vec3_cross(b.x, b.y);
+    frame_of_body head = head_of(&b, c->look);
     uint32_t leg = shade(c->colour, 0.62f), hoof = shade(c->colour, 0.30f);
     part_put(list, &b, (vec3){0, 0.86f, 0}, (vec3){0.64f, 0.22f, 0.26f}, c->colour);
-    part_put(list, &b, (vec3){0.82f, 1.03f, 0}, (vec3){0.19f, 0.17f, 0.16f}, shade(c->colour, 1.12f));
-    if (vec3_length(b.at) < FACE_DISTANCE) face_put(list, &b, c->colour);
+    part_put(list, &head, (vec3){0.82f, 1.03f, 0}, (vec3){0.19f, 0.17f, 0.16f}, shade(c->colour, 1.12f));
+    if (vec3_length(b.at) < FACE_DISTANCE) {
+        face_put(list, &head, c->colour);
+        tail_and_neck_put(list, &b, c->colour);
+    }
     for (uint32_t i = 0; i < RENDER_LEG_COUNT; ++i) {
         bone_put(list, &b, c->legs[i].hip, c->legs[i].knee, 0.085f, leg);
         bone_put(list, &b, c->legs[i].knee, c->legs[i].foot, 0.06f, hoof);

@@ -108,10 +108,11 @@ static uint32_t coat_of(uint32_t id) {
 
 static vec3d wide(vec3 a) { return (vec3d){a.x, a.y, a.z}; }
 
-static render_creature creature_of(const pose_body *body, const pose *legs, uint32_t id) {
+static render_creature creature_of(const pose_body *body, const pose *legs, vec3 look, uint32_t id) {
     render_creature out = {.position = wide(body->feet),
                            .up = body->up,
                            .forward = body->forward,
+                           .look = look,
                            .size = POSE_HIP_HEIGHT + 0.25f,
                            .colour = coat_of(id)};
     for (uint32_t i = 0; i < RENDER_LEG_COUNT; ++i) {
@@ -135,7 +136,8 @@ static void list_creatures(view *v, render_frame *frame) {
         uint32_t row = made->visible[i] - chunk_count;
         if (row >= row_count) continue;
         if (levels[row] < LOD_LEVEL_IMPOSTOR && frame->creature_count < RENDER_CREATURES_MAX)
-            v->creatures[frame->creature_count++] = creature_of(&bodies[row], &made->poses[row], ids[row]);
+            v->creatures[frame->creature_count++] =
+                creature_of(&bodies[row], &made->poses[row], made->looks[row], ids[row]);
         else if (frame->impostor_count < RENDER_IMPOSTORS_MAX)
             v->impostors[frame->impostor_count++] =
                 (render_impostor){wide(bodies[row].feet), POSE_HIP_HEIGHT + 0.25f, coat_of(ids[row])};

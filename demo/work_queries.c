@@ -50,6 +50,16 @@ static void unfold(const seen_cell *cell, int32_t *x, int32_t *z) {
     *z = cell->z + (from_z + CELL_ONES - 1) / 2;
 }
 
+// Falls to 0 at the edge, with its slope.
+static void pull_add(double x, double z, query_answer *answer) {
+    const double reach = QUERY_PULL_RADIUS, near = QUERY_PULL_NEAR;
+    double square = x * x + z * z, share = 1 - square / (reach * reach);
+    if (share <= 0) return;
+    double weight = share * share / sqrt(square + near * near);
+    answer->pull_x += (float)(x * weight);
+    answer->pull_z += (float)(z * weight);
+}
+
 static void search_cell(const queries_input *input, const query *asked, const seen_cell *seen, query_answer *best) {
     uint32_t cell = cell_number(seen->really.x, seen->really.z);
     for (uint32_t i = input->grid->first[cell]; i < input->grid->first[cell + 1]; ++i) {
@@ -59,6 +69,7 @@ static void search_cell(const queries_input *input, const query *asked, const se
             input->face[row] == seen->really.face && cell_of(x) == seen->really.x && cell_of(z) == seen->really.z;
         if (row == asked->self || !is_here) continue;
         unfold(seen, &x, &z);
+        pull_add((double)(x - asked->x) / TERRAIN_ONE, (double)(z - asked->z) / TERRAIN_ONE, best);
         uint64_t distance = square(asked->x, x) + square(asked->z, z);
         bool is_tie = distance == best->distance_squared;
         if (distance > best->distance_squared || (is_tie && row > best->nearest)) continue;

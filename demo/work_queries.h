@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Batches of questions that an animal's mind, or the picture, asks about the planet: who is nearest to me, also over
-// the edge of a face, and is that place in sight. The animals are found through a grid that is built once for all
-// questions.
+// Batches of questions that an animal's mind asks about the planet: who is nearest to me, also over the edge of a face,
+// where are those around me, and is that place in sight. The animals are found through a grid that is built once for
+// all questions.
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,13 +19,18 @@
 #define QUERY_GRID_SIZE 64
 #define QUERY_GRID_CELLS (QUERY_GRID_SIZE * QUERY_GRID_SIZE)
 
+// Those nearer than this many columns pull at who asks; and nearer than the second, less and less again, so that one
+// who comes through another does not tear at it.
+#define QUERY_PULL_RADIUS 8
+#define QUERY_PULL_NEAR 1.0
+
 #define QUERY_NONE UINT32_MAX
 
 // Points looked at along a line of sight: every metre up to 32 away, and fewer beyond.
 #define QUERY_SIGHT_STEPS 32
 
 typedef enum query_kind {
-    QUERY_NEAREST = 0, // the nearest animal within QUERY_RADIUS, but `self`
+    QUERY_NEAREST = 0, // the nearest animal within QUERY_RADIUS, but `self`, and the pull of all around
     QUERY_SIGHT,       // whether the ground leaves `to` in sight of `from`
     QUERY_KIND_COUNT,
 } query_kind;
@@ -42,6 +47,9 @@ typedef struct query_answer {
     uint32_t nearest;          // its row; QUERY_NONE = nobody
     uint32_t is_seen;          // 0 or 1
     uint64_t distance_squared; // to the nearest, along the columns; in TERRAIN_ONE squared
+    // The directions to all within QUERY_PULL_RADIUS, on the face of who asks: of length up to 1 for one of them, and
+    // added up. Moves with them and never jumps, but where three faces meet.
+    float pull_x, pull_z;
 } query_answer;
 
 // The animals by cell.

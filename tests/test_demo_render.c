@@ -490,6 +490,49 @@ static void boxes_are_drawn_up_to_their_bound(void **state) {
     rig_close();
 }
 
+// Body, head with its muzzle, ears and eyes, tail and neck, legs: in that order.
+static const render_instance *animal_packed(vec3 look) {
+    creatures[0].look = look;
+    g.frame.creatures = creatures, g.frame.creature_count = 1;
+    assert_int_equal(nb_gpu_frame_begin(g.gpu), NB_OK);
+    assert_int_equal(render_add(g.r, &g.frame), NB_OK);
+    assert_int_equal(g.r->boxes.count, 17);
+    return packed();
+}
+
+static vec3 three(const float from[3]) { return (vec3){from[0], from[1], from[2]}; }
+
+static void heads_turn_about_the_neck_and_the_rest_stays(void **state) {
+    (void)state;
+    static render_instance ahead[17];
+    static const vec3 LOOKS[] = {
+        {1, 0, 0}, {0.8f, 0, 0.6f}, {0.8f, 0, -0.6f}, {0.96f, 0.28f, 0}, {0.48f, -0.36f, 0.8f}};
+    inputs_make();
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
+    g.frame.camera.position = (vec3d){1, SPHERE_RADIUS, 0}; // where the animal is: it looks along +x, +z is right
+    memcpy(ahead, animal_packed((vec3){0, 0, 0}), sizeof ahead);
+    nb_gpu_frame_end(g.gpu);
+    const vec3 neck = {0.66f, 0.96f, 0};
+    for (uint32_t i = 0; i < 5; ++i) {
+        const render_instance *boxes = animal_packed(LOOKS[i]);
+        for (uint32_t k = 0; k < 17; ++k) {
+            bool is_head = k >= 1 && k <= 6;
+            if (!is_head) assert_memory_equal(&boxes[k], &ahead[k], sizeof ahead[k]);
+            if (!is_head) continue;
+            vec3 arm = vec3_sub(three(boxes[k].middle), neck), before = vec3_sub(three(ahead[k].middle), neck);
+            assert_true(fabsf(vec3_length(arm) - vec3_length(before)) < 1e-5f);
+            // Its own forward is where it looks, its sides are as long as they were, and its top is up.
+            vec3 x = three(boxes[k].x), y = three(boxes[k].y), z = three(boxes[k].z);
+            assert_true(fabsf(vec3_dot(x, LOOKS[i]) - ahead[k].x[0]) < 1e-5f);
+            assert_true(fabsf(vec3_length(y) - ahead[k].y[1]) < 1e-5f && y.y > 0);
+            assert_true(fabsf(vec3_length(z) - ahead[k].z[2]) < 1e-5f && fabsf(z.y) < 1e-5f);
+            assert_true(vec3_dot(arm, LOOKS[i]) > before.x - 1e-5f);
+        }
+        nb_gpu_frame_end(g.gpu);
+    }
+    rig_close();
+}
+
 static void a_steady_frame_takes_no_memory(void **state) {
     (void)state;
     uint64_t seed = test_seed(__func__);
@@ -705,6 +748,7 @@ TEST_MAIN(cmocka_unit_test(any_part_of_a_frame_makes_a_picture), cmocka_unit_tes
           cmocka_unit_test(uploads_that_got_lost_are_made_again),
           cmocka_unit_test(meshes_are_filled_from_memory_of_the_frame),
           cmocka_unit_test(little_memory_leaves_things_out), cmocka_unit_test(boxes_are_drawn_up_to_their_bound),
+          cmocka_unit_test(heads_turn_about_the_neck_and_the_rest_stays),
           cmocka_unit_test(a_steady_frame_takes_no_memory), cmocka_unit_test(failed_memory_leaves_nothing_behind),
           cmocka_unit_test(what_can_be_seen_is_drawn), cmocka_unit_test(what_only_casts_shadows_is_not_drawn),
           cmocka_unit_test(the_nearest_ground_comes_first), cmocka_unit_test(pages_are_taken_once_and_given_back))

@@ -235,11 +235,15 @@ static void the_picture_is_made_of_what_is_there(void **state) {
         for (uint32_t m = 0; m < TERRAIN_MATERIAL_COUNT; ++m)
             if (draws[row].material_bits >> m & 1) assert_true(made.made.materials[m].opacity > 0);
     }
+    uint32_t turned = 0;
     for (uint32_t row = 0; row < n->pose_count; ++row) {
-        vec3 line = vec3_sub(made.made.poses[row].legs[0].hip, bodies[row].feet);
+        vec3 line = vec3_sub(made.made.poses[row].legs[0].hip, bodies[row].feet), look = made.made.looks[row];
         assert_true(vec3_length(line) < 2);
+        assert_true(vec3_length(look) > 0.999f && vec3_length(look) < 1.001f && look.x > 0.3f);
+        turned += look.x < 0.99f;
     }
     assert_true(made.made.has_seen);
+    assert_true(n->answer_count >= n->pose_count && turned > n->pose_count / 20);
     check_visible(&c, &made);
     assert_int_equal(nb_engine_destroy(c.r.engine), NB_OK);
     picture_end(&made);
