@@ -491,7 +491,7 @@ nb_result picture_attach(picture *p, nb_engine *engine, const planet *land, cons
         {.name = "materials", .parallel = materials_job, .merge = materials_merge, .job_count = 2},
         {.name = "questions", .parallel = queries_job, .merge = queries_merge, .job_count = 4},
         {.name = "upload", .parallel = upload_job, .merge = upload_merge, .job_count = 4},
-        {.name = "occlusion", .parallel = occlusion_job, .merge = occlusion_merge, .job_count = 4},
+        {.name = "occlusion", .parallel = occlusion_job, .merge = occlusion_merge, .job_count = 2},
     };
     for (uint32_t i = 0; i < PICTURE_KIND_COUNT && result == NB_OK; ++i) {
         nb_module_desc module = kinds[i];
