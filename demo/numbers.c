@@ -21,6 +21,7 @@ static void keep(numbers *n, const numbers_frame *frame) {
     to[NUMBERS_FRAME] = (float)frame->frame_ns;
     to[NUMBERS_GPU] = (float)frame->gpu_ns;
     to[NUMBERS_TRIANGLES] = (float)frame->triangle_count;
+    to[NUMBERS_VIEW_TRIANGLES] = (float)frame->view_triangle_count;
     for (uint32_t i = 0; i < NB_PHASE_COUNT; ++i) to[NUMBERS_PHASES + i] = (float)frame->phase_ns[i];
 }
 
@@ -67,6 +68,7 @@ bool numbers_sum_up(const numbers *n, numbers_summary *out) {
     out->fps = frame_ns > 0 ? 1e9 / frame_ns : 0;
     out->gpu_ms = median(n, NUMBERS_GPU) / 1e6;
     out->triangle_count = (uint32_t)median(n, NUMBERS_TRIANGLES);
+    out->view_triangle_count = (uint32_t)median(n, NUMBERS_VIEW_TRIANGLES);
     out->triangle_max = n->triangle_count_max;
     out->upload_bytes = n->last.upload_bytes;
     out->quality = n->last.quality;

@@ -27,6 +27,7 @@ typedef struct numbers_frame {
     uint64_t upload_bytes;             // since the start, as the next
     uint64_t chunk_count;              // made
     uint32_t triangle_count;           // of the picture; 0 = none
+    uint32_t view_triangle_count;      // with those in the camera's view that hills hide, and are not drawn
     uint32_t quality;                  // level
     uint64_t phase_ns[NB_PHASE_COUNT]; // inside it
 } numbers_frame;
@@ -36,6 +37,7 @@ typedef enum numbers_column {
     NUMBERS_FRAME,
     NUMBERS_GPU,
     NUMBERS_TRIANGLES,
+    NUMBERS_VIEW_TRIANGLES,
     NUMBERS_PHASES,
     NUMBERS_COLUMN_COUNT = NUMBERS_PHASES + NB_PHASE_COUNT,
 } numbers_column;
@@ -60,6 +62,7 @@ typedef struct numbers_summary {
     double fps;                            // of the median frame
     double gpu_ms;                         // median; 0 = unknown
     uint32_t triangle_count, triangle_max; // median, and most
+    uint32_t view_triangle_count;          // median
     uint64_t upload_bytes;                 // since the start
     double upload_mb_per_s, chunks_per_s;  // over the time that counts
     uint32_t quality, quality_most;        // at the end, and in most frames

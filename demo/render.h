@@ -215,6 +215,9 @@ void render_mesh_remove(render *r, render_mesh mesh);
 // Whether it is on the device and can be drawn.
 bool render_mesh_is_ready(const render *r, render_mesh mesh);
 
+// Triangles of a mesh that look in these directions, and of its water: what a chunk with such faces would add.
+uint32_t render_mesh_triangles(const render *r, render_mesh mesh, uint32_t faces);
+
 // Adds the passes of this frame to the device's graph, in FrameGraph. NB_EMPTY: this frame has no picture; meshes wait.
 nb_result render_add(render *r, const render_frame *frame);
 

@@ -75,6 +75,16 @@ static void draws_of_mesh(render *r, uint32_t mesh) {
     }
 }
 
+uint32_t render_mesh_triangles(const render *r, render_mesh mesh, uint32_t faces) {
+    const mesh_slot *slot = render_mesh_of(r, mesh);
+    if (!is_drawable(slot) || faces == 0) return 0;
+    uint32_t count = slot->water_count;
+    if (slot->face_first[RENDER_FACE_COUNT] != slot->quad_count) return (count + slot->quad_count) * 2;
+    for (uint32_t face = 0; face < RENDER_FACE_COUNT; ++face)
+        if (faces >> face & 1) count += slot->face_first[face + 1] - slot->face_first[face];
+    return count * 2;
+}
+
 static void materials_prepare(render *r, const render_frame *frame) {
     uint32_t count = frame->material_count < RENDER_MATERIALS_MAX ? frame->material_count : RENDER_MATERIALS_MAX;
     r->materials = render_list_take(r, RENDER_MATERIALS_MAX, sizeof(render_material));

@@ -71,6 +71,7 @@ static void put_settled(text_out *out, const demo_report *r) {
     put(out, s->is_warm ? "after the first 5 s\n" : "of a run that was too short to settle\n");
     if (r->has_picture) {
         put(out, "picture     %u triangles, %u at most", s->triangle_count, s->triangle_max);
+        put(out, ", %u with what hills hide", s->view_triangle_count);
         if (s->gpu_ms > 0) put(out, ", %.2f ms on the device", s->gpu_ms);
         put(out, "\nuploads     %.2f MB, then %.3f MB/s", (double)s->upload_bytes / 1e6, s->upload_mb_per_s);
         put(out, " with %.1f chunks/s\n", s->chunks_per_s);

@@ -166,6 +166,7 @@ void show_measure(const show *s, numbers_frame *out) {
     if (s == NULL) return;
     render_stats drawn = render_stats_get(s->view.render);
     out->triangle_count = drawn.triangle_count;
+    out->view_triangle_count = drawn.triangle_count + s->view.hidden_triangle_count;
     out->upload_bytes = drawn.upload_bytes_total;
     out->gpu_ns = nb_gpu_stats_get(s->gpu).gpu_ns;
 }

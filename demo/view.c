@@ -87,14 +87,17 @@ static uint32_t list_chunks(view *v) {
     const uint32_t *slots = NB_COLUMN(v->world, v->streamer->chunks, CHUNK_SLOT, uint32_t);
     const uint8_t *is_drawn = NB_COLUMN(v->world, v->streamer->chunks, CHUNK_IS_DRAWN, uint8_t);
     uint32_t count = 0, row_count = nb_world_row_count(v->world, v->streamer->chunks), next = 0;
-    v->hidden_count = 0;
+    v->hidden_count = v->hidden_triangle_count = 0;
     for (uint32_t row = 0; row < row_count; ++row) {
         bool is_visible = next < v->picture->now.visible_count && made->visible[next] == row;
         next += is_visible;
         if (!is_visible && !is_drawn[row]) continue;
         bool is_shown = is_visible && picture_is_seen(made, row);
-        v->hidden_count += is_visible && !is_shown;
         render_chunk chunk = chunk_of(v, row, slots[row], is_shown);
+        if (is_visible && !is_shown) {
+            ++v->hidden_count;
+            v->hidden_triangle_count += render_mesh_triangles(v->render, chunk.mesh, made->draws[row].faces);
+        }
         if (is_shown || chunk.distance < RENDER_SHADOW_REACH) v->chunks[count++] = chunk;
     }
     return count;

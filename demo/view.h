@@ -35,6 +35,7 @@ typedef struct view {
     uint64_t stale_count;  // told last
     render_mesh meshes[STREAMER_CHUNKS_MAX];  // by slot
     uint32_t hidden_count;                    // chunks in the camera's view that the land hides, in this frame
+    uint32_t hidden_triangle_count;           // of them, which would have been drawn
     render_chunk chunks[STREAMER_CHUNKS_MAX]; // of this frame, as the rest
     render_creature creatures[RENDER_CREATURES_MAX];
     render_box boxes[RENDER_BOXES_MAX];

@@ -16,6 +16,7 @@ static void clear(void) { memset(&n, 0, sizeof n); }
 static void add(uint64_t frame_ms, uint32_t triangle_count) {
     numbers_frame frame = {
         .frame_ns = frame_ms * MS, .gpu_ns = frame_ms * MS / 2, .triangle_count = triangle_count, .quality = 2};
+    frame.view_triangle_count = 2 * triangle_count;
     frame.phase_ns[NB_PHASE_FIXED_SIM] = frame_ms * MS / 4;
     frame.upload_bytes = n.last.upload_bytes + 1000000;
     frame.chunk_count = n.last.chunk_count + 3;
@@ -37,7 +38,7 @@ static void a_short_run_is_summed_up_whole(void **state) {
     assert_false(summary.is_warm);
     assert_int_equal(summary.frame_count, 3);
     assert_true(summary.fps == 50 && summary.gpu_ms == 10 && summary.phase_ms[NB_PHASE_FIXED_SIM] == 5);
-    assert_true(summary.triangle_count == 8 && summary.triangle_max == 9);
+    assert_true(summary.triangle_count == 8 && summary.triangle_max == 9 && summary.view_triangle_count == 16);
     assert_true(summary.quality == 2 && summary.quality_most == 2);
     assert_int_equal(summary.upload_bytes, 3000000);
 }

@@ -240,6 +240,7 @@ static void the_end_tells_medians_of_a_run_that_has_settled(void **state) {
                                        .gpu_ms = 4.125,
                                        .triangle_count = 20000,
                                        .triangle_max = 25000,
+                                       .view_triangle_count = 31000,
                                        .upload_bytes = 12340000,
                                        .upload_mb_per_s = 1.5,
                                        .chunks_per_s = 30,
@@ -252,7 +253,8 @@ static void the_end_tells_medians_of_a_run_that_has_settled(void **state) {
     print_message("%s", text);
     assert_non_null(strstr(text, "quality     level 2 of 3, mostly 1\n"));
     assert_non_null(strstr(text, "median      60.0 frames a second, of 420 frames after the first 5 s\n"));
-    assert_non_null(strstr(text, "picture     20000 triangles, 25000 at most, 4.12 ms on the device\n"));
+    assert_non_null(strstr(
+        text, "picture     20000 triangles, 25000 at most, 31000 with what hills hide, 4.12 ms on the device\n"));
     assert_non_null(strstr(text, "uploads     12.34 MB, then 1.500 MB/s with 30.0 chunks/s\n"));
     assert_non_null(strstr(text, "phases      ms: "));
     assert_non_null(strstr(text, " Gameplay 1.00"));
