@@ -48,7 +48,7 @@ typedef struct picture_made {
     particle_sprite sprites[PICTURE_PARTICLES]; // sprite_count
     uint32_t
         visible[PICTURE_THINGS_MAX]; // visible_count, ascending: rows of chunks, then their count + rows of creatures
-    lod_impostor impostors[PLANET_CREATURES_MAX];     // impostor_count
+    lod_impostor impostors[PLANET_CREATURES_MAX];     // impostor_count, ascending
     light lights[HOME_LIGHTS];                        // light_count: as the camera sees them
     light_cluster clusters[LIGHT_CLUSTER_COUNT];      // all of them
     draw_block draws[STREAMER_CHUNKS_MAX];            // by row of the chunks

@@ -100,11 +100,12 @@ typedef struct render_box {
     uint32_t colour; // 0xRRGGBB as a screen shows it
 } render_box;
 
-// An animal far away: a flat figure that faces the camera.
+// An animal far away: a flat figure that faces the camera, and shows the side the camera is on.
 typedef struct render_impostor {
     vec3d position;
     float size;
     uint32_t colour;
+    uint32_t direction; // eighths of a turn, from where it looks to its right: where the camera is
 } render_impostor;
 
 typedef enum render_particle_kind {

@@ -120,7 +120,7 @@ static void impostors_prepare(render *r, const render_frame *frame) {
     for (uint32_t i = 0; i < r->impostors.count; ++i) {
         const render_impostor *from = &frame->impostors[i];
         vec3 at = camera_relative(&r->camera, from->position);
-        sprites[i] = (render_sprite){{at.x, at.y, at.z}, from->size, from->colour, 0, {0, 0}};
+        sprites[i] = (render_sprite){{at.x, at.y, at.z}, from->size, from->colour, from->direction, {0, 0}};
     }
     r->stats.triangle_count += r->impostors.count * 2;
 }

@@ -9,7 +9,6 @@
 #include "quality.h"
 #include "sun.h"
 #include "view_mills.h"
-#include "work_lod.h"
 
 // Uploads of one frame: a millisecond or two of copying.
 #define UPLOAD_BYTES (2u << 20)
@@ -126,24 +125,30 @@ static render_creature creature_of(const pose_body *body, const pose *legs, vec3
     return out;
 }
 
+static render_impostor impostor_of(const pose_body *body, uint32_t direction, uint32_t id) {
+    return (render_impostor){wide(body->feet), POSE_HIP_HEIGHT + 0.25f, coat_of(id), direction};
+}
+
 static void list_creatures(view *v, render_frame *frame) {
     const picture_made *made = &v->picture->made;
+    const picture_numbers *counts = &v->picture->now;
     uint32_t chunk_count = nb_world_row_count(v->world, v->streamer->chunks);
     nb_table t = v->planet->creatures;
     const pose_body *bodies = NB_COLUMN(v->world, t, CREATURE_BODY, pose_body);
-    const uint8_t *levels = NB_COLUMN(v->world, t, CREATURE_LEVEL, uint8_t);
     const uint32_t *ids = NB_COLUMN(v->world, t, CREATURE_ID, uint32_t);
-    uint32_t row_count = nb_world_row_count(v->world, t);
-    for (uint32_t i = 0; i < v->picture->now.visible_count; ++i) {
+    uint32_t row_count = nb_world_row_count(v->world, t), next = 0;
+    for (uint32_t i = 0; i < counts->visible_count; ++i) {
         if (made->visible[i] < chunk_count || !picture_is_seen(made, made->visible[i])) continue;
         uint32_t row = made->visible[i] - chunk_count;
         if (row >= row_count) continue;
-        if (levels[row] < LOD_LEVEL_IMPOSTOR && frame->creature_count < RENDER_CREATURES_MAX)
+        while (next < counts->impostor_count && made->impostors[next].number < row) ++next;
+        bool is_far = next < counts->impostor_count && made->impostors[next].number == row;
+        if (!is_far && frame->creature_count < RENDER_CREATURES_MAX)
             v->creatures[frame->creature_count++] =
                 creature_of(&bodies[row], &made->poses[row], made->looks[row], ids[row]);
         else if (frame->impostor_count < RENDER_IMPOSTORS_MAX)
             v->impostors[frame->impostor_count++] =
-                (render_impostor){wide(bodies[row].feet), POSE_HIP_HEIGHT + 0.25f, coat_of(ids[row])};
+                impostor_of(&bodies[row], is_far ? made->impostors[next].direction : 0, ids[row]);
     }
 }
 

@@ -174,7 +174,7 @@ static void one_over_the_edge_of_a_face_is_looked_at(void **state) {
 static void heads_never_jump(void **state) {
     (void)state;
     enum { HERD = 8, STEPS = 12000 };
-    uint64_t random = test_seed("heads_never_jump"), walks = test_size(12, 40, 200);
+    uint64_t random = test_seed("heads_never_jump"), walks = test_size(12, 12, 200);
     uint32_t changes = 0, crossings = 0;
     float most = 0, widest = 0;
     for (uint64_t walk = 0; walk < walks; ++walk) {

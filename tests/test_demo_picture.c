@@ -7,6 +7,7 @@
 #include "gpu_vulkan_fixture.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "demo/mesher.h"
 #include "demo/render.h"
@@ -190,7 +191,7 @@ static render_frame whole_frame(render_mesh meshes[2]) {
     vec3d there = vec3d_add(feet, vec3d_scale(ahead, 6));
     creature = (render_creature){
         .position = there, .up = vec3_of(up), .forward = vec3_of(ahead), .size = 1, .colour = 0xc0a080};
-    impostor = (render_impostor){vec3d_add(feet, vec3d_scale(ahead, 12)), 1, 0x806040};
+    impostor = (render_impostor){vec3d_add(feet, vec3d_scale(ahead, 12)), 1, 0x806040, 0};
     particles[0] = (render_particle){there, 1, 0xffff8020u, RENDER_PARTICLE_FLAME};
     particles[1] = (render_particle){vec3d_add(there, up), 1, 0x80606060u, RENDER_PARTICLE_SMOKE};
     light = (render_light){there, 20, {4, 2, 1}};
@@ -246,6 +247,46 @@ static void every_quality_draws_everything_alike_each_time(void **state) {
     }
 }
 
+// Where two pictures differ: how wide that is, and how far its top is to the right of the picture's middle, in pixels.
+static void change_of(const uint8_t *a, const uint8_t *b, int32_t *width, int32_t *top) {
+    int32_t low = WIDTH, high = -1, top_row = -1, sum = 0, count = 0;
+    for (int32_t i = 0; i < WIDTH * HEIGHT; ++i) {
+        if (memcmp(&a[i * 4], &b[i * 4], 3) == 0) continue;
+        int32_t x = i % WIDTH;
+        low = x < low ? x : low, high = x > high ? x : high;
+        if (top_row < 0) top_row = i / WIDTH;
+        if (i / WIDTH == top_row) sum += x, ++count;
+    }
+    *width = high - low + 1;
+    *top = count > 0 ? sum / count - WIDTH / 2 : 0;
+}
+
+// Straight ahead of the camera: its head is where it looks, and from before it is narrow.
+static void impostors_show_the_side_that_the_camera_is_on(void **state) {
+    (void)state;
+    device_need();
+    render_mesh meshes[2];
+    render_frame frame = whole_frame(meshes);
+    int32_t widths[8], heads[8];
+    frame.quality = 2;
+    frame.creature_count = frame.particle_count = frame.light_count = 0;
+    vec3 line = vec3_scale(frame.camera.forward, 3);
+    impostor.position = vec3d_add(frame.camera.position, (vec3d){line.x, line.y, line.z});
+    frame.impostor_count = 0;
+    draw(&frame, pixels[0]);
+    frame.impostor_count = 1;
+    for (uint32_t i = 0; i < 8; ++i) {
+        impostor.direction = i;
+        draw(&frame, pixels[1]);
+        change_of(pixels[0], pixels[1], &widths[i], &heads[i]);
+    }
+    print_message("%d and %d wide, heads at %d, %d and %d\n", widths[0], widths[2], heads[0], heads[2], heads[6]);
+    assert_true(widths[2] > 20 && abs(widths[2] - widths[6]) <= 2);
+    assert_true(widths[0] * 3 < widths[2] * 2 && abs(widths[0] - widths[4]) <= 2);
+    assert_true(heads[2] > 5 && heads[6] < -5 && abs(heads[0]) <= 1);
+    for (uint32_t i = 0; i < 2; ++i) render_mesh_remove(r, meshes[i]);
+}
+
 static uint64_t light_of(const uint8_t *p) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < WIDTH * HEIGHT * 4; ++i) sum += i % 4 == 3 ? 0 : p[i];
@@ -276,6 +317,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quads_are_where_the_planet_says),
         cmocka_unit_test(every_quality_draws_everything_alike_each_time),
+        cmocka_unit_test(impostors_show_the_side_that_the_camera_is_on),
         cmocka_unit_test(nights_are_darker_than_days_and_fires_give_light),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);

@@ -154,7 +154,7 @@ static void inputs_make(void) {
     for (uint32_t i = 0; i < 3; ++i)
         creatures[i] = (render_creature){
             .position = {1, SPHERE_RADIUS, (double)i}, .up = {0, 1, 0}, .forward = {1, 0, 0}, .size = 1};
-    for (uint32_t i = 0; i < 5; ++i) impostors[i] = (render_impostor){{20, SPHERE_RADIUS, (double)i}, 1, 0xffffff};
+    for (uint32_t i = 0; i < 5; ++i) impostors[i] = (render_impostor){{20, SPHERE_RADIUS, (double)i}, 1, 0xffffff, i};
     for (uint32_t i = 0; i < 8; ++i)
         particles[i] = (render_particle){
             {5, SPHERE_RADIUS, (double)i}, 1, 0xff00ff00u, i < 4 ? RENDER_PARTICLE_FLAME : RENDER_PARTICLE_DUST};
@@ -533,6 +533,20 @@ static void heads_turn_about_the_neck_and_the_rest_stays(void **state) {
     rig_close();
 }
 
+static void far_animals_keep_their_side(void **state) {
+    (void)state;
+    inputs_make();
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
+    g.frame.impostors = impostors, g.frame.impostor_count = 5;
+    assert_int_equal(nb_gpu_frame_begin(g.gpu), NB_OK);
+    assert_int_equal(render_add(g.r, &g.frame), NB_OK);
+    assert_int_equal(g.r->impostors.count, 5);
+    const render_sprite *sprites = (const render_sprite *)g.r->impostors.span.memory;
+    for (uint32_t i = 0; i < 5; ++i) assert_true(sprites[i].kind == i && sprites[i].middle[2] == (float)i);
+    nb_gpu_frame_end(g.gpu);
+    rig_close();
+}
+
 static void a_steady_frame_takes_no_memory(void **state) {
     (void)state;
     uint64_t seed = test_seed(__func__);
@@ -752,7 +766,7 @@ TEST_MAIN(cmocka_unit_test(any_part_of_a_frame_makes_a_picture), cmocka_unit_tes
           cmocka_unit_test(uploads_that_got_lost_are_made_again),
           cmocka_unit_test(meshes_are_filled_from_memory_of_the_frame),
           cmocka_unit_test(little_memory_leaves_things_out), cmocka_unit_test(boxes_are_drawn_up_to_their_bound),
-          cmocka_unit_test(heads_turn_about_the_neck_and_the_rest_stays),
+          cmocka_unit_test(heads_turn_about_the_neck_and_the_rest_stays), cmocka_unit_test(far_animals_keep_their_side),
           cmocka_unit_test(a_steady_frame_takes_no_memory), cmocka_unit_test(failed_memory_leaves_nothing_behind),
           cmocka_unit_test(what_can_be_seen_is_drawn), cmocka_unit_test(what_only_casts_shadows_is_not_drawn),
           cmocka_unit_test(the_nearest_ground_comes_first), cmocka_unit_test(pages_are_taken_once_and_given_back))
