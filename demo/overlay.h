@@ -40,7 +40,8 @@ typedef struct overlay_page {
     uint32_t bar_count;
     uint32_t worker_count;
     uint64_t arena_bytes, arena_bytes_max;
-    uint32_t chunk_count, chunk_ready_count, hidden_count, triangle_count; // hidden by hills
+    uint32_t chunk_count, chunk_ready_count, triangle_count;
+    uint32_t hidden_count; // chunks in view, by hills
     uint64_t cancelled_count;
     uint32_t quality, quality_count;
     const char *lines[OVERLAY_LINES_MAX]; // more, as they are

@@ -15,9 +15,6 @@
 #define ANEW_STEPS 300u
 #define ANEW_STEP_S (1.0f / 60)
 
-// Around an animal, from its place on.
-#define CREATURE_RADIUS 1.5f
-
 // A share of `count` things for one job.
 typedef struct share {
     uint32_t first, count;
@@ -59,10 +56,7 @@ static bool is_first(const nb_context *context, uint64_t *frame_end) {
 // begins its numbers, by which the others append.
 static const void *note(const nb_context *context, picture *p, const nb_outputs *outputs, size_t *size_bytes) {
     const void *first = NULL;
-    if (is_first(context, &p->now_end)) {
-        p->now = (picture_numbers){.hash = p->now.hash};
-        p->made.has_seen = false;
-    }
+    if (is_first(context, &p->now_end)) p->now = (picture_numbers){.hash = p->now.hash};
     for (const void *block = nb_outputs_next(outputs, NULL, size_bytes); block != NULL;
          block = nb_outputs_next(outputs, block, size_bytes)) {
         p->now.hash = nb_hash64(block, *size_bytes, p->now.hash);
@@ -74,6 +68,13 @@ static const void *note(const nb_context *context, picture *p, const nb_outputs 
 
 // Whether rows are still where the jobs saw them. Where readers hold every slot the snapshot is that of a frame before.
 static bool is_of_now(const nb_context *context) { return context->snapshot->info.frame == context->frame_index; }
+
+// Counts a merge. The end of this frame where it was the last of all jobs and they saw this frame; else 0.
+static uint64_t parts_end(const nb_context *context, picture_parts *parts) {
+    if (is_first(context, &parts->frame_end)) parts->count = 0;
+    bool is_whole = ++parts->count == context->job_count && is_of_now(context);
+    return is_whole ? context->frame_index + 1 : 0;
+}
 
 // --- animation ---
 
@@ -189,7 +190,7 @@ static nb_result visibility_job(const nb_context *context, void *user) {
                               .chunk_count = chunk_count(context, p),
                               .spheres = NB_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
                               .sphere_count = creature_count(context, p),
-                              .sphere_radius = CREATURE_RADIUS};
+                              .sphere_radius = PICTURE_CREATURE_RADIUS};
     share mine = share_of(context, input.chunk_count + input.sphere_count);
     uint32_t *count = output(context, sizeof *count);
     visibility_output out = {.visible = output(context, mine.count * sizeof(uint32_t))};
@@ -298,7 +299,8 @@ static nb_result materials_merge(const nb_context *context, void *user, const nb
     picture *p = user;
     size_t size_bytes = 0;
     const materials_output *made = note(context, p, outputs, &size_bytes);
-    if (is_first(context, &p->draw_counts_end)) memset(p->draw_counts, 0, sizeof p->draw_counts);
+    p->made.draws_end = parts_end(context, &p->draw_parts);
+    if (p->draw_parts.count == 1) memset(p->draw_counts, 0, sizeof p->draw_counts);
     for (uint32_t i = 0; i < TERRAIN_MATERIAL_COUNT; ++i) p->draw_counts[i] += made->draw_counts[i];
     const draw_block *blocks = nb_outputs_next(outputs, made, NULL);
     memcpy(p->made.draws + share_of(context, chunk_count(context, p)).first, blocks,
@@ -435,7 +437,7 @@ static nb_result occlusion_job(const nb_context *context, void *user) {
                              .land_count = chunk_count(context, p),
                              .spheres = NB_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
                              .sphere_count = creature_count(context, p),
-                             .sphere_radius = CREATURE_RADIUS};
+                             .sphere_radius = PICTURE_CREATURE_RADIUS};
     uint32_t count = input.land_count + input.sphere_count, stride = context->job_count;
     occlusion_room room = {.horizon =
                                nb_arena_alloc(context->arena, occlusion_horizon_count(stride) * sizeof(float), 16),
@@ -451,13 +453,10 @@ static nb_result occlusion_merge(const nb_context *context, void *user, const nb
     size_t size_bytes = 0;
     const uint64_t *words = note(context, p, outputs, &size_bytes);
     uint32_t count = occlusion_word_count(chunk_count(context, p) + creature_count(context, p));
-    if (is_first(context, &p->seen_end)) {
-        memset(p->made.seen, 0, sizeof p->made.seen);
-        p->seen_part_count = 0;
-    }
-    occlusion_append(p->made.seen, words, count);
     // Until all have told what they see, nothing is known to be hidden.
-    p->made.has_seen = ++p->seen_part_count == context->job_count && is_of_now(context);
+    p->made.seen_end = parts_end(context, &p->seen_parts);
+    if (p->seen_parts.count == 1) memset(p->made.seen, 0, sizeof p->made.seen);
+    occlusion_append(p->made.seen, words, count);
     return NB_OK;
 }
 
@@ -471,11 +470,19 @@ static nb_result end_picture(const nb_context *context, void *user) {
     return NB_OK;
 }
 
+// All of them, for frames that do not know which are in use.
+static void pack_all_materials(picture *p) {
+    materials_output all = {.block_count = 0};
+    for (uint32_t m = 0; m < TERRAIN_MATERIAL_COUNT; ++m) all.draw_counts[m] = 1;
+    materials_pack(&all, p->made.materials);
+}
+
 nb_result picture_attach(picture *p, nb_engine *engine, const planet *land, const streamer *chunks) {
     memset(p, 0, sizeof *p);
     p->planet = land;
     p->streamer = chunks;
     p->world = land->world;
+    pack_all_materials(p);
     for (uint32_t i = 0; i < HOME_COUNT; ++i) home_lights_place(land->seed, land->homes[i], p->lights[i]);
     p->upload = calloc(chunks->ring.quad_count_max, sizeof *p->upload);
     nb_snapshots *snapshots = nb_engine_snapshots(engine);

@@ -23,6 +23,9 @@
 #define PICTURE_DUST 10u
 #define PICTURE_EMITTERS (HOME_FIRES + PICTURE_DUST)
 
+// Around an animal, from its feet: its neck is 1.2 m from there, and its muzzle half a metre from that.
+#define PICTURE_CREATURE_RADIUS 1.75f
+
 // Of sparks and of dust, by which who draws them tells them apart.
 #define PICTURE_FIRE_COLOUR 0xff9a3cu
 #define PICTURE_DUST_COLOUR 0xb8a07au
@@ -48,14 +51,21 @@ typedef struct picture_made {
     particle_sprite sprites[PICTURE_PARTICLES]; // sprite_count
     uint32_t
         visible[PICTURE_THINGS_MAX]; // visible_count, ascending: rows of chunks, then their count + rows of creatures
-    lod_impostor impostors[PLANET_CREATURES_MAX];     // impostor_count, ascending
-    light lights[HOME_LIGHTS];                        // light_count: as the camera sees them
-    light_cluster clusters[LIGHT_CLUSTER_COUNT];      // all of them
-    draw_block draws[STREAMER_CHUNKS_MAX];            // by row of the chunks
-    material_block materials[TERRAIN_MATERIAL_COUNT]; // by number: those in use
+    lod_impostor impostors[PLANET_CREATURES_MAX]; // impostor_count, ascending
+    light lights[HOME_LIGHTS];                    // light_count: as the camera sees them
+    light_cluster clusters[LIGHT_CLUSTER_COUNT];  // all of them
+    draw_block draws[STREAMER_CHUNKS_MAX];        // by row of the chunks
+    uint64_t draws_end; // of the frame that all of them are of: its index + 1; 0 = some are missing
+    material_block materials[TERRAIN_MATERIAL_COUNT]; // by number: those in use are of this frame
     uint64_t seen[(PICTURE_THINGS_MAX + 63) / 64]; // a bit for each number as in `visible`: the land does not hide it
-    bool has_seen;                                 // that is known in this frame
+    uint64_t seen_end;                             // as draws_end
 } picture_made;
+
+// Merges of a kind whose parts are worth something only together.
+typedef struct picture_parts {
+    uint64_t frame_end; // of the frame they are of: its index + 1
+    uint32_t count;
+} picture_parts;
 
 typedef struct picture {
     const planet *planet;
@@ -64,9 +74,9 @@ typedef struct picture {
     bool is_anew; // this frame takes nothing from those before it: it is the same whatever they were
     light lights[HOME_COUNT][HOME_LIGHTS]; // on the planet; never changed once they are there
     particle particles[PICTURE_PARTICLES];
-    uint32_t particle_count;                                    // merged so far
-    uint64_t particles_end, draw_counts_end, now_end, seen_end; // of the frame they are of: its index + 1
-    uint32_t seen_part_count;
+    uint32_t particle_count;         // merged so far
+    uint64_t particles_end, now_end; // of the frame they are of: its index + 1
+    picture_parts draw_parts, seen_parts;
     uint32_t particles_region;
     uint32_t draw_counts[TERRAIN_MATERIAL_COUNT];
     mesh_quad *upload; // the ring's memory
@@ -74,9 +84,9 @@ typedef struct picture {
     picture_numbers now, last; // of the frame under way, and of the last whole one
 } picture;
 
-// Whether the land may leave a thing in sight: a number as in `visible`.
-static inline bool picture_is_seen(const picture_made *made, uint32_t number) {
-    return !made->has_seen || (made->seen[number / 64] >> number % 64 & 1) != 0;
+// Whether the land may leave a thing in sight, a number as in `visible`, in the frame whose index + 1 is frame_end.
+static inline bool picture_is_seen(const picture_made *made, uint64_t frame_end, uint32_t number) {
+    return made->seen_end != frame_end || (made->seen[number / 64] >> number % 64 & 1) != 0;
 }
 
 // Attaches the nine modules.

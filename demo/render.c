@@ -30,6 +30,12 @@ static const render_level LEVELS[RENDER_QUALITY_COUNT] = {
      .has_glow = true},
 };
 
+static render_level level_of(uint32_t quality) {
+    return LEVELS[quality < RENDER_QUALITY_COUNT ? quality : RENDER_QUALITY_BEST];
+}
+
+bool render_has_shadows(uint32_t quality) { return level_of(quality).shadow > 0; }
+
 static render_desc desc_resolve(const render_desc *given) {
     render_desc desc = *given;
     if (desc.quad_count_max == 0) desc.quad_count_max = RENDER_QUADS_DEFAULT;
@@ -124,7 +130,7 @@ static uint32_t scaled(uint32_t size, uint32_t scale) {
 static nb_result frame_begin(render *r, const render_frame *frame) {
     r->target = nb_gpu_backbuffer(r->gpu, &r->target_width, &r->target_height);
     if (nb_gpu_graph(r->gpu) == NULL || r->target_width == 0 || r->target_height == 0) return NB_EMPTY;
-    r->level = LEVELS[frame->quality < RENDER_QUALITY_COUNT ? frame->quality : RENDER_QUALITY_BEST];
+    r->level = level_of(frame->quality);
     r->width = scaled(r->target_width, r->level.scale);
     r->height = scaled(r->target_height, r->level.scale);
     r->camera = frame->camera;

@@ -71,7 +71,7 @@ typedef struct render_chunk {
 #define RENDER_FACE_COUNT 6u
 #define RENDER_FACES_ALL ((1u << RENDER_FACE_COUNT) - 1)
 
-// Beyond this many metres nothing casts a shadow that is drawn.
+// What is further from the camera than this many metres casts no shadow worth drawing.
 #define RENDER_SHADOW_REACH 1200.0f
 
 // As quad.glsl has it; all 0 to 1, colours linear.
@@ -184,7 +184,7 @@ typedef struct render_stats {
     uint32_t triangle_count;               // of all passes
     uint32_t draw_count;                   // of the ground
     uint32_t chunk_count, skipped_count;   // ready, those too that only cast shadows; not ready or removed
-    uint32_t dropped_count;                // creatures, boxes, impostors, particles and lights beyond their bounds
+    uint32_t dropped_count;                // of all lists: what was beyond its bound, or found no memory
     uint32_t width, height;                // that the scene is drawn in
     uint32_t mesh_count, mesh_ready_count; // now
     uint32_t quad_count, quad_count_max;   // of the pool, now
@@ -223,6 +223,9 @@ uint32_t render_mesh_triangles(const render *r, render_mesh mesh, uint32_t faces
 nb_result render_add(render *r, const render_frame *frame);
 
 render_stats render_stats_get(const render *r);
+
+// Whether a level of quality has shadows.
+bool render_has_shadows(uint32_t quality);
 
 // False where the demo was built without glslc: only the null device can be used then.
 bool render_has_shaders(void);

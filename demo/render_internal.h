@@ -141,7 +141,7 @@ typedef struct render_instance {
 
 typedef struct render_sprite {
     float middle[3], size;
-    uint32_t colour, kind, reserved[2];
+    uint32_t colour, kind, reserved[2]; // kind: of a particle; of an impostor its direction
 } render_sprite;
 
 typedef struct render_point_light {

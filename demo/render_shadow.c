@@ -62,7 +62,7 @@ static bool is_near(const render *r, const mesh_slot *slot) {
 static nb_result record_shadow(nb_gpu_command *command, uint32_t bucket, uint32_t bucket_count, void *user) {
     const render *r = (const render *)user;
     (void)bucket, (void)bucket_count;
-    render_bind_ground(r, command, PIPELINE_SHADOW_GROUND);
+    if (r->chunk_count > 0) render_bind_ground(r, command, PIPELINE_SHADOW_GROUND);
     for (uint32_t i = 0; i < r->chunk_count; ++i) {
         const mesh_slot *slot = &r->meshes[r->order[i]];
         if (!is_near(r, slot) || slot->quad_count == 0) continue;

@@ -26,7 +26,6 @@ static const nb_column_desc chunk_columns[CHUNK_COLUMN_COUNT] = {
     [CHUNK_DRAW] = {.name = "draw", .size_bytes = sizeof(material_draw), .flags = NB_COLUMN_SNAPSHOT},
     [CHUNK_IS_DRAWN] = {.name = "is_drawn", .size_bytes = 1, .flags = NB_COLUMN_SNAPSHOT},
     [CHUNK_LAND] = {.name = "land", .size_bytes = sizeof(occlusion_land), .flags = NB_COLUMN_SNAPSHOT},
-    [CHUNK_SLOT] = {.name = "slot", .size_bytes = sizeof(uint32_t), .flags = NB_COLUMN_SNAPSHOT},
 };
 
 // What a job carries; one for generating and one for meshing.
@@ -87,7 +86,9 @@ static void describe_mesh(chunk_job *job) {
     const volume *v = &job->buffer->volume;
     const mesh_output *m = &job->mesh;
     job->material_bits = material_bits_of(m->quads, m->quad_count) | material_bits_of(m->water, m->water_count);
-    job->solid = (int16_t)(v->base + (int32_t)volume_mesh_input(v).open_layer * v->step);
+    // What has holes hides nothing.
+    uint32_t solid_layers = m->dropped_count == 0 ? volume_mesh_input(v).open_layer : 0;
+    job->solid = (int16_t)(v->base + (int32_t)solid_layers * v->step);
 }
 
 static nb_async_status generate(nb_async_call *call, void *state) {
@@ -241,7 +242,6 @@ static bool make_ready(streamer *s, uint32_t slot) {
     *NB_ROW_WRITE(s->world, s->chunks, CHUNK_DRAW, material_draw, row) = own->draw;
     *NB_ROW_WRITE(s->world, s->chunks, CHUNK_LAND, occlusion_land, row) =
         occlusion_land_of(own->draw.node, own->solid, own->high);
-    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_SLOT, uint32_t, row) = slot;
     chunk_table_advance(&s->table, (chunk_ref){slot, s->table.slots[slot].generation}, CHUNK_READY);
     ++s->ready_count;
     return true;

@@ -45,7 +45,6 @@ typedef enum chunk_column {
     CHUNK_DRAW,     // a material_draw
     CHUNK_IS_DRAWN, // a byte: in this frame it is drawn, where it is visible
     CHUNK_LAND,     // an occlusion_land
-    CHUNK_SLOT,     // a uint32_t: its slot
     CHUNK_COLUMN_COUNT,
 } chunk_column;
 

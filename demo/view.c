@@ -71,33 +71,32 @@ static void mesh_filled(void *user, uint32_t slot, const streamer_room *room) {
 
 // --- the lists of a frame ---
 
-// A chunk as its job has packed it; where that job is late its place may be another's, and then all of it is drawn.
-static render_chunk chunk_of(const view *v, uint32_t row, uint32_t slot, bool is_shown) {
-    const draw_block *block = &v->picture->made.draws[row];
-    bool is_same = block->slot == slot;
-    render_chunk out = {.mesh = v->meshes[slot], .distance = is_same ? block->distance : 0};
-    if (is_shown) out.faces = is_same ? block->faces : RENDER_FACES_ALL;
-    return out;
+// A chunk as its job has packed it; where one of the jobs is late all of it is drawn.
+static render_chunk chunk_of(const view *v, uint32_t row, uint32_t slot) {
+    const picture_made *made = &v->picture->made;
+    if (made->draws_end != v->frame_end) return (render_chunk){v->meshes[slot], RENDER_FACES_ALL, 0};
+    return (render_chunk){v->meshes[slot], made->draws[row].faces, made->draws[row].distance};
 }
 
 // Those in sight, and those near ones that may throw a shadow into it.
-static uint32_t list_chunks(view *v) {
+static uint32_t list_chunks(view *v, bool has_shadows) {
     const picture_made *made = &v->picture->made;
-    const uint32_t *slots = NB_COLUMN(v->world, v->streamer->chunks, CHUNK_SLOT, uint32_t);
-    const uint8_t *is_drawn = NB_COLUMN(v->world, v->streamer->chunks, CHUNK_IS_DRAWN, uint8_t);
-    uint32_t count = 0, row_count = nb_world_row_count(v->world, v->streamer->chunks), next = 0;
-    v->hidden_count = v->hidden_triangle_count = 0;
+    nb_table t = v->streamer->chunks;
+    const material_draw *draws = NB_COLUMN(v->world, t, CHUNK_DRAW, material_draw);
+    const lod_bounds *bounds = NB_COLUMN(v->world, t, CHUNK_BOUNDS, lod_bounds);
+    const uint8_t *is_drawn = NB_COLUMN(v->world, t, CHUNK_IS_DRAWN, uint8_t);
+    uint32_t count = 0, row_count = nb_world_row_count(v->world, t), next = 0;
     for (uint32_t row = 0; row < row_count; ++row) {
         bool is_visible = next < v->picture->now.visible_count && made->visible[next] == row;
         next += is_visible;
-        if (!is_visible && !is_drawn[row]) continue;
-        bool is_shown = is_visible && picture_is_seen(made, row);
-        render_chunk chunk = chunk_of(v, row, slots[row], is_shown);
-        if (is_visible && !is_shown) {
-            ++v->hidden_count;
-            v->hidden_triangle_count += render_mesh_triangles(v->render, chunk.mesh, made->draws[row].faces);
-        }
-        if (is_shown || chunk.distance < RENDER_SHADOW_REACH) v->chunks[count++] = chunk;
+        if (!is_visible && !(has_shadows && is_drawn[row])) continue;
+        render_chunk chunk = chunk_of(v, row, draws[row].slot);
+        bool is_hidden = is_visible && !picture_is_seen(made, v->frame_end, row);
+        v->hidden_count += is_hidden;
+        if (is_hidden) v->hidden_triangle_count += render_mesh_triangles(v->render, chunk.mesh, chunk.faces);
+        if (is_hidden || !is_visible) chunk.faces = 0;
+        bool is_caster = has_shadows && chunk.distance - (float)bounds[row].radius < RENDER_SHADOW_REACH;
+        if (chunk.faces != 0 || is_caster) v->chunks[count++] = chunk;
     }
     return count;
 }
@@ -138,7 +137,7 @@ static void list_creatures(view *v, render_frame *frame) {
     const uint32_t *ids = NB_COLUMN(v->world, t, CREATURE_ID, uint32_t);
     uint32_t row_count = nb_world_row_count(v->world, t), next = 0;
     for (uint32_t i = 0; i < counts->visible_count; ++i) {
-        if (made->visible[i] < chunk_count || !picture_is_seen(made, made->visible[i])) continue;
+        if (made->visible[i] < chunk_count || !picture_is_seen(made, v->frame_end, made->visible[i])) continue;
         uint32_t row = made->visible[i] - chunk_count;
         if (row >= row_count) continue;
         while (next < counts->impostor_count && made->impostors[next].number < row) ++next;
@@ -260,7 +259,7 @@ static const overlay *draw_overlay(view *v, uint32_t width, uint32_t height) {
 }
 
 static void list_things(view *v, const planet_eye *eye, render_frame *frame) {
-    frame->chunk_count = list_chunks(v);
+    frame->chunk_count = list_chunks(v, render_has_shadows(frame->quality));
     frame->materials = (const render_material *)(const void *)v->picture->made.materials;
     frame->material_count = TERRAIN_MATERIAL_COUNT;
     list_creatures(v, frame);
@@ -297,6 +296,8 @@ static nb_result draw(const nb_context *context, void *user) {
                           .impostors = v->impostors,
                           .particles = v->particles,
                           .lights = v->lights};
+    v->frame_end = context->frame_index + 1;
+    v->hidden_count = v->hidden_triangle_count = 0;
     if (!v->is_blind) list_things(v, eye, &frame);
     nb_result result = render_add(v->render, &frame);
     return result < 0 ? result : NB_OK; // without a picture the frame goes on

@@ -34,6 +34,7 @@ typedef struct view {
     bool is_blind;         // nothing is drawn, while meshes are still uploaded: nobody looks at these frames
     uint64_t stale_count;  // told last
     render_mesh meshes[STREAMER_CHUNKS_MAX];  // by slot
+    uint64_t frame_end;                       // of the frame that is drawn: its index + 1
     uint32_t hidden_count;                    // chunks in the camera's view that the land hides, in this frame
     uint32_t hidden_triangle_count;           // of them, which would have been drawn
     render_chunk chunks[STREAMER_CHUNKS_MAX]; // of this frame, as the rest

@@ -145,6 +145,7 @@ void volume_fit(volume *v) {
         v->layer_count = (uint32_t)layers;
         if (layers <= MESH_LAYERS_MAX) break;
     }
+    if (v->step > 1) v->high += v->step / 2; // and here to the one above
     for (uint32_t i = 0; i < MESH_LAYER_CELLS; ++i) v->ground[i] = (int16_t)ground_layer(v, v->columns[i].height);
     fit_slopes(v);
 }

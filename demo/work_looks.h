@@ -2,7 +2,8 @@
 #pragma once
 
 // Where animals look: their heads turn to who is near, and more so to the explorer where they see it, as far as a neck
-// can turn. The one rule: a look follows from this frame's bodies alone, and moves with them without a jump.
+// can turn. The one rule: a look follows from this frame alone, and turns with what is looked at without a jump, but
+// where the explorer comes in sight or goes.
 //
 //     uint32_t query_count = looks_ask(&input, first, count, queries);
 //     queries_run(&asked, 0, query_count, &answers);

@@ -32,8 +32,7 @@ static draw_block block_of(const materials_input *input, const material_draw *dr
     lod_node node = draw->node;
     double width = node_columns(node.level);
     vec3d middle = sphere_position(node.face, (node.x + 0.5) * width, (node.y + 0.5) * width, 0);
-    return (draw_block){.slot = draw->slot,
-                        .faces = material_faces(input->camera, node),
+    return (draw_block){.faces = material_faces(input->camera, node),
                         .distance = (float)vec3d_length(vec3d_sub(middle, input->camera))};
 }
 
@@ -64,9 +63,9 @@ static material_block material_of(uint32_t number) {
 uint32_t materials_pack(const materials_output *whole, material_block *blocks) {
     uint32_t count = 0;
     for (uint32_t m = 0; m < TERRAIN_MATERIAL_COUNT; ++m) {
-        bool is_used = whole->draw_counts[m] != 0;
-        blocks[m] = is_used ? material_of(m) : (material_block){.glow = 0};
-        count += is_used;
+        if (whole->draw_counts[m] == 0) continue;
+        blocks[m] = material_of(m);
+        ++count;
     }
     return count;
 }

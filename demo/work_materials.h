@@ -22,7 +22,6 @@ typedef struct material_draw {
 
 // A draw from where the camera is.
 typedef struct draw_block {
-    uint32_t slot;
     uint32_t faces; // a bit for each mesh_face: quads that look that way can be seen from there
     float distance; // metres to the chunk's middle
 } draw_block;
@@ -56,6 +55,6 @@ void materials_run(const materials_input *input, uint32_t first, uint32_t count,
 // Appends a job's output to that of the jobs before it.
 void materials_append(materials_output *whole, const materials_output *part);
 
-// Packs the materials in use into TERRAIN_MATERIAL_COUNT blocks, by their numbers; the others are zero. Returns how
-// many are in use.
+// Packs the materials in use into TERRAIN_MATERIAL_COUNT blocks, by their numbers; the others stay as they are.
+// Returns how many are in use.
 uint32_t materials_pack(const materials_output *whole, material_block *blocks);

@@ -17,17 +17,18 @@
 
 #include "relief.h"
 
-// Where an eye is above all land and trees nothing is hidden but by the planet's limb.
+// From above all land and trees little is hidden but by the planet's limb: it is not looked for.
 #define EYE_HIGHEST (SPHERE_RADIUS + RELIEF_MAX + 20)
 
-// The coarsest cells are flat where the planet is 0.8 m rounder.
+// Cells are flat where the planet is round: by less than this up to the fifth level, coarse ones too. What is coarser
+// is too wide to hide anything.
 #define FLATNESS 1.0
 
 // A land this near in the cosine of its angle is on the eye's side of the planet.
 #define COSINE_MIN 0.1
 
 // Rounding: shares of a sector, and of a rise.
-#define SECTOR_MARGIN 0.01f
+#define SECTOR_MARGIN 0.05f
 #define RISE_MARGIN 1e-4
 
 #define RISE_LOWEST (-1e30f)

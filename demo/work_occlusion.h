@@ -19,7 +19,7 @@
 
 #define OCCLUSION_WORD_THINGS 64
 
-// A sector is 0.7 degrees wide: a quarter of what a small chunk fills at 600 m.
+// A sector is 0.45 to 0.9 degrees wide: a quarter of what a small chunk fills at 600 m.
 #define OCCLUSION_SECTORS 512u
 
 // Rings around the eye, eight for each doubling of the distance up to where the planet has bent by 45 degrees: what

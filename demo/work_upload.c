@@ -3,6 +3,8 @@
 
 #include "work_upload.h"
 
+#include <string.h>
+
 bool upload_reserve(upload_ring *ring, uint32_t quad_count, upload_range *out) {
     uint32_t at = (uint32_t)(ring->head % ring->quad_count_max), left = ring->quad_count_max - at;
     uint64_t skipped = quad_count > left ? left : 0;
@@ -22,21 +24,16 @@ void upload_release(upload_ring *ring, uint64_t head) {
     if (head > ring->tail && head <= ring->head) ring->tail = head;
 }
 
-static uint64_t item_fill(const upload_item *item, mesh_quad *buffer) {
-    uint64_t material_bits = 0;
+static void item_fill(const upload_item *item, mesh_quad *buffer) {
     uint32_t count = item->quad_count < item->range.count ? item->quad_count : item->range.count;
-    for (uint32_t i = 0; i < count; ++i) {
-        buffer[item->range.first + i] = item->quads[i];
-        material_bits |= (uint64_t)1 << mesh_quad_material(item->quads[i]);
-    }
-    return material_bits;
+    memcpy(buffer + item->range.first, item->quads, count * sizeof *buffer);
 }
 
 void upload_run(const upload_input *input, uint32_t first, uint32_t count, upload_output *out) {
     for (uint32_t i = first; i < first + count; ++i) {
         const upload_item *item = &input->items[i];
         if (item->range.count == 0) continue;
-        out->material_bits |= item_fill(item, out->buffer);
+        item_fill(item, out->buffer);
         out->quad_count += item->range.count;
         ++out->item_count;
     }
@@ -45,5 +42,4 @@ void upload_run(const upload_input *input, uint32_t first, uint32_t count, uploa
 void upload_append(upload_output *whole, const upload_output *part) {
     whole->item_count += part->item_count;
     whole->quad_count += part->quad_count;
-    whole->material_bits |= part->material_bits;
 }

@@ -35,10 +35,9 @@ typedef struct upload_input {
 } upload_input;
 
 typedef struct upload_output {
-    mesh_quad *buffer;      // the whole one: written only inside the items' ranges
-    uint32_t item_count;    // filled
-    uint32_t quad_count;    // in them
-    uint64_t material_bits; // materials met
+    mesh_quad *buffer;   // the whole one: written only inside the items' ranges
+    uint32_t item_count; // filled
+    uint32_t quad_count; // in them
 } upload_output;
 
 // Reserves room for a chunk, without a break in it: a range that would cross the end starts at the beginning. False,

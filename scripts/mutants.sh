@@ -229,7 +229,7 @@ one_mutant() { # index count mutant
     [ $code -ne 124 ] || how="time-out"
     if [ $runs -gt 1 ]; then
         how="$how in run $runs"
-        echo "by luck  $name was caught in run $runs" >>"$work/lucky"
+        echo "by luck  $name: $how" >>"$work/lucky"
     fi
     report "$1" "$2" caught "$test_line, $how, $seconds s"
     rm -rf "$dir/tree" "$dir/program" "$dir"/*.a "$dir"/*.o "$dir"/*.d

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // link: -lm
-// Where animals look: to who is near and to the explorer that they see, as far as a neck turns, and never in a jump.
+// Where animals look: to who is near and to the explorer that they see, as far as a neck turns, and to who is
+// near never in a jump.
 
 #include "support.h"
 

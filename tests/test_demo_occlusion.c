@@ -108,7 +108,7 @@ static void spheres_make(uint64_t *seed) {
         double ground = s.high[(uint32_t)y * SIDE + (uint32_t)x];
         s.spheres[i] = vec3_of(place_at(x, y, ground + 1 + share(seed) * share(seed) * 10));
     }
-    s.input.spheres = s.spheres, s.input.sphere_count = SPHERES, s.input.sphere_radius = 1.5f;
+    s.input.spheres = s.spheres, s.input.sphere_count = SPHERES, s.input.sphere_radius = 1.75f;
 }
 
 static uint64_t check_hidden(vec3d eye, uint64_t *seed) {
@@ -183,7 +183,7 @@ static void animals_are_hidden_as_the_land_is(void **state) {
         s.spheres[i] = vec3_of(place_at(x, i < SPHERES / 2 ? WALL_ROW - 2 : WALL_ROW + 4, height));
     }
     s.spheres[0] = vec3_of(place_at(EYE_X, EYE_Y, 19)); // where the eye is
-    s.input.spheres = s.spheres, s.input.sphere_count = SPHERES, s.input.sphere_radius = 1.5f;
+    s.input.spheres = s.spheres, s.input.sphere_count = SPHERES, s.input.sphere_radius = 1.75f;
     look(0, 1, s.words);
     for (uint32_t i = 0; i < SPHERES; ++i)
         assert_int_equal(is_seen(LANDS + i), i < SPHERES / 2 || i % 2 == 1); // behind it only the high ones
@@ -196,7 +196,7 @@ static void nothing_is_hidden_by_what_is_behind_it(void **state) {
     for (uint32_t step = 0; step < 400; ++step) {
         s.input.eye = place_at(EYE_X, WALL_ROW - step / 32.0, 40);
         s.spheres[0] = vec3_of(place_at(EYE_X, WALL_ROW - 2.5 / 32, 50)); // a metre before the wall
-        s.input.spheres = s.spheres, s.input.sphere_count = 1, s.input.sphere_radius = 1.5f;
+        s.input.spheres = s.spheres, s.input.sphere_count = 1, s.input.sphere_radius = 1.75f;
         look(0, 1, s.words);
         assert_true(is_seen(LANDS) && is_seen(WALL_ROW * SIDE + 12));
     }
@@ -223,10 +223,6 @@ static void from_above_everything_is_seen(void **state) {
     look(0, 1, s.words);
     for (uint32_t i = 0; i < LANDS; ++i) assert_true(is_seen(i));
     for (uint32_t i = LANDS; i < occlusion_word_count(LANDS) * 64; ++i) assert_false(is_seen(i));
-    // From the middle of the planet there is no up; and nothing is told.
-    s.input.eye = (vec3d){0, 0, 0};
-    look(0, 1, s.words);
-    assert_true(is_seen(0));
 }
 
 static void any_number_of_jobs_see_the_same(void **state) {
@@ -238,6 +234,9 @@ static void any_number_of_jobs_see_the_same(void **state) {
     heights_make(&seed);
     scene_make(place_at(EYE_X, EYE_Y, s.high[(uint32_t)EYE_Y * SIDE + (uint32_t)EYE_X] + 2));
     look(0, 1, one);
+    uint32_t hidden = LANDS;
+    for (uint32_t i = 0; i < LANDS; ++i) hidden -= (uint32_t)(one[i / 64] >> i % 64 & 1);
+    assert_true(hidden > LANDS / 20);
     for (uint32_t i = 0; i < 6; ++i) {
         memset(s.words, 0, sizeof s.words);
         for (uint32_t job = 0; job < STRIDES[i]; ++job) {

@@ -10,6 +10,7 @@
 #include "nebula/gpu.h"
 #include "nebula/gpu_null.h"
 
+#include "demo/picture.h"
 #include "demo/quad_pool.h"
 #include "demo/render.h"
 #include "demo/render_internal.h"
@@ -454,6 +455,30 @@ static void little_memory_leaves_things_out(void **state) {
     rig_close();
 }
 
+// Half a kilobyte is left when the picture is made: its constants, and not the materials.
+static void without_materials_there_is_no_ground(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    quads_fill(quads, QUADS, &seed);
+    rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 256 << 10);
+    render_mesh mesh = add(64, 64, 300, 40);
+    g.frame.quality = 3; // with shadows
+    for (uint32_t i = 0; i < 3; ++i) assert_int_equal(run_frame(1), NB_OK);
+    chunks_list(&g.frame, &mesh, 1);
+    assert_int_equal(run_frame(1), NB_OK);
+    assert_true(render_stats_get(g.r).draw_count > 0);
+    assert_int_equal(nb_gpu_frame_begin(g.gpu), NB_OK);
+    nb_gpu_span span;
+    assert_int_equal(nb_gpu_frame_alloc(g.gpu, 512, 256, &span), NB_OK);
+    while (nb_gpu_frame_alloc(g.gpu, 1024, 256, &span) == NB_OK) continue;
+    assert_int_equal(finish_frame(1), NB_OK);
+    assert_int_equal(render_stats_get(g.r).draw_count, 0);
+    assert_int_equal(nb_gpu_stats_get(g.gpu).misuse_count, 0);
+    assert_int_equal(run_frame(1), NB_OK);
+    assert_true(render_stats_get(g.r).draw_count > 0); // and in the next frame it is there again
+    rig_close();
+}
+
 // The packed boxes of the frame, before it is drawn.
 static const render_instance *packed(void) { return (const render_instance *)g.r->boxes.span.memory; }
 
@@ -502,6 +527,18 @@ static const render_instance *animal_packed(vec3 look) {
 
 static vec3 three(const float from[3]) { return (vec3){from[0], from[1], from[2]}; }
 
+// The corner of a box that is farthest from the animal's feet.
+static float farthest(const render_instance *box) {
+    float most = 0;
+    for (uint32_t i = 0; i < 8; ++i) {
+        vec3 at = vec3_add(three(box->middle), vec3_scale(three(box->x), i & 1 ? 1 : -1));
+        at = vec3_add(at, vec3_scale(three(box->y), i & 2 ? 1 : -1));
+        at = vec3_add(at, vec3_scale(three(box->z), i & 4 ? 1 : -1));
+        most = fmaxf(most, vec3_length(at));
+    }
+    return most;
+}
+
 static void heads_turn_about_the_neck_and_the_rest_stays(void **state) {
     (void)state;
     static render_instance ahead[17];
@@ -516,6 +553,7 @@ static void heads_turn_about_the_neck_and_the_rest_stays(void **state) {
     for (uint32_t i = 0; i < 5; ++i) {
         const render_instance *boxes = animal_packed(LOOKS[i]);
         for (uint32_t k = 0; k < 17; ++k) {
+            assert_true(farthest(&boxes[k]) < PICTURE_CREATURE_RADIUS);
             bool is_head = k >= 1 && k <= 6;
             if (!is_head) assert_memory_equal(&boxes[k], &ahead[k], sizeof ahead[k]);
             if (!is_head) continue;
@@ -765,7 +803,8 @@ TEST_MAIN(cmocka_unit_test(any_part_of_a_frame_makes_a_picture), cmocka_unit_tes
           cmocka_unit_test(what_is_no_node_is_refused), cmocka_unit_test(a_lost_device_is_filled_again),
           cmocka_unit_test(uploads_that_got_lost_are_made_again),
           cmocka_unit_test(meshes_are_filled_from_memory_of_the_frame),
-          cmocka_unit_test(little_memory_leaves_things_out), cmocka_unit_test(boxes_are_drawn_up_to_their_bound),
+          cmocka_unit_test(little_memory_leaves_things_out), cmocka_unit_test(without_materials_there_is_no_ground),
+          cmocka_unit_test(boxes_are_drawn_up_to_their_bound),
           cmocka_unit_test(heads_turn_about_the_neck_and_the_rest_stays), cmocka_unit_test(far_animals_keep_their_side),
           cmocka_unit_test(a_steady_frame_takes_no_memory), cmocka_unit_test(failed_memory_leaves_nothing_behind),
           cmocka_unit_test(what_can_be_seen_is_drawn), cmocka_unit_test(what_only_casts_shadows_is_not_drawn),

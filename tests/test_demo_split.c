@@ -262,6 +262,8 @@ static void materials_same(const materials_output *a, const materials_output *b)
     assert_int_equal(a->block_count, b->block_count);
     same(a->blocks, b->blocks, a->block_count * sizeof(draw_block));
     same(a->draw_counts, b->draw_counts, sizeof a->draw_counts);
+    memset(packed_a, 0, sizeof packed_a);
+    memset(packed_b, 0, sizeof packed_b);
     assert_int_equal(materials_pack(a, packed_a), materials_pack(b, packed_b));
     same(packed_a, packed_b, sizeof packed_a);
 }
@@ -342,7 +344,6 @@ static void upload_same(const upload_output *a, const upload_output *b) {
     assert_int_equal(a->item_count, ITEMS);
     assert_int_equal(a->item_count, b->item_count);
     assert_int_equal(a->quad_count, b->quad_count);
-    assert_int_equal(a->material_bits, b->material_bits);
     same(a->buffer, b->buffer, sizeof buffers[0]);
 }
 

@@ -100,11 +100,13 @@ static void settle(scene *c, bool was_whole[6]) {
     check_pages(c);
 }
 
-static void go(scene *c, uint32_t face, int32_t x, int32_t z) {
-    order = planet_teleport(0, (creature_home){face, x, z}, 9000);
+static void go_to(scene *c, uint32_t face, int32_t x, int32_t z, int32_t height) {
+    order = planet_teleport(0, (creature_home){face, x, z}, height);
     assert_int_equal(nb_engine_frame_delta(c->r.engine, 0), NB_OK); // the order is staged
     run_ticks(&c->r, 1);
 }
+
+static void go(scene *c, uint32_t face, int32_t x, int32_t z) { go_to(c, face, x, z, 9000); }
 
 static void the_planet_is_whole_wherever_one_goes(void **state) {
     (void)state;
@@ -185,14 +187,55 @@ static void chunks_are_uploaded_when_they_become_ready(void **state) {
     }
     uint64_t quads = 0;
     const material_draw *draws = NB_COLUMN(c.p.world, c.s.chunks, CHUNK_DRAW, material_draw);
-    const uint32_t *slots = NB_COLUMN(c.p.world, c.s.chunks, CHUNK_SLOT, uint32_t);
     for (uint32_t row = 0; row < nb_world_row_count(c.p.world, c.s.chunks); ++row) {
-        assert_int_equal(draws[row].slot, slots[row]);
+        assert_int_equal(c.s.slots[draws[row].slot].draw.slot, draws[row].slot);
         quads += draws[row].quad_count + draws[row].water_count;
     }
     // The ring may have left out its end now and then.
     assert_true(quads > 5000 && uploaded >= quads && uploaded < quads + 4 * STREAMER_SLOT_QUADS + quads / 8);
     scene_close(&c);
+}
+
+// From the cells of a node: below `solid` nothing can be seen through, and nothing is above `high`.
+static void check_land(uint64_t seed, lod_node node, const occlusion_land *land) {
+    static volume v;
+    volume_begin(&v, seed, node);
+    for (int32_t z = -1; z <= NODE_CELLS; ++z) volume_columns(&v, z);
+    volume_fit(&v);
+    for (int32_t z = -1; z <= NODE_CELLS; ++z) volume_fill(&v, z);
+    for (int32_t i = 0; i < NODE_CELLS * NODE_CELLS; ++i) {
+        for (int32_t y = 0; y < (int32_t)v.layer_count; ++y) {
+            uint8_t cell = v.cells[mesh_cell_index(i % NODE_CELLS, y, i / NODE_CELLS)];
+            float low = (float)(SPHERE_RADIUS + v.base + y * v.step), high = low + (float)v.step;
+            if (low < land->solid) assert_false(terrain_is_clear(cell));
+            if (cell != TERRAIN_AIR) assert_true(high <= land->high + 0.001f);
+        }
+    }
+    assert_true(land->solid > (float)(SPHERE_RADIUS + v.base)); // and something is solid
+}
+
+static void what_hides_is_solid_and_what_is_hidden_is_not_higher(void **state) {
+    (void)state;
+    static scene c;
+    bool was_whole[6] = {false};
+    uint32_t levels = 0;
+    for (uint32_t coarse = 0; coarse < 2; ++coarse) {
+        scene_open(&c, 2);
+        attach(&c.r, (nb_module_desc){.name = "player", .frame = send_order});
+        set_quality(&c, coarse ? 1 : 3);
+        go_to(&c, 1, 1000, 1000, 40);
+        memset(was_whole, 0, sizeof was_whole);
+        settle(&c, was_whole);
+        assert_int_equal(c.s.coarse, coarse);
+        const material_draw *draws = NB_COLUMN(c.p.world, c.s.chunks, CHUNK_DRAW, material_draw);
+        const occlusion_land *lands = NB_COLUMN(c.p.world, c.s.chunks, CHUNK_LAND, occlusion_land);
+        for (uint32_t row = 0; row < nb_world_row_count(c.p.world, c.s.chunks); ++row) {
+            check_land(c.p.seed, draws[row].node, &lands[row]);
+            levels |= 1u << draws[row].node.level;
+        }
+        scene_close(&c);
+    }
+    assert_int_equal(levels, (2u << NODE_ROOT_LEVEL) - 1); // of all levels
 }
 
 static void check_visible(const scene *c, const picture *made) {
@@ -208,6 +251,30 @@ static void check_visible(const scene *c, const picture *made) {
     // Half of the planet is on the other side.
     assert_true(drawn > 3 && drawn < c->s.drawn_count);
     assert_true(animals > 100 && animals < PLANET_CREATURES_START);
+}
+
+// What one job alone would see is what all of them have seen together.
+static void check_seen(const scene *c, const picture *made) {
+    static float horizon[(OCCLUSION_SECTORS + 1) * OCCLUSION_RINGS];
+    static occlusion_outline outlines[PICTURE_THINGS_MAX];
+    static uint64_t words[(PICTURE_THINGS_MAX + 63) / 64];
+    nb_world *w = c->p.world;
+    const planet_eye *eye = NB_SINGLETON(w, c->p.eye, 0, planet_eye);
+    occlusion_input input = {.eye = eye->position,
+                             .frustum = frustum_of(&eye->camera),
+                             .bounds = NB_COLUMN(w, c->s.chunks, CHUNK_BOUNDS, lod_bounds),
+                             .lands = NB_COLUMN(w, c->s.chunks, CHUNK_LAND, occlusion_land),
+                             .is_drawn = NB_COLUMN(w, c->s.chunks, CHUNK_IS_DRAWN, uint8_t),
+                             .land_count = nb_world_row_count(w, c->s.chunks),
+                             .spheres = NB_COLUMN(w, c->p.creatures, CREATURE_PLACE, vec3),
+                             .sphere_count = nb_world_row_count(w, c->p.creatures),
+                             .sphere_radius = PICTURE_CREATURE_RADIUS};
+    occlusion_room room = {horizon, outlines};
+    occlusion_run(&input, 0, 1, &room, words);
+    uint32_t count = input.land_count + input.sphere_count, hidden = 0;
+    assert_memory_equal(words, made->made.seen, occlusion_word_count(count) * sizeof *words);
+    for (uint32_t i = 0; i < count; ++i) hidden += !picture_is_seen(&made->made, made->now_end, i);
+    assert_true(hidden > 0);
 }
 
 // What the nine kinds of work leave for who draws is about what is there, row by row.
@@ -229,9 +296,10 @@ static void the_picture_is_made_of_what_is_there(void **state) {
     assert_true(n->sprite_count > 0 && n->sprite_count <= PICTURE_PARTICLES && n->material_count > 10);
     const material_draw *draws = NB_COLUMN(c.p.world, c.s.chunks, CHUNK_DRAW, material_draw);
     const pose_body *bodies = NB_COLUMN(c.p.world, c.p.creatures, CREATURE_BODY, pose_body);
+    vec3d eye = NB_SINGLETON(c.p.world, c.p.eye, 0, planet_eye)->position;
     for (uint32_t row = 0; row < chunks; ++row) {
-        assert_int_equal(made.made.draws[row].slot, draws[row].slot);
-        assert_true(picture_is_seen(&made.made, row)); // no hill hides a chunk of hundreds of metres
+        assert_int_equal(made.made.draws[row].faces, material_faces(eye, draws[row].node));
+        assert_true(picture_is_seen(&made.made, made.now_end, row)); // no hill hides a chunk of hundreds of metres
         for (uint32_t m = 0; m < TERRAIN_MATERIAL_COUNT; ++m)
             if (draws[row].material_bits >> m & 1) assert_true(made.made.materials[m].opacity > 0);
     }
@@ -242,9 +310,16 @@ static void the_picture_is_made_of_what_is_there(void **state) {
         assert_true(vec3_length(look) > 0.999f && vec3_length(look) < 1.001f && look.x > 0.3f);
         turned += look.x < 0.99f;
     }
-    assert_true(made.made.has_seen);
+    assert_true(made.made.seen_end == made.now_end && made.made.draws_end == made.now_end);
     assert_true(n->answer_count >= n->pose_count && turned > n->pose_count / 20);
     check_visible(&c, &made);
+    // And near the ground, among animals, where hills hide some.
+    creature_home home = c.p.homes[3];
+    set_quality(&c, 3);
+    go_to(&c, home.face, home.x, home.z, 4);
+    settle(&c, was_whole);
+    assert_int_equal(nb_engine_frame_delta(c.r.engine, 0), NB_OK);
+    check_seen(&c, &made);
     assert_int_equal(nb_engine_destroy(c.r.engine), NB_OK);
     picture_end(&made);
     streamer_end(&c.s);
@@ -254,4 +329,5 @@ static void the_picture_is_made_of_what_is_there(void **state) {
 TEST_MAIN(cmocka_unit_test(the_planet_is_whole_wherever_one_goes),
           cmocka_unit_test(the_planet_is_whole_while_its_quality_changes),
           cmocka_unit_test(chunks_are_uploaded_when_they_become_ready),
+          cmocka_unit_test(what_hides_is_solid_and_what_is_hidden_is_not_higher),
           cmocka_unit_test(the_picture_is_made_of_what_is_there))
