@@ -240,8 +240,7 @@ static bool make_ready(streamer *s, uint32_t slot) {
     *NB_ROW_WRITE(s->world, s->chunks, CHUNK_BOUNDS, lod_bounds, row) =
         lod_bounds_of(own->draw.node, own->low, own->high);
     *NB_ROW_WRITE(s->world, s->chunks, CHUNK_DRAW, material_draw, row) = own->draw;
-    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_LAND, occlusion_land, row) =
-        occlusion_land_of(own->draw.node, own->solid, own->high);
+    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_LAND, occlusion_land, row) = occlusion_land_of(own->draw.node, own->solid);
     chunk_table_advance(&s->table, (chunk_ref){slot, s->table.slots[slot].generation}, CHUNK_READY);
     ++s->ready_count;
     return true;

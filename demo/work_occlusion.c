@@ -45,9 +45,9 @@ typedef struct point {
     double x, y;
 } point;
 
-occlusion_land occlusion_land_of(lod_node node, double solid, double high) {
+occlusion_land occlusion_land_of(lod_node node, double solid) {
     double width = node_columns(node.level), u = node.x * width, v = node.y * width;
-    occlusion_land land = {.solid = (float)(SPHERE_RADIUS + solid - FLATNESS), .high = (float)(SPHERE_RADIUS + high)};
+    occlusion_land land = {.solid = (float)(SPHERE_RADIUS + solid - FLATNESS)};
     for (uint32_t i = 0; i < 4; ++i)
         land.corners[i] = vec3_of(sphere_direction(node.face, u + (i == 1 || i == 2 ? width : 0), v + (i / 2) * width));
     return land;
@@ -144,9 +144,7 @@ static uint32_t find_outlines(const occlusion_input *input, const map *m, occlus
         occlusion_outline *out = &outlines[count];
         bool is_known = false;
         if (number < input->land_count) {
-            const lod_bounds *b = &input->bounds[number];
-            is_known = input->is_drawn[number] != 0 &&
-                       frustum_has_sphere(&input->frustum, vec3_of(b->middle), (float)b->radius + 0.01f) &&
+            is_known = input->is_drawn[number] != 0 && frustum_has_bounds(&input->frustum, &input->bounds[number]) &&
                        outline_of_land(m, &input->lands[number], out);
         } else {
             vec3 middle = input->spheres[number - input->land_count];
@@ -182,7 +180,7 @@ static uint32_t ring_of(float t) {
     uint32_t bits;
     memcpy(&bits, &share, sizeof bits);
     if (!(share >= 1)) return 0;
-    uint32_t ring = (bits >> 20) - (127u << 3) + 1;
+    uint32_t ring = (bits >> 20) - 127u * OCCLUSION_RINGS_EACH + 1;
     return ring < OCCLUSION_RINGS ? ring : OCCLUSION_RINGS - 1;
 }
 
@@ -233,7 +231,7 @@ static bool is_seen(const sectors *mine, double eye_share, const occlusion_outli
 }
 
 static double high_of(const occlusion_input *input, uint32_t number) {
-    if (number < input->land_count) return input->lands[number].high;
+    if (number < input->land_count) return input->bounds[number].high;
     return vec3_length(input->spheres[number - input->land_count]) + input->sphere_radius;
 }
 

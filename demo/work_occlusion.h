@@ -22,22 +22,21 @@
 // A sector is 0.45 to 0.9 degrees wide: a quarter of what a small chunk fills at 600 m.
 #define OCCLUSION_SECTORS 512u
 
-// Rings around the eye, eight for each doubling of the distance up to where the planet has bent by 45 degrees: what
-// hides and what is hidden are in different ones.
+// Rings around the eye: one for all within 0.6 m, then eight for each of twelve doublings of the distance, up to where
+// the planet has bent by 45 degrees. What hides and what is hidden are in different ones.
 #define OCCLUSION_RINGS_EACH 8u
-#define OCCLUSION_RINGS 97u
+#define OCCLUSION_RINGS (1 + 12 * OCCLUSION_RINGS_EACH)
 
-// A piece of land between four corners. Distances are in metres from the planet's middle.
+// A piece of land between four corners.
 typedef struct occlusion_land {
     vec3 corners[4]; // directions, of length 1, one after the other around it
-    float solid;     // nothing can be seen through it below
-    float high;      // nothing of it is above
+    float solid;     // metres from the planet's middle: nothing can be seen through it below
 } occlusion_land;
 
 typedef struct occlusion_input {
-    vec3d eye;       // metres from the planet's middle
-    frustum frustum; // what is outside counts as seen, and hides nothing
-    const lod_bounds *bounds;
+    vec3d eye;                // metres from the planet's middle
+    frustum frustum;          // what is outside counts as seen, and hides nothing
+    const lod_bounds *bounds; // around each land: nothing of it is above
     const occlusion_land *lands;
     const uint8_t *is_drawn; // of each land; what is not counts as seen, and hides nothing
     uint32_t land_count;
@@ -69,8 +68,8 @@ static inline uint32_t occlusion_horizon_count(uint32_t stride) {
     return (OCCLUSION_SECTORS / stride + 1) * OCCLUSION_RINGS;
 }
 
-// The land of a node: solid up to `solid`, nothing above `high`, in metres above the sea.
-occlusion_land occlusion_land_of(lod_node node, double solid, double high);
+// The land of a node that is solid up to so many metres above the sea.
+occlusion_land occlusion_land_of(lod_node node, double solid);
 
 // Sectors first, first + stride, and so on: a bit for each thing that one of them sees. Writes all words; bits past the
 // last thing are 0.

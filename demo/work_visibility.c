@@ -30,6 +30,10 @@ bool frustum_has_sphere(const frustum *area, vec3 middle, float radius) {
     return true;
 }
 
+bool frustum_has_bounds(const frustum *area, const lod_bounds *bounds) {
+    return frustum_has_sphere(area, vec3_of(bounds->middle), (float)bounds->radius + ROUNDING);
+}
+
 static bool is_visible(const visibility_input *input, uint32_t number) {
     if (number >= input->chunk_count) {
         vec3 middle = input->spheres[number - input->chunk_count];
@@ -38,8 +42,7 @@ static bool is_visible(const visibility_input *input, uint32_t number) {
                lod_point_is_over_horizon(input->eye, point);
     }
     const lod_bounds *chunk = &input->chunks[number];
-    return input->is_drawn[number] != 0 &&
-           frustum_has_sphere(&input->frustum, vec3_of(chunk->middle), (float)chunk->radius + ROUNDING) &&
+    return input->is_drawn[number] != 0 && frustum_has_bounds(&input->frustum, chunk) &&
            lod_is_over_horizon(input->eye, chunk);
 }
 

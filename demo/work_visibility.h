@@ -55,6 +55,9 @@ frustum frustum_of(const camera *camera);
 // Whether any of a sphere may be inside. Near an edge of the frustum it may be kept though it is not.
 bool frustum_has_sphere(const frustum *frustum, vec3 middle, float radius);
 
+// The same for what lies in bounds.
+bool frustum_has_bounds(const frustum *frustum, const lod_bounds *bounds);
+
 // Appends the visible ones among the chunk_count + sphere_count numbers from first to first + count - 1, ascending.
 void visibility_run(const visibility_input *input, uint32_t first, uint32_t count, visibility_output *out);
 

@@ -46,7 +46,7 @@ static frustum whole_view(void) {
 static void scene_make(vec3d eye) {
     for (uint32_t i = 0; i < LANDS; ++i) {
         s.bounds[i] = lod_bounds_of(node_at(i), s.solid[i] - 8, s.high[i]);
-        s.lands[i] = occlusion_land_of(node_at(i), s.solid[i], s.high[i]);
+        s.lands[i] = occlusion_land_of(node_at(i), s.solid[i]);
         s.is_drawn[i] = 1;
     }
     s.input = (occlusion_input){.eye = eye,
