@@ -17,10 +17,11 @@
 #endif
 
 // Drivers and layers are not built for sanitizers: what these see of lavapipe's threads and of the layer's memory is
-// only a part. Our own memory is counted by the tests, Vulkan's objects by the layer.
+// only a part. Our own memory is counted by the tests, Vulkan's objects by the layer. The layer has a thread of its own
+// for each queue, which may still hold the lock of a swapchain's state while another thread frees that state.
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void) {
-    return "race:libvulkan_lvp.so\ndeadlock:libVkLayer_khronos_validation.so\n";
+    return "race:libvulkan_lvp.so\nrace:libVkLayer_khronos_validation.so\ndeadlock:libVkLayer_khronos_validation.so\n";
 }
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
