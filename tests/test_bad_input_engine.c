@@ -69,6 +69,7 @@ static void null_is_refused_everywhere(void **state) {
     nb_tick_watch watch = {.user = &fine};
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_watch_add(NULL, &watch));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_watch_remove(NULL, &fine));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_labels(NULL));
     accepted(NB_PHASE_NONE, nb_engine_phase(NULL));
     nb_engine_stats stats;
     reported_default(NB_ITEM_BASE_NULL, stats = nb_engine_stats_get(NULL));

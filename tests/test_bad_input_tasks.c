@@ -97,6 +97,7 @@ static void functions_refuse_no_scheduler(void **state) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_scheduler_help(NULL, NB_NEVER_NS, &count));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_scheduler_prewake(NULL, 1));
     refused_default(0, NB_ITEM_BASE_NULL, nb_scheduler_check_stats_get(NULL, NULL, 0));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_scheduler_labels(NULL));
     nb_scheduler_stats stats;
     nb_thread_stats thread_stats;
     reported_default(NB_ITEM_BASE_NULL, stats = nb_scheduler_stats_get(NULL));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long tasks go without asking whether they should stop: measured by label, told once where it is too long.
+// How long tasks go without asking whether they should stop: measured by label, reported once where it is too long.
 
 #include "tasks_fixture.h"
 

@@ -23,6 +23,7 @@
 #include "nebula/history.h"
 #include "nebula/hooks.h"
 #include "nebula/input.h"
+#include "nebula/label.h"
 #include "nebula/loop.h"
 #include "nebula/phase.h"
 #include "nebula/service.h"
@@ -64,6 +65,9 @@
 
 // Regions of the engine's snapshots where the desc gives none: the columns of a few dozen tables.
 #define NB_ENGINE_REGION_COUNT_DEFAULT 256u
+
+// Labels of the engine's own table: modules, phases and what the game itself names, some tens each.
+#define NB_ENGINE_LABEL_COUNT_DEFAULT 1024u
 
 // Ticks simulated again in one frame where the desc gives none: a second of 60 Hz, later than any game is playable.
 #define NB_ROLLBACK_COUNT_DEFAULT 64u
@@ -152,6 +156,10 @@ typedef struct nb_engine_desc {
     // Spans of phases, handlers and jobs; borrowed, may be NULL. Workers of an own scheduler are attached to it; the
     // coordinator attaches itself.
     nb_trace *trace;
+    // The one table of labels for modules, tasks, async jobs, trace and log; borrowed, must outlive the engine. NULL =
+    // that of trace, or of the borrowed scheduler, else one of NB_ENGINE_LABEL_COUNT_DEFAULT labels that the engine
+    // owns: see nb_engine_labels. Where several of these are given, they must be the same table.
+    nb_labels *labels;
     nb_hooks hooks;
 } nb_engine_desc;
 
@@ -210,7 +218,8 @@ NB_API nb_engine_desc nb_engine_desc_default(void);
 
 // Creates an engine. The thread that runs its first frame is its coordinator. desc may be NULL.
 // Thread: any; with a scheduler of its own the caller becomes that one's coordinator and is to run the frames. Owner:
-// the caller, until nb_engine_destroy. Fails: NB_ERR_MEMORY, NB_ERR_OS, NB_ERR_RANGE, NB_ERR_MISUSE.
+// the caller, until nb_engine_destroy. Fails: NB_ERR_MEMORY, NB_ERR_OS, NB_ERR_RANGE, NB_ERR_MISUSE (out is NULL; two
+// tables of labels).
 NB_API nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out);
 
 // Cancels the engine's token, waits for its jobs and tasks (desc.shutdown_ns at most), detaches the modules in the
@@ -352,6 +361,11 @@ NB_API nb_result nb_engine_watch_add(nb_engine *engine, const nb_tick_watch *wat
 // Thread: the coordinator, between frames. Owner: user is free. Fails: NB_ERR_STALE (it does not watch), NB_BUSY,
 // NB_ERR_MISUSE.
 NB_API nb_result nb_engine_watch_remove(nb_engine *engine, const void *user);
+
+// The table that names the engine's work. Intern the labels of tasks and async jobs here: a label of another table
+// shows up in the log under another name.
+// Thread: any. Owner: the engine, or as desc.labels. Fails: NULL for NULL.
+NB_API nb_labels *nb_engine_labels(nb_engine *engine);
 
 // The phase that runs now; NB_PHASE_NONE between frames.
 // Thread: any; a moment old on others than the coordinator. Owner: unchanged. Fails: NB_PHASE_NONE for NULL.

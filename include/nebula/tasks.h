@@ -200,6 +200,7 @@ typedef struct nb_scheduler_desc {
     // A task with a token that goes longer without nb_task_should_stop is reported, the first time for its label; 1 ms
     // suits most. 0 = none is.
     uint64_t check_interval_max_ns;
+    nb_labels *labels; // of the labels of its tasks, for the log; borrowed; NULL = numbers
     nb_hooks hooks;
 } nb_scheduler_desc;
 
@@ -388,6 +389,10 @@ NB_API nb_result nb_scheduler_budget_close(nb_scheduler *scheduler);
 // 80 to 100 us ahead of a parallel phase it saves that phase the time of waking.
 // Thread: any. Owner: unchanged. Fails: NB_ERR_RANGE, NB_ERR_MISUSE.
 NB_API nb_result nb_scheduler_prewake(nb_scheduler *scheduler, uint64_t spin_ns);
+
+// The table of desc.labels. Intern the labels of tasks there.
+// Thread: any. Owner: as desc.labels. Fails: NULL for NULL, and where desc gave none.
+NB_API nb_labels *nb_scheduler_labels(const nb_scheduler *scheduler);
 
 // The scheduler's numbers, a moment old.
 // Thread: any. Owner: the caller gets a value. Fails: zeros for NULL.

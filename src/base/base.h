@@ -4,6 +4,7 @@
 // What every file of the library uses: hooks, memory and reports (nebula/report.h), and arithmetic that cannot wrap.
 
 #include "nebula/hooks.h"
+#include "nebula/label.h"
 #include "nebula/report.h"
 #include "nebula/types.h"
 
@@ -24,6 +25,10 @@
 #define nbi_fail nb_report_mistake
 #define NBI_FAIL NB_FAIL
 #define NBI_FAIL_NULL NB_FAIL_NULL
+
+// The name of a label for the log, or its number where there is no table; `number` holds the text of the latter.
+#define NBI_LABEL_NUMBER_SIZE 24
+const char *nbi_label_text(const nb_labels *labels, nb_label label, char number[NBI_LABEL_NUMBER_SIZE]);
 
 static inline bool nbi_is_power_of_two(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
 static inline uint64_t nbi_min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }

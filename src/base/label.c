@@ -9,6 +9,7 @@
 #include "base.h"
 #include "lock.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // Some ten times the distinct span, task and channel names of a large game; 200 KiB in all.
@@ -183,6 +184,13 @@ const char *nb_labels_name(const nb_labels *labels, nb_label label) {
         return "?";
     }
     return labels->bytes + labels->entries[label.id - 1].offset;
+}
+
+const char *nbi_label_text(const nb_labels *labels, nb_label label, char number[NBI_LABEL_NUMBER_SIZE]) {
+    if (label.id == 0) return "unlabelled";
+    if (labels != NULL) return nb_labels_name(labels, label);
+    snprintf(number, NBI_LABEL_NUMBER_SIZE, "#%u", (unsigned)label.id);
+    return number;
 }
 
 nb_labels_stats nb_labels_stats_get(const nb_labels *labels) {

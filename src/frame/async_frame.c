@@ -11,7 +11,6 @@ nb_async *nb_engine_async(nb_engine *engine) {
     nb_async_desc desc = engine->desc.async;
     desc.scheduler = engine->scheduler;
     desc.token = engine->token;
-    desc.labels = engine->labels;
     nb_async_create(&desc, &engine->async);
     return engine->async;
 }

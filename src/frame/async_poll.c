@@ -267,10 +267,9 @@ static void report_stuck(const nb_async *async) {
         const nbi_async_slot *slot = nbi_async_slot_at(async, i);
         nbi_async_place place = nbi_async_place_of(nbi_atomic_load_acquire_u64(&slot->word));
         if (place == NBI_ASYNC_FREE) continue;
-        const nb_labels *labels = async->desc.labels;
+        char number[NBI_LABEL_NUMBER_SIZE];
         nbi_log(&async->desc.hooks, NB_LOG_ERROR, NB_ITEM_ASYNC_STUCK, "nb_async_drain",
-                "%s (label %u) has not stopped: %s",
-                labels != NULL ? nb_labels_name(labels, slot->desc.label) : "a job", (unsigned)slot->desc.label.id,
+                "async job \"%s\" has not stopped: %s", nbi_label_text(async->desc.labels, slot->desc.label, number),
                 place == NBI_ASYNC_IO_RUNNING ? "it is in a blocking call" : "it is in a step");
     }
 }

@@ -110,9 +110,10 @@ static void enqueue_io(nb_async *async, nbi_async_slot *slot) {
 static void fail_job(nb_async *async, nbi_async_slot *slot, nb_async_status status, nb_result result) {
     bool is_known = status == NB_ASYNC_STATUS_FAILED && result < 0;
     if (!is_known) {
+        char number[NBI_LABEL_NUMBER_SIZE];
         nbi_log(&async->desc.hooks, NB_LOG_ERROR, NB_ITEM_ASYNC_STATUS, "nb_async_submit",
-                "a step with label %u returned status %d with result %d", (unsigned)slot->desc.label.id, (int)status,
-                (int)result);
+                "async job \"%s\": its step returned status %d with result %s",
+                nbi_label_text(async->desc.labels, slot->desc.label, number), (int)status, nb_result_name(result));
     }
     nbi_async_complete(async, slot, is_known ? result : NB_ERR_MISUSE);
 }

@@ -113,6 +113,28 @@ static void worker_stop(void *user, uint32_t worker_index) {
     if (thread != NULL) nb_trace_detach(thread);
 }
 
+// Labels are numbers, so work of the engine can be named only where all of it takes them from one table.
+static nb_result labels_create(nb_engine *engine) {
+    nb_engine_desc *desc = &engine->desc;
+    nb_labels *given[] = {desc->labels, desc->trace != NULL ? nb_trace_labels(desc->trace) : NULL,
+                          desc->scheduler != NULL ? nb_scheduler_labels(desc->scheduler) : desc->scheduler_desc.labels};
+    for (uint32_t i = 0; i < sizeof given / sizeof given[0]; ++i) {
+        if (engine->labels == NULL) engine->labels = given[i];
+        if (given[i] == NULL || given[i] == engine->labels) continue;
+        return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "nb_engine_create",
+                        "labels, trace and scheduler have different tables of labels; give all of them the same one");
+    }
+    nb_labels_desc labels_desc = {.label_count_max = NB_ENGINE_LABEL_COUNT_DEFAULT, .hooks = engine->hooks};
+    if (engine->labels == NULL) {
+        nb_result result = nb_labels_create(&labels_desc, &engine->labels);
+        if (result != NB_OK) return result;
+        engine->owns_labels = true;
+    }
+    desc->labels = desc->scheduler_desc.labels = engine->labels;
+    desc->async.labels = engine->labels;
+    return NB_OK;
+}
+
 static nb_result scheduler_create(nb_engine *engine) {
     if (engine->desc.scheduler != NULL) {
         engine->scheduler = engine->desc.scheduler;
@@ -130,9 +152,6 @@ static nb_result scheduler_create(nb_engine *engine) {
 }
 
 static nb_result fence_create(nb_engine *engine) {
-    nb_labels_desc labels_desc = {.label_count_max = NB_MODULE_COUNT_MAX, .hooks = engine->hooks};
-    nb_result result = nb_labels_create(&labels_desc, &engine->labels);
-    if (result != NB_OK) return result;
     nb_fence_desc desc = {
         .timeout_ns = engine->desc.fence_timeout_ns, .labels = engine->labels, .hooks = engine->hooks};
     return nb_fence_create(&desc, &engine->fence);
@@ -148,9 +167,7 @@ static void name_phases(nb_engine *engine) {
                 engine->required_barriers[i] |= 1u << earlier->barrier;
             }
         }
-        if (engine->desc.trace != NULL) {
-            nb_labels_intern(nb_trace_labels(engine->desc.trace), info->name, &engine->phase_labels[i]);
-        }
+        if (engine->desc.trace != NULL) nb_labels_intern(engine->labels, info->name, &engine->phase_labels[i]);
     }
 }
 
@@ -166,6 +183,7 @@ static nb_result create_all(nb_engine *engine) {
     if (result == NB_OK) result = nb_token_create(&token_desc, &engine->token);
     if (result == NB_OK) result = nb_states_create(&states_desc, &engine->states);
     if (result == NB_OK) result = nbi_health_create(engine);
+    if (result == NB_OK) result = labels_create(engine);
     if (result == NB_OK) result = fence_create(engine);
     if (result == NB_OK) result = scheduler_create(engine);
     if (result == NB_OK) name_phases(engine);
@@ -177,7 +195,7 @@ static void free_all(nb_engine *engine) {
     uint32_t count = engine->desc.module_count_max;
     if (engine->owns_scheduler) nb_scheduler_destroy(engine->scheduler);
     if (engine->fence != NULL) nb_fence_destroy(engine->fence);
-    if (engine->labels != NULL) nb_labels_destroy(engine->labels);
+    if (engine->owns_labels) nb_labels_destroy(engine->labels);
     if (engine->token != NULL) nb_token_release(engine->token);
     nbi_synctest_end(engine);
     nb_history_destroy(engine->history);
@@ -443,6 +461,11 @@ nb_token *nb_engine_token(nb_engine *engine) {
 nb_states *nb_engine_states(nb_engine *engine) {
     if (engine == NULL) NBI_FAIL_NULL("engine");
     return engine != NULL ? engine->states : NULL;
+}
+
+nb_labels *nb_engine_labels(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    return engine != NULL ? engine->labels : NULL;
 }
 
 nb_phase nb_engine_phase(const nb_engine *engine) {

@@ -84,7 +84,7 @@ typedef struct nbi_module {
     char *names; // of after and before, one behind the other
     size_t names_bytes;
     uint64_t number; // how many were attached before, + 1; 0 = the place is free
-    nb_label label, trace_label;
+    nb_label label;
     nbi_jobs parallel, record;
     bool is_leaving; // detached; gone when nothing of it runs any more
     nbi_health health[NBI_HEALTH_COUNT];
@@ -107,7 +107,8 @@ struct nb_engine {
     nb_scheduler *scheduler;
     bool owns_scheduler;
     nb_fence *fence;
-    nb_labels *labels;
+    nb_labels *labels; // of desc.labels, trace or scheduler, or its own
+    bool owns_labels;
     nb_token *token;
     nb_states *states;
     nb_guard *guard; // where desc.is_guarded and there is a world

@@ -69,7 +69,7 @@ void nbi_handlers_run(nb_engine *engine, nb_phase phase) {
         const nbi_health *health = &module->health[nbi_health_of(phase)];
         nb_handler run = handler_of(module, phase);
         if (run == NULL || health->has_failed || health->is_disabled) continue;
-        if (engine->trace != NULL) nb_trace_begin(engine->trace, module->trace_label);
+        if (engine->trace != NULL) nb_trace_begin(engine->trace, module->label);
         nb_context context = nbi_call_begin(engine, order->modules[i], phase);
         engine->call.place = i;
         nb_result result = run(&context, module->desc.user);

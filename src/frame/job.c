@@ -95,7 +95,7 @@ static void run_job(nbi_job *job) {
     nb_context context = job_begin(job, nbi_thread_id(), &job->arena);
     const nb_engine *engine = job->engine;
     nb_trace_thread *trace = engine->desc.trace != NULL ? nb_trace_current(engine->desc.trace) : NULL;
-    if (trace != NULL) nb_trace_begin(trace, engine->modules[job->module].trace_label);
+    if (trace != NULL) nb_trace_begin(trace, engine->modules[job->module].label);
     nb_result result = job->run(&context, job->user);
     if (trace != NULL) nb_trace_end(trace);
     nbi_atomic_store_relaxed_u64(&job->call.serial, 0);

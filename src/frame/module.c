@@ -225,8 +225,6 @@ static nb_result fill(nb_engine *engine, nbi_module *module, const nb_module_des
     copy_names(&module->desc.before, desc->before_count, end);
     // A table that is full costs names in reports, nothing else.
     nb_labels_intern(engine->labels, module->name, &module->label);
-    if (engine->desc.trace != NULL)
-        nb_labels_intern(nb_trace_labels(engine->desc.trace), module->name, &module->trace_label);
     return nbi_jobs_create(engine, module);
 }
 

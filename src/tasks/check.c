@@ -31,9 +31,13 @@ static void note_interval(nb_scheduler *scheduler, nb_label label, uint64_t inte
     raise_to(&row->interval_max_ns, interval_ns);
     if (limit_ns == 0 || interval_ns <= limit_ns) return;
     if (nbi_atomic_fetch_add_relaxed_u64(&row->late_count, 1) != 0) return;
-    nbi_log(&scheduler->desc.hooks, NB_LOG_WARNING, NB_ITEM_TASK_CHECK, "nb_task_should_stop",
-            "a task of label %u went %llu us without asking, the limit is %llu us", (unsigned)label.id,
-            (unsigned long long)(interval_ns / 1000), (unsigned long long)(limit_ns / 1000));
+    char number[NBI_LABEL_NUMBER_SIZE];
+    nbi_log(
+        &scheduler->desc.hooks, NB_LOG_WARNING, NB_ITEM_TASK_CHECK, "nb_task_should_stop",
+        "task \"%s\" went %llu us without a cancellation check, the limit is %llu us; call nb_task_should_stop more "
+        "often; further tasks of this label are only counted",
+        nbi_label_text(scheduler->desc.labels, label, number), (unsigned long long)(interval_ns / 1000),
+        (unsigned long long)(limit_ns / 1000));
 }
 
 void nbi_check_begin(nbi_lane *lane, nbi_running *running) {

@@ -71,10 +71,10 @@ void nbi_fence_note_late(nb_fence *fence, nb_frame frame, const nb_fence_straggl
     }
     nbi_lock_release(&fence->strike_lock);
     for (uint32_t i = 0; i < caught_count; ++i) {
-        const char *name = fence->desc.labels != NULL ? nb_labels_name(fence->desc.labels, caught[i]) : "?";
+        char number[NBI_LABEL_NUMBER_SIZE];
         nbi_log(&fence->hooks, NB_LOG_WARNING, NB_ITEM_FENCE_QUARANTINED, "nb_fence_wait",
-                "label %u (%s) was late in %u frames in a row: frames no longer wait for it", (unsigned)caught[i].id,
-                name, (unsigned)fence->desc.strike_count_max);
+                "work \"%s\" was late in %u frames in a row: frames no longer wait for it",
+                nbi_label_text(fence->desc.labels, caught[i], number), (unsigned)fence->desc.strike_count_max);
     }
 }
 

@@ -123,11 +123,8 @@ bool nbi_fence_wait_quietly(nb_fence *fence, nb_frame frame, uint64_t deadline_n
 // --- what is said about a time-out ---
 
 static size_t append_straggler(const nb_fence *fence, const nb_fence_straggler *late, char *text, size_t size_bytes) {
-    char number[16];
-    const char *name = number;
-    snprintf(number, sizeof number, "#%u", (unsigned)late->label.id);
-    if (late->label.id == 0) name = "unlabelled";
-    if (late->label.id != 0 && fence->desc.labels != NULL) name = nb_labels_name(fence->desc.labels, late->label);
+    char number[NBI_LABEL_NUMBER_SIZE];
+    const char *name = nbi_label_text(fence->desc.labels, late->label, number);
     int length = late->thread_id != 0
                      ? snprintf(text, size_bytes, "%s (%llu ms, thread 0x%llx)", name,
                                 (unsigned long long)(late->age_ns / 1000000), (unsigned long long)late->thread_id)

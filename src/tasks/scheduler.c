@@ -195,6 +195,11 @@ nb_result nb_scheduler_destroy(nb_scheduler *scheduler) {
 
 // --- numbers ---
 
+nb_labels *nb_scheduler_labels(const nb_scheduler *scheduler) {
+    if (scheduler == NULL) NBI_FAIL_NULL("scheduler");
+    return scheduler != NULL ? scheduler->desc.labels : NULL;
+}
+
 // Everything but the submits.
 static void add_ends(nb_scheduler_stats *stats, const nbi_lane_counts *counts) {
     stats->run_count += nbi_atomic_load_acquire_u64(&counts->run_count);
