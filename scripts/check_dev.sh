@@ -25,6 +25,7 @@ refused bench --quickly
 refused bench --only
 refused bench --json
 refused format --nicely
+refused replay
 "$root/dev" help | grep -q '^Usage: ' || { echo "check_dev: help says nothing" >&2; status=1; }
 
 # Without any tool on the path, --no-install names what is missing and installs nothing.
@@ -32,12 +33,15 @@ tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
 trap 'exit 1' HUP INT TERM
 for tool in sh cat date dirname nproc id tr wc env sed; do ln -s "$(command -v $tool)" "$tools/$tool"; done
-code=0
-output=$(PATH=$tools "$root/dev" demo --no-install 2>&1) || code=$?
-case $output in
-*gcc*cmake*ninja-build*) ;;
-*) code=0 ;;
-esac
-[ "$code" -eq 1 ] || { echo "check_dev: demo --no-install on a bare path: exit $code: $output" >&2; status=1; }
+for command in demo 'replay run.nbr'; do
+    code=0
+    # shellcheck disable=SC2086
+    output=$(PATH=$tools "$root/dev" $command --no-install 2>&1) || code=$?
+    case $output in
+    *gcc*cmake*ninja-build*) ;;
+    *) code=0 ;;
+    esac
+    [ "$code" -eq 1 ] || { echo "check_dev: $command --no-install on a bare path: exit $code: $output" >&2; status=1; }
+done
 [ $status -eq 0 ] && echo "check_dev: ok"
 exit $status

@@ -6,6 +6,8 @@
 #include "nebula/clock.h"
 #include "nebula/state.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 // --- making and ending ---
@@ -85,6 +87,16 @@ static nb_result make_memory(nb_recorder *recorder) {
     return recorder->hashes != NULL ? NB_OK : NB_ERR_MEMORY;
 }
 
+// What messages call the recording: its path, of a long one the end, in quotes.
+static void set_name(nb_recorder *recorder) {
+    const char *path = recorder->desc.path;
+    size_t size = path != NULL ? strlen(path) : 0, skipped = size > NBI_NAME_SIZE_MAX ? size - NBI_NAME_SIZE_MAX : 0;
+    if (path == NULL)
+        snprintf(recorder->name, sizeof recorder->name, "into a sink");
+    else
+        snprintf(recorder->name, sizeof recorder->name, "\"%s%s\"", skipped != 0 ? "..." : "", path + skipped);
+}
+
 static nb_result open_file(nb_recorder *recorder) {
     nbi_writer *writer = &recorder->writer;
     if (recorder->desc.path == NULL) return NB_OK;
@@ -93,7 +105,7 @@ static nb_result open_file(nb_recorder *recorder) {
     char text[128];
     nbi_file_error_text(error, text, sizeof text);
     return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_recorder_create",
-                             "%s cannot be written: %s", recorder->desc.path, text);
+                             "recording %s: the file cannot be made: %s", recorder->name, text);
 }
 
 static nb_result start_writer(nb_recorder *recorder) {
@@ -140,6 +152,7 @@ nb_result nbi_recorder_create(const nb_recorder_desc *given, const nbi_file_ops 
                               .hooks = desc.hooks,
                               .close_ns = NB_RECORD_CLOSE_NS,
                               .writer = {.ops = *ops, .squeeze = {.hooks = desc.hooks}}};
+    set_name(recorder);
     result = make_memory(recorder);
     if (result == NB_OK) result = open_file(recorder);
     if (result == NB_OK) result = start_writer(recorder);
@@ -164,11 +177,16 @@ nb_result nb_recorder_create(const nb_recorder_desc *desc, nb_recorder **out) {
 
 // --- handing over ---
 
+// NB_OK while the recording goes on. The first call after a failed write gets NB_ERR_OS, as the call that ends a
+// recording for another reason gets that reason; every later call gets NB_CLOSED.
 static nb_result refuse(nb_recorder *recorder) {
-    nb_result written = (nb_result)(int32_t)nbi_atomic_load_acquire_u32(&recorder->result);
-    if (written != NB_OK && recorder->stats.stop == NB_RECORD_STOP_NONE) recorder->stats.stop = NB_RECORD_STOP_WRITE;
-    if (recorder->stats.stop == NB_RECORD_STOP_NONE) return NB_OK;
-    return recorder->stats.stop == NB_RECORD_STOP_WRITE ? NB_ERR_OS : NB_CLOSED;
+    if (recorder->stats.stop != NB_RECORD_STOP_NONE) return NB_CLOSED;
+    if (nbi_atomic_load_acquire_u32(&recorder->result) == (uint32_t)NB_OK) return NB_OK;
+    recorder->stats.stop = NB_RECORD_STOP_WRITE; // the writer has logged it
+    // The writer writes nothing any more: what is being filled is lost too.
+    if (recorder->filling != NULL) recorder->stats.lost_count += recorder->filling->tick_count;
+    recorder->filling = NULL;
+    return NB_ERR_OS;
 }
 
 static void send(nb_recorder *recorder, uint32_t kind, uint32_t index) {
@@ -188,20 +206,20 @@ static void hand_over(nb_recorder *recorder) {
     if (busy_count > recorder->stats.queue_peak_count) recorder->stats.queue_peak_count = busy_count;
 }
 
-static const char *const stop_texts[NB_RECORD_STOP_COUNT] = {
-    [NB_RECORD_STOP_QUEUE_FULL] = "the writer is too slow",
-    [NB_RECORD_STOP_TOO_LARGE] = "a tick is larger than a block",
-    [NB_RECORD_STOP_REWOUND] = "ticks that were written have run again, and come to another state",
-};
-
-static nb_result stop(nb_recorder *recorder, nb_record_stop why, nb_result result) {
+// Ends the recording before the tick `next_tick`, which the caller counts as lost. Nothing is logged after this.
+NB_PRINTF(4, 5)
+static nb_result stop(nb_recorder *recorder, nb_record_stop why, nb_result result, const char *format, ...) {
+    char cause[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(cause, sizeof cause, format, args);
+    va_end(args);
     hand_over(recorder);
     recorder->stats.stop = why;
-    ++recorder->stats.lost_count;
     send(recorder, NBI_MESSAGE_STOP, (uint32_t)why);
     return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_STOPPED, result, "nb_recorder_push",
-                             "the recording ends before tick %llu: %s", (unsigned long long)recorder->next_tick,
-                             stop_texts[why]);
+                             "recording %s: ends before tick %llu: %s", recorder->name,
+                             (unsigned long long)recorder->next_tick, cause);
 }
 
 static nbi_batch *take_batch(nb_recorder *recorder) {
@@ -222,9 +240,7 @@ static nbi_batch *take_batch(nb_recorder *recorder) {
 
 static nb_result check_tick(const nb_recorder *recorder, const nb_record_tick *tick) {
     const char *problem = NULL;
-    if (tick == NULL)
-        problem = "tick is NULL";
-    else if (recorder->has_tick && tick->index != recorder->next_tick)
+    if (recorder->has_tick && tick->index != recorder->next_tick)
         problem = "ticks follow each other without gaps";
     else if (tick->index == UINT64_MAX)
         problem = "no tick can follow this one";
@@ -240,20 +256,24 @@ static nb_result check_tick(const nb_recorder *recorder, const nb_record_tick *t
                              problem);
 }
 
-// Room for the tick, in the block that is being filled.
+// Room for the tick, in the block that is being filled, of a recording that goes on.
 static nb_result take_room(nb_recorder *recorder, uint64_t index, size_t size_bytes, unsigned char **room) {
-    nb_result result = refuse(recorder);
-    if (result != NB_OK) {
-        ++recorder->stats.lost_count;
-        return result;
-    }
+    const nb_recorder_desc *desc = &recorder->desc;
     if (!recorder->has_tick) recorder->next_tick = index;
     recorder->has_tick = true;
-    if (size_bytes > recorder->desc.block_bytes) return stop(recorder, NB_RECORD_STOP_TOO_LARGE, NB_ERR_RANGE);
+    if (size_bytes > desc->block_bytes) {
+        return stop(recorder, NB_RECORD_STOP_TOO_LARGE, NB_ERR_RANGE,
+                    "the tick takes %zu bytes and a block has %zu; raise nb_recorder_desc.block_bytes", size_bytes,
+                    desc->block_bytes);
+    }
     nbi_batch *batch = recorder->filling;
-    if (batch != NULL && recorder->desc.block_bytes - batch->used_bytes < size_bytes) hand_over(recorder);
+    if (batch != NULL && desc->block_bytes - batch->used_bytes < size_bytes) hand_over(recorder);
     batch = take_batch(recorder);
-    if (batch == NULL) return stop(recorder, NB_RECORD_STOP_QUEUE_FULL, NB_FULL);
+    if (batch == NULL) {
+        return stop(recorder, NB_RECORD_STOP_QUEUE_FULL, NB_FULL,
+                    "writing is too slow, and all %u blocks wait for it; raise nb_recorder_desc.queue_count",
+                    (unsigned)desc->queue_count);
+    }
     *room = batch->bytes + batch->used_bytes;
     batch->used_bytes += size_bytes;
     return NB_OK;
@@ -268,10 +288,19 @@ static void end_tick(nb_recorder *recorder, uint64_t hash) {
 
 nb_result nb_recorder_push(nb_recorder *recorder, const nb_record_tick *tick) {
     if (recorder == NULL) return NB_FAIL_NULL("recorder");
-    nb_result result = check_tick(recorder, tick);
+    if (tick == NULL) return NB_FAIL(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "tick is NULL");
+    // Asked first: behind an early end every tick has another index than the one that would follow.
+    nb_result result = refuse(recorder);
     unsigned char *room = NULL;
-    if (result == NB_OK) result = take_room(recorder, tick->index, nbi_tick_size(tick), &room);
-    if (result != NB_OK) return result;
+    if (result == NB_OK) {
+        result = check_tick(recorder, tick);
+        if (result != NB_OK) return result; // a mistake ends nothing and loses nothing
+        result = take_room(recorder, tick->index, nbi_tick_size(tick), &room);
+    }
+    if (result != NB_OK) {
+        ++recorder->stats.lost_count;
+        return result;
+    }
     nbi_tick_write(tick, room);
     end_tick(recorder, tick->hash);
     return NB_OK;
@@ -280,8 +309,12 @@ nb_result nb_recorder_push(nb_recorder *recorder, const nb_record_tick *tick) {
 nb_result nbi_recorder_push_cell(nb_recorder *recorder, uint64_t index, const unsigned char *cell) {
     size_t size_bytes = nbi_tick_written_size(cell);
     unsigned char *room = NULL;
-    nb_result result = take_room(recorder, index, size_bytes, &room);
-    if (result != NB_OK) return result;
+    nb_result result = refuse(recorder);
+    if (result == NB_OK) result = take_room(recorder, index, size_bytes, &room);
+    if (result != NB_OK) {
+        ++recorder->stats.lost_count;
+        return result;
+    }
     memcpy(room, cell, size_bytes);
     end_tick(recorder, nbi_tick_written_hash(cell));
     return NB_OK;
@@ -290,8 +323,17 @@ nb_result nbi_recorder_push_cell(nb_recorder *recorder, uint64_t index, const un
 void nbi_recorder_repeat(nb_recorder *recorder, const nb_record_tick *tick) {
     ++recorder->stats.repeat_count;
     bool is_last = tick->index + 1 == recorder->next_tick;
-    if (is_last && tick->hash != recorder->last_hash && refuse(recorder) == NB_OK)
-        stop(recorder, NB_RECORD_STOP_REWOUND, NB_ERR_RANGE);
+    if (is_last && tick->hash != recorder->last_hash && refuse(recorder) == NB_OK) {
+        ++recorder->stats.lost_count;
+        stop(recorder, NB_RECORD_STOP_REWOUND, NB_ERR_RANGE,
+             "tick %llu, which is written, has run again and ended in another state", (unsigned long long)tick->index);
+    }
+}
+
+void nbi_recorder_jump(nb_recorder *recorder, uint64_t index) {
+    if (refuse(recorder) != NB_OK) return;
+    stop(recorder, NB_RECORD_STOP_JUMPED, NB_ERR_RANGE, "tick %llu follows, and a recording has no gaps",
+         (unsigned long long)index);
 }
 
 nb_result nb_recorder_flush(nb_recorder *recorder) {
@@ -347,13 +389,13 @@ nb_result nbi_recorder_key_end(nb_recorder *recorder, nbi_key_slot *slot, uint64
 
 nb_result nb_recorder_push_state(nb_recorder *recorder, uint64_t tick, const void *bytes, size_t size_bytes) {
     if (recorder == NULL) return NB_FAIL_NULL("recorder");
+    nb_result result = refuse(recorder);
+    if (result != NB_OK) return result;
     bool is_fine = bytes != NULL && size_bytes != 0 && tick != UINT64_MAX;
     if (!is_fine || (recorder->has_tick && tick != recorder->next_tick)) {
         return NB_FAIL(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE,
                        "no state, or not that of the next tick");
     }
-    nb_result result = refuse(recorder);
-    if (result != NB_OK) return result;
     nbi_key_slot *slot = nbi_recorder_key_begin(recorder, size_bytes, &result);
     if (slot == NULL) return result;
     memcpy(slot->bytes, bytes, size_bytes);
@@ -373,6 +415,7 @@ nb_recorder_stats nb_recorder_stats_get(const nb_recorder *recorder) {
     stats.raw_bytes = nbi_atomic_load_relaxed_u64(&recorder->raw_bytes);
     stats.file_bytes = nbi_atomic_load_relaxed_u64(&recorder->file_bytes);
     if (stats.result != NB_OK && stats.stop == NB_RECORD_STOP_NONE) stats.stop = NB_RECORD_STOP_WRITE;
+    stats.lost_count += nbi_atomic_load_relaxed_u64(&recorder->unwritten_count);
     return stats;
 }
 

@@ -36,6 +36,9 @@ typedef struct nbi_key_slot {
     nb_atomic_u32 is_busy;
 } nbi_key_slot;
 
+// Longest part of a path that messages name.
+#define NBI_NAME_SIZE_MAX 192u
+
 typedef enum nbi_message_kind {
     NBI_MESSAGE_TICKS = 1, // batches[index]
     NBI_MESSAGE_KEY,       // keys[index]
@@ -58,6 +61,7 @@ typedef struct nbi_writer {
     unsigned char *packed; // a block as it is written
     size_t packed_bytes;
     uint64_t next_tick, number;
+    bool has_tick;    // next_tick is known
     bool has_stopped; // an error block was written
 } nbi_writer;
 
@@ -74,7 +78,8 @@ typedef struct nbi_window {
 } nbi_window;
 
 struct nb_recorder {
-    nb_recorder_desc desc; // resolved; head's texts are in writer.head
+    nb_recorder_desc desc;                           // resolved; head's texts are in writer.head
+    char name[NBI_NAME_SIZE_MAX + sizeof "\"...\""]; // what messages call it
     nb_hooks hooks;
     nb_services *services;
     nb_service *service;
@@ -102,6 +107,7 @@ struct nb_recorder {
     // Written by the writer, read by the frame's side.
     nb_atomic_u32 result; // nb_result
     nb_atomic_u64 block_count, raw_bytes, file_bytes;
+    nb_atomic_u64 unwritten_count; // ticks that came over and that the file does not have
 };
 
 // --- recorder.c ---
@@ -120,6 +126,9 @@ nb_result nbi_recorder_push_cell(nb_recorder *recorder, uint64_t index, const un
 
 // A tick that is in the recording runs again: where it comes to another state the recording ends.
 void nbi_recorder_repeat(nb_recorder *recorder, const nb_record_tick *tick);
+
+// The tick of this index follows the one before next_tick: the recording ends there.
+void nbi_recorder_jump(nb_recorder *recorder, uint64_t index);
 
 // --- recorder_window.c ---
 

@@ -118,10 +118,21 @@ static void cut(nb_recorder *recorder, uint64_t tick) {
     recorder->next_key_tick = window->key_tick;
 }
 
+// nb_engine_set_tick can leave ticks out. What waits is written up to there.
+static void end_before_gap(nb_recorder *recorder, uint64_t index) {
+    const nbi_window *window = &recorder->window;
+    bool has_before = window->count > 0 || recorder->has_tick;
+    uint64_t next_tick = window->count > 0 ? window->first + window->count : recorder->next_tick;
+    if (!has_before || index <= next_tick) return;
+    nbi_window_write(recorder);
+    nbi_recorder_jump(recorder, index);
+}
+
 void nbi_window_add(nb_recorder *recorder, const nb_tick_view *view) {
     nbi_window *window = &recorder->window;
     uint64_t index = view->tick->index;
     cut(recorder, index);
+    end_before_gap(recorder, index);
     nb_record_tick tick = tick_of(recorder, view);
     if (recorder->has_tick && index < recorder->next_tick) {
         nbi_recorder_repeat(recorder, &tick);

@@ -6,7 +6,7 @@
 
 #include "nebula/hash.h"
 
-#include <string.h>
+#include <stdio.h>
 
 static bool has_failed(const nb_recorder *recorder) {
     return nbi_atomic_load_relaxed_u32(&recorder->result) != (uint32_t)NB_OK;
@@ -17,11 +17,22 @@ static void set_failed(nb_recorder *recorder, nb_result result) {
     if (!has_failed(recorder)) nbi_atomic_store_release_u32(&recorder->result, (uint32_t)result);
 }
 
-static void fail_os(nb_recorder *recorder, const char *what, int error) {
+// `verb` says what could not be done. All that is lost begins with the tick that the file would have had next.
+static void fail(nb_recorder *recorder, nb_result result, const char *verb, const char *cause) {
+    const nbi_writer *writer = &recorder->writer;
+    if (has_failed(recorder)) return; // the first failure is the cause of the others
+    char end[48] = "at its beginning";
+    if (writer->has_tick) snprintf(end, sizeof end, "before tick %llu", (unsigned long long)writer->next_tick);
+    set_failed(recorder,
+               nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, result, "nb_recorder_push",
+                                 "recording %s: ends %s: %s failed after %llu bytes: %s", recorder->name, end, verb,
+                                 (unsigned long long)nbi_atomic_load_relaxed_u64(&recorder->file_bytes), cause));
+}
+
+static void fail_os(nb_recorder *recorder, const char *verb, int error) {
     char text[128];
     nbi_file_error_text(error, text, sizeof text);
-    set_failed(recorder, nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_recorder", "%s: %s",
-                                           what, text));
+    fail(recorder, NB_ERR_OS, verb, text);
 }
 
 static void write_bytes(nb_recorder *recorder, const void *bytes, size_t size_bytes) {
@@ -29,13 +40,10 @@ static void write_bytes(nb_recorder *recorder, const void *bytes, size_t size_by
     if (has_failed(recorder)) return;
     if (writer->file.os != 0) {
         int error = writer->ops.write(writer->ops.user, writer->file, bytes, size_bytes);
-        if (error != 0) fail_os(recorder, "the recording cannot be written", error);
+        if (error != 0) fail_os(recorder, "writing", error);
     } else {
         nb_result result = recorder->desc.sink.write(recorder->desc.sink.user, bytes, size_bytes);
-        if (result < 0) {
-            set_failed(recorder, nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, result, "nb_recorder",
-                                                   "the sink refused %zu bytes", size_bytes));
-        }
+        if (result < 0) fail(recorder, result, "nb_record_sink.write", nb_result_name(result));
     }
     if (!has_failed(recorder)) nbi_atomic_fetch_add_relaxed_u64(&recorder->file_bytes, size_bytes);
 }
@@ -45,10 +53,10 @@ static void sync_bytes(nb_recorder *recorder) {
     if (has_failed(recorder)) return;
     if (writer->file.os != 0) {
         int error = writer->ops.sync(writer->ops.user, writer->file);
-        if (error != 0) fail_os(recorder, "the recording cannot be flushed", error);
+        if (error != 0) fail_os(recorder, "flushing", error);
     } else if (recorder->desc.sink.sync != NULL) {
         nb_result result = recorder->desc.sink.sync(recorder->desc.sink.user);
-        if (result < 0) set_failed(recorder, result);
+        if (result < 0) fail(recorder, result, "nb_record_sink.sync", nb_result_name(result));
     }
 }
 
@@ -62,8 +70,7 @@ static void write_block(nb_recorder *recorder, nbi_block block, const void *raw,
         nb_result result = nbi_squeeze_pack(&writer->squeeze, recorder->desc.level, raw, (size_t)block.raw_bytes,
                                             packed + NBI_BLOCK_BYTES, packed_bytes - NBI_BLOCK_BYTES, &stored);
         if (result != NB_OK) {
-            set_failed(recorder, nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, result, "nb_recorder",
-                                                   "a block cannot be compressed: %s", nb_result_name(result)));
+            fail(recorder, result, "compressing a block", nb_result_name(result));
             return;
         }
     }
@@ -84,7 +91,10 @@ static void write_ticks(nb_recorder *recorder, nbi_batch *batch) {
                        .first_tick = batch->first_tick,
                        .tick_count = batch->tick_count,
                        .raw_bytes = batch->used_bytes};
+    writer->next_tick = batch->first_tick;
+    writer->has_tick = true;
     write_block(recorder, block, batch->bytes, writer->packed, writer->packed_bytes);
+    if (has_failed(recorder)) nbi_atomic_fetch_add_relaxed_u64(&recorder->unwritten_count, batch->tick_count);
     writer->next_tick = batch->first_tick + batch->tick_count;
     nbi_atomic_store_release_u32(&batch->is_busy, 0); // read by the acquire load in take_batch
 }
@@ -118,7 +128,7 @@ nb_result nbi_writer_run(nb_service *service, void *user) {
     if (writer->file.os != 0) {
         int error = writer->ops.close(writer->ops.user, writer->file);
         writer->file.os = 0;
-        if (error != 0) fail_os(recorder, "the recording cannot be closed", error);
+        if (error != 0) fail_os(recorder, "closing", error);
     }
     return NB_OK;
 }

@@ -61,6 +61,7 @@ static const char *const stop_reasons[NB_RECORD_STOP_COUNT] = {
     [NB_RECORD_STOP_TOO_LARGE] = "it ended early: a tick was larger than a block",
     [NB_RECORD_STOP_WRITE] = "it ended early: writing failed",
     [NB_RECORD_STOP_REWOUND] = "it ended early: time was turned back, and went on otherwise",
+    [NB_RECORD_STOP_JUMPED] = "it ended early: ticks were left out",
 };
 
 static void take_last(nb_replay *replay, scan *s, const nbi_block *block) {

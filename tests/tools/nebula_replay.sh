@@ -69,12 +69,20 @@ expect 2 'not a number of workers: 61' --workers 61 "$golden"
 "$built/tiny_recorder_wrong" "$work/wrong" 150
 "$built/tiny_recorder_wrong" "$work/wrong_plain" 150 plain
 head -c $(($(wc -c <"$work/tiny") - 100)) "$work/tiny" >"$work/tiny_cut"
+# One byte of the last block of ticks.
+size=$(wc -c <"$work/tiny")
+{ head -c $((size - 150)) "$work/tiny" && printf 'X' && tail -c 149 "$work/tiny"; } >"$work/tiny_damaged"
 right=$built/tiny_game.so wrong=$built/tiny_game_wrong.so
 
 expect 0 '^verdict   every tick is as recorded$' --game "$right" "$work/tiny"
 expect 0 '^ticks     150 from 0, 150 compared$' "$work/tiny" --game "$right" --workers 0
 expect 0 '^100 %$' --game "$right" --workers 3 "$work/tiny"
-expect 0 '^note      not whole: it is cut inside a block$' --game "$right" "$work/tiny_cut"
+# Not whole: the status says so, also where all that is there is as recorded.
+expect 3 '^note      not whole: it is cut inside a block$' --game "$right" "$work/tiny_cut"
+expect 3 '^verdict   every tick is as recorded$' --game "$right" "$work/tiny_damaged"
+expect 3 '^note      not whole: the content of a block is damaged$' --game "$right" "$work/tiny_damaged"
+expect 3 '^note      not whole: ' --seek 10 "$work/tiny_damaged" --game "$right"
+expect 3 '^no difference in 120 ticks$' --diff "$work/tiny_damaged" "$work/tiny_damaged"
 expect 0 '^ticks     11 from 120, 11 compared$' --seek 130 "$work/tiny" --game "$right"
 expect 0 '^key       120 of ' --seek 130 "$work/tiny" --game "$right"
 "$program" --seek 130 "$work/tiny" --game "$right" >"$work/seek" 2>/dev/null

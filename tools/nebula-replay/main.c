@@ -25,9 +25,8 @@ static const char help_text[] =
     "                    const nb_replay_game *nebula_replay_game(void), see nebula/verify.h\n"
     "  --workers N       worker threads to simulate with, 0 to 60 (default: the machine's)\n"
     "\n"
-    "Exit status: 0 the same, 1 different, 2 wrong arguments, or not to be read or verified; of --info and --list also "
-    "3:\n"
-    "not whole.\n";
+    "Exit status: 0 the same and whole, 1 different, 2 wrong arguments, or not to be read or verified, 3 not whole:\n"
+    "damaged, cut or ended early, and what is there is the same.\n";
 
 int fail(const char *problem, const char *word) {
     fprintf(stderr, "nebula-replay: %s %s; see --help\n", problem, word);

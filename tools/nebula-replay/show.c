@@ -16,7 +16,7 @@ static const char *end_name(nb_replay_end end) {
     }
 }
 
-static int end_status(const nb_replay *replay) {
+int end_status(const nb_replay *replay) {
     return nb_replay_info_get(replay).end == NB_REPLAY_END_WHOLE ? EXIT_FINE : EXIT_PARTIAL;
 }
 

@@ -11,7 +11,7 @@ enum {
     EXIT_FINE = 0,
     EXIT_DIFFERENT = 1, // it diverged; --diff: they differ
     EXIT_WRONG = 2,     // wrong arguments, a file that cannot be read, or one that cannot be verified
-    EXIT_PARTIAL = 3,   // --info, --list: it is not whole: cut, damaged, or ended early
+    EXIT_PARTIAL = 3,   // all that is there is the same, but it is not whole: cut, damaged, or ended early
 };
 
 typedef struct options {
@@ -21,6 +21,9 @@ typedef struct options {
 
 // Opens a recording; NULL where that fails, with its reason in the log, which is stderr.
 nb_replay *open_file(const char *path);
+
+// EXIT_FINE where the recording is whole, else EXIT_PARTIAL.
+int end_status(const nb_replay *replay);
 
 // Prints one line about a mistake to stderr; returns EXIT_WRONG.
 int fail(const char *problem, const char *word);

@@ -57,8 +57,9 @@ static void print_report(const nb_verify_report *report, const nb_replay_info *i
     if ((report->notes & NB_VERIFY_RECORDING_CUT) != 0) printf("note      not whole: %s\n", info->reason);
 }
 
-static int status_of(nb_verdict verdict) {
-    if (verdict == NB_VERDICT_SAME) return EXIT_FINE;
+// A script that looks at the status alone must not take a part of a recording for all of it.
+static int status_of(nb_verdict verdict, const nb_replay *replay) {
+    if (verdict == NB_VERDICT_SAME) return end_status(replay);
     bool is_other = verdict == NB_VERDICT_DIVERGED || verdict == NB_VERDICT_NOT_DETERMINISTIC;
     return is_other ? EXIT_DIFFERENT : EXIT_WRONG;
 }
@@ -76,7 +77,7 @@ static int verify(const options *o, nb_replay *replay, nb_verify_desc *desc) {
     if (p.is_bar) fputs("\r\033[K", stderr); // the bar goes
     if (result != NB_OK) return fail("it cannot be simulated:", nb_result_name(result));
     print_report(&report, &info);
-    return status_of(report.verdict);
+    return status_of(report.verdict, replay);
 }
 
 // --- commands ---
@@ -130,7 +131,8 @@ int run_diff(const options *o, char **words) {
     nb_verify_desc desc = {.worker_count = NB_WORKER_COUNT_NONE};
     nb_result result = is_fine ? nb_replay_compare(a, b, game, &desc, &diff) : NB_ERR_MISUSE;
     if (result == NB_OK) puts(diff.text);
-    if (result == NB_OK) status = diff.kind == NB_REPLAY_DIFF_NONE ? EXIT_FINE : EXIT_DIFFERENT;
+    if (result == NB_OK) status = diff.kind == NB_REPLAY_DIFF_NONE ? end_status(a) : EXIT_DIFFERENT;
+    if (status == EXIT_FINE) status = end_status(b);
     nb_replay_close(a);
     nb_replay_close(b);
     return status;

@@ -95,6 +95,7 @@ typedef enum nb_record_stop {
     NB_RECORD_STOP_TOO_LARGE,  // a tick did not fit into a block
     NB_RECORD_STOP_WRITE,      // the disk is full, or another failure of writing; nothing in the file says so
     NB_RECORD_STOP_REWOUND,    // nb_engine_rewind went back behind what is written, and what followed is other
+    NB_RECORD_STOP_JUMPED,     // nb_engine_set_tick left ticks out
     NB_RECORD_STOP_COUNT,
 } nb_record_stop;
 
@@ -123,7 +124,8 @@ typedef struct nb_recorder_desc {
 
 typedef struct nb_recorder_stats {
     uint64_t tick_count;       // taken
-    uint64_t lost_count;       // refused because the recording had ended early
+    uint64_t lost_count;       // that the file does not have because the recording ended early: refused, or taken and
+                               // not written any more
     uint64_t repeat_count;     // ticks that are written and ran again, which nb_recorder_attach leaves out
     uint64_t key_count;        // key states taken
     uint64_t key_late_count;   // ticks by which key states came late because the writer was busy with earlier ones
@@ -157,7 +159,9 @@ NB_API nb_result nb_recorder_create(const nb_recorder_desc *desc, nb_recorder **
 // nb_recorder_destroy, which has to come before the engine's end. Fails: as nb_recorder_create and nb_engine_watch_add.
 NB_API nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *desc, nb_recorder **out);
 
-// Adds a tick. The first one may have any index, the others follow it without gaps. Never blocks; no heap.
+// Adds a tick. The first one may have any index, the others follow it without gaps. Never blocks; no heap. Where the
+// recording ends early the log says so once, with the cause; the tick that meets the end gets the cause as its result,
+// and each later one NB_CLOSED, whatever its index.
 // Thread: the recorder's. Owner: everything is copied. Fails: NB_FULL (the writer is too slow: the recording has ended,
 // with an error block), NB_CLOSED (it had ended before), NB_ERR_OS (writing has failed), NB_ERR_RANGE (it does not fit
 // into a block: as NB_FULL), NB_ERR_MISUSE (another index, counts above the limits, events without memory).
@@ -182,8 +186,8 @@ NB_API nb_recorder_stats nb_recorder_stats_get(const nb_recorder *recorder);
 // Writes what is left and the end, closes the file and frees the recorder. NULL is fine.
 // Thread: the recorder's; of an attached one the coordinator, between frames. Owner: the recorder ends, but where
 // NB_BUSY says that the writer hangs, or a frame runs: then the call may be made again. Fails: NB_BUSY, NB_FULL (it had
-// ended early), NB_ERR_RANGE (the same, for a tick too large or a past that was changed), NB_ERR_OS and what a sink
-// returned (writing has failed).
+// ended early), NB_ERR_RANGE (the same, for a tick too large, a past that was changed or ticks left out), NB_ERR_OS and
+// what a sink returned (writing has failed).
 NB_API nb_result nb_recorder_destroy(nb_recorder *recorder);
 
 NB_EXTERN_C_END
