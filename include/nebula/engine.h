@@ -295,7 +295,13 @@ NB_API bool nb_engine_is_stopping(const nb_engine *engine);
 // Thread: the coordinator. Owner: the engine; begin, next_tick and end are not the caller's. Fails: NULL for NULL.
 NB_API nb_loop *nb_engine_loop(nb_engine *engine);
 
-// The scheduler that runs the engine's tasks, its own or the borrowed one.
+// The scheduler that runs the engine's tasks, its own or the borrowed one. The engine calls on_complete for tasks that
+// have ended on the coordinator, in FrameStart and PostParallel, ahead of merges and handlers of these phases, and in
+// nb_engine_destroy before modules are detached: results of frame-bound tasks arrive in the PostParallel of their own
+// frame. Each phase tells the results that are there when it begins; later ones wait for the next phase. Of an own
+// scheduler the engine tells all results. Of a borrowed one it tells results of tasks submitted with the engine's
+// fence; the host calls nb_scheduler_drain for the others. on_complete may write what its phase allows, submit tasks,
+// attach and detach modules; running a frame and nb_engine_destroy are NB_BUSY in it.
 // Thread: any. Owner: the engine, or whose it is. Fails: NULL for NULL.
 NB_API nb_scheduler *nb_engine_scheduler(nb_engine *engine);
 

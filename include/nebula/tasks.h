@@ -136,7 +136,7 @@ typedef struct nb_task_desc {
     const nb_task *dependencies; // tasks whose end it waits for, run or cancelled; ended ones are fine
     uint32_t dependency_count;
     // Called by nb_scheduler_drain after the end, whatever the end was; NULL = nobody is told. The task's slot is kept
-    // until then, so a result is never dropped.
+    // until then, so a result is never dropped. An engine drains by itself: see nb_engine_scheduler.
     void (*on_complete)(void *user, const nb_task_result *result);
     void *user;
     uint32_t stale_frame_count; // frames after which its result is stale; 0 = never

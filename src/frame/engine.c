@@ -278,6 +278,7 @@ static nb_result end_all(nb_engine *engine) {
     // While modules are there: what jobs of many frames have made is given back to them.
     if (nbi_frame_async_end(engine) != NB_OK) return NB_BUSY;
     bool is_drained = drain(engine);
+    nbi_tasks_tell(engine); // while the modules are there
     if (nbi_modules_end(engine) != NB_OK || !is_drained) return name_leftovers(engine);
     return end_pieces(engine);
 }

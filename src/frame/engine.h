@@ -324,6 +324,9 @@ void nbi_jobs_destroy(nb_engine *engine, nbi_module *module);
 // Hands out the jobs of all modules in a phase; those of ParallelTasks belong to the frame.
 void nbi_jobs_start(nb_engine *engine, nb_phase phase);
 
+// Calls on_complete for the engine's tasks that have ended when the call begins.
+void nbi_tasks_tell(nb_engine *engine);
+
 // Waits for the jobs of ParallelTasks, and everything else that belongs to the frame.
 void nbi_jobs_await(nb_engine *engine);
 

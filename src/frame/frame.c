@@ -9,6 +9,7 @@ static void frame_start(nb_engine *engine) {
     // Where every slot has late work the frame has none of its own: jobs run on the coordinator then.
     if (nb_fence_begin(engine->fence, &engine->frame) != NB_OK) engine->frame = (nb_frame){0};
     if (engine->trace != NULL) nb_trace_frame(engine->trace, engine->time.index);
+    nbi_tasks_tell(engine);
     nbi_frame_async_publish(engine);
 }
 
@@ -54,6 +55,12 @@ static void parallel_tasks(nb_engine *engine) {
     nbi_world_guard(engine, false);
 }
 
+// What tasks have left is there when the outputs of jobs are merged.
+static void post_parallel(nb_engine *engine) {
+    nbi_tasks_tell(engine);
+    nbi_jobs_merge(engine);
+}
+
 // Without workers nobody else runs what floats across frames.
 static void async_poll(nb_engine *engine) {
     if (engine->is_alone) nb_scheduler_help(engine->scheduler, 0, NULL);
@@ -87,7 +94,7 @@ void nbi_frame_run(nb_engine *engine) {
     nbi_phase_run(engine, NB_PHASE_TRANSFORMS, NULL, NULL);
     nbi_phase_run(engine, NB_PHASE_SNAPSHOT, wake_workers, publish);
     nbi_phase_run(engine, NB_PHASE_PARALLEL_TASKS, parallel_tasks, NULL);
-    nbi_phase_run(engine, NB_PHASE_POST_PARALLEL, nbi_jobs_merge, NULL);
+    nbi_phase_run(engine, NB_PHASE_POST_PARALLEL, post_parallel, NULL);
     if (has_picture) nbi_phase_run(engine, NB_PHASE_FRAME_GRAPH, NULL, NULL);
     if (has_picture) nbi_phase_run(engine, NB_PHASE_COMMAND_RECORD, nbi_jobs_record, NULL);
     if (has_picture) nbi_phase_run(engine, NB_PHASE_PRESENT, NULL, NULL);

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "../tasks/host.h"
+
 // --- outputs ---
 
 void *nb_output_add(const nb_context *context, size_t size_bytes) {
@@ -190,6 +192,12 @@ void nbi_jobs_await(nb_engine *engine) {
     if (result != NB_TIMEOUT) return;
     engine->is_degraded = true;
     ++engine->stats.degraded_count;
+}
+
+// Of a borrowed scheduler only the results that are known to be this engine's: the other tasks may be those of another
+// engine, on another thread.
+void nbi_tasks_tell(nb_engine *engine) {
+    nbi_results_tell(engine->scheduler, engine->owns_scheduler ? NULL : engine->fence);
 }
 
 // --- merging ---

@@ -142,6 +142,7 @@ typedef struct nbi_outcome {
     void *user;
     uint64_t sequence; // order of submission: lane, then number
     nb_task task;
+    const nb_fence *fence; // of the task, once it has ended; NULL = none. Only compared: it may be gone
     nb_frame completed;
     nb_result status;
     uint32_t stale_frame_count;
@@ -320,7 +321,8 @@ struct nb_scheduler {
     char pad_lock[NB_CACHE_LINE];
 
     nb_atomic_u32 done_first;  // stack of ended tasks to be told of: slot + 1. Taken whole, so that nothing can recur
-    nb_atomic_u32 is_draining; // somebody owns done_sorted
+    nb_atomic_u32 is_draining; // a thread is in the callbacks of nb_scheduler_drain
+    nbi_lock done_lock;        // protects done_sorted; never held across a callback
     uint32_t done_sorted;      // taken off the stack, oldest submission first: slot + 1
     nb_atomic_u64 result_count, stale_count;
     nbi_lock depend_lock; // edges, the lists in slots, and the step into and out of phase WAITING
