@@ -572,12 +572,14 @@ static void callback_registered_during_cancel_runs_once(void **state) {
 
 typedef struct wait_race {
     nb_token *root, *token;
+    uint64_t note; // plain memory that the canceller writes before the cancel
 } wait_race;
 
 static void wait_race_prepare(rounds *r) {
     wait_race *race = r->user;
     race->root = root_create(r);
     race->token = child_create(r, race->root);
+    race->note = 0;
 }
 
 static void wait_race_run(rounds *r, uint32_t index) {
@@ -586,12 +588,16 @@ static void wait_race_run(rounds *r, uint32_t index) {
         // Every other round late enough that the waiters are parked.
         stagger(r, index, 128);
         if (r->round % 2 == 0) nbi_thread_yield();
+        race->note = r->round + 1;
         nb_token_cancel(race->root, NB_CANCEL_STALE, 0, NULL);
         return;
     }
+    // One waiter finds the token cancelled at its first look.
+    while (index == 1 && r->round % 4 == 0 && !nb_token_is_cancelled(race->token)) nbi_thread_yield();
     uint64_t start_ns = nbi_clock_now_ns();
     expect(r, nb_token_wait(race->token, start_ns + 10000000000u) == NB_OK);
     expect(r, nbi_clock_now_ns() - start_ns < 1000000000u);
+    expect(r, race->note == r->round + 1);
 }
 
 static void wait_race_inspect(rounds *r) {
@@ -600,7 +606,7 @@ static void wait_race_inspect(rounds *r) {
     nb_token_release(race->root);
 }
 
-static void waiters_are_always_woken(void **state) {
+static void waiters_are_woken_and_see_what_the_canceller_wrote(void **state) {
     (void)state;
     static wait_race race;
     rounds r = {.thread_count = 3,
@@ -609,7 +615,7 @@ static void waiters_are_always_woken(void **state) {
                 .run = wait_race_run,
                 .inspect = wait_race_inspect,
                 .user = &race};
-    rounds_run(&r, "waiters_are_always_woken");
+    rounds_run(&r, "waiters_are_woken_and_see_what_the_canceller_wrote");
 }
 
 // --- linked tokens ---
@@ -845,7 +851,8 @@ TEST_MAIN(cmocka_unit_test(child_race_lets_no_child_escape), cmocka_unit_test(re
           cmocka_unit_test(reason_and_data_are_visible_to_who_sees_the_flag),
           cmocka_unit_test(tasks_are_counted_or_refused_never_both),
           cmocka_unit_test(callback_never_runs_after_its_unregister),
-          cmocka_unit_test(callback_registered_during_cancel_runs_once), cmocka_unit_test(waiters_are_always_woken),
+          cmocka_unit_test(callback_registered_during_cancel_runs_once),
+          cmocka_unit_test(waiters_are_woken_and_see_what_the_canceller_wrote),
           cmocka_unit_test(linked_tokens_end_or_are_cancelled_once),
           cmocka_unit_test(losing_cancel_waits_for_linked_tokens),
           cmocka_unit_test(expiring_from_several_threads_counts_once),

@@ -16,7 +16,10 @@ NB_STATIC_ASSERT(NB_GPU_FRAME_BYTES_MAX < OFFSET_MASK, "an offset has its bits")
 // Without the engine's slots in it: a frame of a fence has its number there.
 void nbi_gpu_spans_open(nb_gpu *gpu, nb_frame frame) {
     uint64_t word = (gpu->picture & NBI_GPU_TAG_MASK) << (OFFSET_BITS + SLOT_BITS) | (uint64_t)gpu->slot << OFFSET_BITS;
-    nbi_atomic_store_relaxed_u64(&gpu->span_frame, frame.value);
+    // Carries the CLOSED of nbi_gpu_spans_close with it; read by the acquire load in take. A thread that finds this
+    // frame can no longer exchange the word of an earlier picture. Relaxed, the store may become visible before CLOSED
+    // does.
+    nbi_atomic_store_release_u64(&gpu->span_frame, frame.value);
     // Publishes the frame and the slot's memory; read by the acquire loads in nb_gpu_frame_alloc_at.
     nbi_atomic_store_release_u64(&gpu->span_word, word);
 }
@@ -41,8 +44,9 @@ static nb_result take(nb_gpu *gpu, nb_frame frame, size_t size_bytes, size_t ali
     uint64_t word = nbi_atomic_load_acquire_u64(&gpu->span_word);
     for (;;) {
         if (word == CLOSED) return NB_EMPTY;
-        // Where the frame is a newer one already, the word is another by now too, and the exchange below fails.
-        bool is_now = frame.value == 0 || frame.value == nbi_atomic_load_relaxed_u64(&gpu->span_frame);
+        // Reads the release store in nbi_gpu_spans_open. Where that store is newer than `word`, so is the word that
+        // this thread sees from here on, and the exchange below fails.
+        bool is_now = frame.value == 0 || frame.value == nbi_atomic_load_acquire_u64(&gpu->span_frame);
         if (!is_now) return NB_ERR_STALE;
         uint64_t offset = ((word & OFFSET_MASK) + alignment - 1) & ~(uint64_t)(alignment - 1);
         if (size_bytes > gpu->desc.frame_bytes || offset > gpu->desc.frame_bytes - size_bytes) return no_room(gpu);

@@ -107,7 +107,9 @@ nb_result nb_token_wait(nb_token *token, uint64_t deadline_ns) {
     nb_result result = NBI_TOKEN_CHECK(token);
     if (result != NB_OK) return result;
     nbi_token *node = nbi_token_of(token);
-    if (nbi_token_is_marked(node)) return NB_OK;
+    // Pairs with the mark's RMW in token_cancel.c, like the other looks below: after NB_OK the caller sees the memory
+    // that the canceller wrote before the cancel.
+    if ((nbi_atomic_load_acquire_u32(&node->head.state) & NBI_TOKEN_CANCELLED) != 0) return NB_OK;
     if (deadline_ns == 0) return NB_TIMEOUT;
     // One order with the mark's RMW in token_cancel.c. The bit stays: the next cancel makes one wake-up too many at
     // most.
