@@ -3,14 +3,17 @@
 // link: -lzstd
 // Recorders: what goes in comes out, the frame never waits, failures end a recording and never leave a gap.
 
-#define _POSIX_C_SOURCE 200809L // fork, kill
+#define _DEFAULT_SOURCE // fork, kill, mkfifo, MAP_ANONYMOUS
 
 #include "record_fixture.h"
 
 #include "engine_fixture.h"
+#include "nebula/save_file.h"
 #include "record/recorder.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -332,8 +335,8 @@ static void pushing_needs_no_heap(void **state) {
 
 #define KILLED_PATH "test_record_killed.nbr"
 
-// Records until somebody ends the process.
-static void record_for_ever(const recording *r) {
+// Records until somebody ends the process; *pushed counts the ticks that the recorder has taken.
+static void record_for_ever(const recording *r, nb_atomic_u64 *pushed) {
     nb_recorder_desc desc = recording_desc(r, NULL);
     desc.sink.write = NULL;
     desc.path = KILLED_PATH;
@@ -343,19 +346,23 @@ static void record_for_ever(const recording *r) {
     for (uint64_t tick = 0; tick < UINT32_MAX; ++tick) {
         while (is_queue_full(recorder)) nbi_thread_yield();
         if (nb_recorder_push(recorder, make_tick(&made, r->seed, tick)) != NB_OK) _exit(1);
+        nbi_atomic_store_relaxed_u64(pushed, tick + 1);
     }
     _exit(1);
 }
 
-static void a_killed_process_leaves_all_its_whole_blocks(void **state) {
+static void a_killed_process_loses_the_blocks_of_the_queue_at_most(void **state) {
     (void)state;
     recording r = {.seed = 17, .block_ticks = 3};
+    nb_atomic_u64 *pushed = mmap(NULL, sizeof *pushed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(pushed != MAP_FAILED);
     for (int size_bytes = 1000; size_bytes < 20000; size_bytes += 3700) {
         remove(KILLED_PATH);
+        nbi_atomic_store_relaxed_u64(pushed, 0);
         fflush(NULL);
         pid_t child = fork();
         assert_true(child >= 0);
-        if (child == 0) record_for_ever(&r);
+        if (child == 0) record_for_ever(&r, pushed);
         struct stat status = {0};
         int ended = 0;
         while ((stat(KILLED_PATH, &status) != 0 || status.st_size < size_bytes) && waitpid(child, &ended, WNOHANG) == 0)
@@ -372,16 +379,20 @@ static void a_killed_process_leaves_all_its_whole_blocks(void **state) {
         assert_int_equal(last, NB_EMPTY);
         assert_true(count > 0 && count % 3 == 0);
         assert_int_equal(count, info.tick_count);
+        uint64_t taken = nbi_atomic_load_relaxed_u64(pushed);
+        assert_true(taken <= count + NB_RECORD_QUEUE_COUNT_DEFAULT * r.block_ticks);
         nb_replay_close(replay);
     }
     remove(KILLED_PATH);
+    munmap(pushed, sizeof *pushed);
 }
 
 // --- a disk of the test's own ---
 
 typedef struct disk {
     int open_error, sync_error, close_error;
-    uint32_t sync_count, write_count;
+    int folder_error;
+    uint32_t sync_count, write_count, folder_count;
 } disk;
 
 static int disk_open(void *user, const char *path, nbi_file *file) {
@@ -407,6 +418,13 @@ static int disk_close(void *user, nbi_file file) {
     return ((disk *)user)->close_error;
 }
 
+static int disk_sync_folder(void *user, const char *path) {
+    assert_string_equal(path, "disk");
+    assert_int_equal(((disk *)user)->write_count, 0); // the name lasts before the first byte does
+    ++((disk *)user)->folder_count;
+    return ((disk *)user)->folder_error;
+}
+
 static nb_result record_to(disk *d, bool is_synced) {
     test_log log = {0};
     recording r = {.seed = 3, .tick_count = 20, .block_ticks = 5};
@@ -416,6 +434,7 @@ static nb_result record_to(disk *d, bool is_synced) {
     desc.is_synced = is_synced;
     desc.hooks = test_hooks(&log, NULL);
     nbi_file_ops ops = {.open = disk_open, .write = disk_write, .sync = disk_sync, .close = disk_close, .user = d};
+    ops.sync_folder = disk_sync_folder;
     nb_recorder *recorder = NULL;
     nb_result result = nbi_recorder_create(&desc, &ops, &recorder);
     if (result != NB_OK) return result;
@@ -426,16 +445,20 @@ static nb_result record_to(disk *d, bool is_synced) {
 static void blocks_are_flushed_where_that_is_asked_for(void **state) {
     (void)state;
     disk plain = {0}, synced = {0}, bad_sync = {.sync_error = 5}, bad_close = {.close_error = 5};
-    disk bad_open = {.open_error = 13};
+    disk bad_open = {.open_error = 13}, bad_folder = {.folder_error = 5};
     assert_int_equal(record_to(&plain, false), NB_OK);
     assert_int_equal(plain.sync_count, 1);
     assert_int_equal(plain.write_count, 6);
+    assert_int_equal(plain.folder_count, 1);
     assert_int_equal(record_to(&synced, true), NB_OK);
     assert_int_equal(synced.sync_count, 6);
     assert_int_equal(record_to(&bad_sync, false), NB_ERR_OS);
+    bad_sync = (disk){.sync_error = 5};
     assert_int_equal(record_to(&bad_sync, true), NB_ERR_OS);
     assert_int_equal(record_to(&bad_close, false), NB_ERR_OS);
     assert_int_equal(record_to(&bad_open, false), NB_ERR_OS);
+    assert_int_equal(record_to(&bad_folder, false), NB_ERR_OS);
+    assert_int_equal(bad_folder.write_count, 0);
 }
 
 // --- an engine ---
@@ -671,7 +694,50 @@ static void a_recorder_is_not_destroyed_inside_a_frame(void **state) {
     free(sink.bytes);
 }
 
-TEST_MAIN(cmocka_unit_test(random_recordings_come_back), cmocka_unit_test(an_empty_recording_is_whole),
+#define FIFO_PATH "test_record_fifo"
+
+// Everything that a game may write or read under a path that is a FIFO.
+static void use_fifo(rig *r) {
+    nb_recorder *recorder = NULL;
+    nb_recorder_desc desc = {.path = FIFO_PATH, .hooks = test_hooks(&r->log, &r->heap)};
+    assert_int_equal(nb_recorder_attach(r->engine, &desc, &recorder), NB_ERR_OS);
+    assert_non_null(strstr(r->log.last_message, "not a regular file"));
+    nb_save_desc save = {.hooks = test_hooks(&r->log, &r->heap)};
+    assert_int_equal(nb_save_engine("test_record_save", r->engine, &save), NB_ERR_OS);
+    nb_replay_desc quiet = quiet_replay(&r->log, &r->heap);
+    nb_replay *replay = NULL;
+    assert_int_equal(nb_replay_open(FIFO_PATH, &quiet, &replay), NB_ERR_OS);
+    assert_int_equal(nb_load_engine(FIFO_PATH, r->engine, &save, NULL), NB_ERR_OS);
+    assert_non_null(strstr(r->log.last_message, "not a regular file"));
+}
+
+static void a_fifo_is_refused_and_never_waited_for(void **state) {
+    (void)state;
+    rig r;
+    game g;
+    game_open(&r, &g, false);
+    uint64_t random = 5;
+    remove(FIFO_PATH), remove("test_record_save.tmp");
+    assert_int_equal(mkfifo(FIFO_PATH, 0600), 0);
+    assert_int_equal(mkfifo("test_record_save.tmp", 0600), 0); // where a save is written before it gets its name
+    use_fifo(&r);
+    game_run(&r, 3, &random);
+    assert_int_equal(mkfifo("test_record_save.tmp", 0600), -1); // a refused save removes nothing that it has not made
+    int reader = open(FIFO_PATH, O_RDONLY | O_NONBLOCK);
+    int other = open("test_record_save.tmp", O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0 && other >= 0);
+    use_fifo(&r);
+    game_run(&r, 3, &random);
+    char byte;
+    assert_int_equal(read(reader, &byte, 1), 0); // nothing was written, and nobody holds the other end
+    assert_int_equal(read(other, &byte, 1), 0);
+    close(reader), close(other);
+    remove(FIFO_PATH), remove("test_record_save.tmp");
+    rig_close(&r);
+}
+
+TEST_MAIN(cmocka_unit_test(a_fifo_is_refused_and_never_waited_for), cmocka_unit_test(random_recordings_come_back),
+          cmocka_unit_test(an_empty_recording_is_whole),
           cmocka_unit_test(a_tick_that_does_not_fit_begins_the_next_block),
           cmocka_unit_test(a_slow_writer_ends_the_recording_and_never_blocks),
           cmocka_unit_test(a_tick_larger_than_a_block_ends_the_recording),
@@ -679,7 +745,7 @@ TEST_MAIN(cmocka_unit_test(random_recordings_come_back), cmocka_unit_test(an_emp
           cmocka_unit_test(key_states_wait_for_the_writer),
           cmocka_unit_test(a_failed_write_leaves_a_file_that_is_right_up_to_there),
           cmocka_unit_test(a_full_disk_ends_the_recording), cmocka_unit_test(a_path_that_cannot_be_made_is_refused),
-          cmocka_unit_test(a_killed_process_leaves_all_its_whole_blocks),
+          cmocka_unit_test(a_killed_process_loses_the_blocks_of_the_queue_at_most),
           cmocka_unit_test(every_failed_allocation_is_survived), cmocka_unit_test(pushing_needs_no_heap),
           cmocka_unit_test(blocks_are_flushed_where_that_is_asked_for),
           cmocka_unit_test(an_engine_replays_to_the_same_hash_of_each_tick), cmocka_unit_test(a_divergence_is_named),

@@ -13,7 +13,8 @@ typedef struct nbi_file {
 
 // Every function but read returns 0 or the operating system's error number.
 typedef struct nbi_file_ops {
-    int (*open)(void *user, const char *path, nbi_file *file); // for writing, emptied; an old link is not followed
+    // For writing, emptied; does not follow a link, and never waits: refuses a FIFO.
+    int (*open)(void *user, const char *path, nbi_file *file);
     int (*write)(void *user, nbi_file file, const void *bytes, size_t size_bytes);
     int (*sync)(void *user, nbi_file file);
     int (*close)(void *user, nbi_file file);

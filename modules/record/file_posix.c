@@ -12,10 +12,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// A FIFO or socket may block its writer, and cannot be read back: ENOTSUP. O_NONBLOCK keeps open itself from waiting
+// for a reader of a FIFO; Linux ignores it for regular files.
 static int file_open(void *user, const char *path, nbi_file *file) {
     (void)user;
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (descriptor < 0) return errno;
+    int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int descriptor = open(path, flags, 0644);
+    if (descriptor < 0) return errno == ENXIO ? ENOTSUP : errno; // ENXIO: a FIFO without a reader, or a socket
+    struct stat status;
+    int error = fstat(descriptor, &status) == 0 ? 0 : errno;
+    if (error == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) error = ENOTSUP;
+    if (error != 0) {
+        close(descriptor);
+        return error;
+    }
     file->os = (intptr_t)descriptor + 1;
     return 0;
 }
@@ -92,7 +102,8 @@ int nbi_file_size(const char *path, uint64_t *size_bytes) {
 }
 
 int nbi_file_read(const char *path, void *bytes, size_t size_bytes, size_t *read_bytes) {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    // Between nbi_file_size and this open the path may have become a FIFO.
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return errno;
     unsigned char *at = bytes;
     size_t done = 0;
@@ -110,5 +121,8 @@ int nbi_file_read(const char *path, void *bytes, size_t size_bytes, size_t *read
 }
 
 void nbi_file_error_text(int error, char *text, size_t size_bytes) {
-    if (strerror_r(error, text, size_bytes) != 0) snprintf(text, size_bytes, "error %d", error);
+    if (error == ENOTSUP)
+        snprintf(text, size_bytes, "not a regular file");
+    else if (strerror_r(error, text, size_bytes) != 0)
+        snprintf(text, size_bytes, "error %d", error);
 }

@@ -100,12 +100,18 @@ static void set_name(nb_recorder *recorder) {
 static nb_result open_file(nb_recorder *recorder) {
     nbi_writer *writer = &recorder->writer;
     if (recorder->desc.path == NULL) return NB_OK;
+    const char *failed = "cannot create the file";
     int error = writer->ops.open(writer->ops.user, recorder->desc.path, &writer->file);
+    if (error == 0) {
+        // Without this the file itself may be gone after a loss of power, however often its blocks are flushed.
+        failed = "cannot flush the folder";
+        error = writer->ops.sync_folder(writer->ops.user, recorder->desc.path);
+    }
     if (error == 0) return NB_OK;
     char text[128];
     nbi_file_error_text(error, text, sizeof text);
     return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_recorder_create",
-                             "recording %s: the file cannot be made: %s", recorder->name, text);
+                             "recording %s: %s: %s", recorder->name, failed, text);
 }
 
 static nb_result start_writer(nb_recorder *recorder) {

@@ -13,8 +13,10 @@
 //     nb_engine_run_ticks(engine, 600); // ten seconds, recorded
 //     if (nb_recorder_destroy(recorder) != NB_OK) printf("the recording is not whole\n");
 //
-// A crash loses the blocks that were not yet full, half a second as a rule, and of an engine that keeps a history also
-// the ticks that may still change. What is in the file stays readable.
+// What a crash loses: the block being filled and the full blocks that still wait for the writer. With the defaults that
+// is usually half a second, and never more than queue_count blocks of block_ticks ticks (four seconds). An engine that
+// keeps a history also loses the ticks that a rollback may still change. A loss of power also loses blocks that the
+// operating system has not yet written: set is_synced to flush each block. The rest of the file stays readable.
 
 #include "nebula/engine.h"
 #include "nebula/hooks.h"
@@ -37,7 +39,7 @@
 #define NB_RECORD_BLOCK_BYTES_MAX ((size_t)16 << 20)
 #define NB_RECORD_BLOCK_BYTES_MIN ((size_t)1 << 10)
 
-// Ticks of one block where the desc gives none: what a crash may lose.
+// Default ticks per block: half a second at 60 Hz. A crash may lose each block that is not written yet.
 #define NB_RECORD_BLOCK_TICKS_DEFAULT 30u
 #define NB_RECORD_BLOCK_TICKS_MAX 65536u
 
@@ -107,7 +109,7 @@ typedef struct nb_record_sink {
 } nb_record_sink;
 
 typedef struct nb_recorder_desc {
-    const char *path;     // of the file, which is overwritten; or
+    const char *path;     // of the file, which is overwritten; a FIFO or a socket is refused (use sink); or
     nb_record_sink sink;  // with write set, and no path
     nb_record_head head;  // copied
     size_t block_bytes;   // NB_RECORD_BLOCK_BYTES_MIN to _MAX; nb_recorder_attach takes at least what a tick may need
@@ -174,9 +176,9 @@ NB_API nb_result nb_recorder_push(nb_recorder *recorder, const nb_record_tick *t
 // NB_ERR_OS.
 NB_API nb_result nb_recorder_push_state(nb_recorder *recorder, uint64_t tick, const void *bytes, size_t size_bytes);
 
-// Hands over the ticks of the block that is being filled: before something that may crash. Ticks whose input may still
-// change are kept.
-// Thread: the recorder's. Owner: unchanged. Fails: NB_CLOSED, NB_ERR_OS, NB_ERR_MISUSE.
+// Hands the block being filled to the writer, which writes it soon after: call it before something that may crash.
+// Ticks whose input may still change are kept. Thread: the recorder's. Owner: unchanged. Fails: NB_CLOSED, NB_ERR_OS,
+// NB_ERR_MISUSE.
 NB_API nb_result nb_recorder_flush(nb_recorder *recorder);
 
 // Counters since the beginning; those of writing are a moment old.
