@@ -9,6 +9,8 @@ install(TARGETS nebula nebula_shared EXPORT nebula-targets
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/nebula DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/licenses/nebula)
+
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/nebula)
 install(EXPORT nebula-targets NAMESPACE nebula:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/nebula-config.cmake.in ${PROJECT_BINARY_DIR}/nebula-config.cmake

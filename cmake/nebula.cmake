@@ -26,8 +26,27 @@ macro(nebula_defaults)
     endif()
 endmacro()
 
+# What attackers of a bug find in the way, in optimised builds without a sanitizer: stack protector, checked copies of
+# libc, and tables of the dynamic linker that are read-only once a program runs. scripts/check_hardening.sh looks for it in
+# what was built.
+option(NEBULA_HARDENING "Harden optimised builds: stack protector, _FORTIFY_SOURCE, full RELRO" ON)
+set(nebula_is_hardened OFF)
+if(NEBULA_HARDENING AND NOT NEBULA_SANITIZE AND CMAKE_C_COMPILER_ID MATCHES "GNU|Clang" AND UNIX AND NOT APPLE)
+    set(nebula_is_hardened ON)
+endif()
+set(nebula_is_optimised "$<CONFIG:Release,RelWithDebInfo,MinSizeRel>")
+function(nebula_harden target)
+    if(nebula_is_hardened)
+        # Level 2: of what clang 14 and gcc 12 both know. A distribution's own level would be defined twice.
+        target_compile_options(${target} PRIVATE
+            "$<${nebula_is_optimised}:-fstack-protector-strong;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+        target_link_options(${target} PRIVATE "$<${nebula_is_optimised}:-Wl,-z,relro,-z,now>")
+    endif()
+endfunction()
+
 # Flags of our own targets; none of them reaches a user of the library.
 function(nebula_private_flags target)
+    nebula_harden(${target})
     set_target_properties(${target} PROPERTIES
         C_STANDARD 17 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
         CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
@@ -60,6 +79,7 @@ function(nebula_library target kind)
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(${target} PRIVATE Threads::Threads)
+    nebula_harden(${target})
     # Only a build without the trace differs from what the headers say by themselves.
     if(NOT NEBULA_TRACE)
         target_compile_definitions(${target} PUBLIC NB_TRACE=0)

@@ -90,6 +90,7 @@ run_check() {
     readme) build_libraries && sh "$scripts/check_readme.sh" "$tree" "$tree/libpiece.a" ;;
     mutants) NEBULA_ROOT=$tree NEBULA_MUTANTS_WORK=$work/mutants sh "$scripts/mutants.sh" ;;
     models) NEBULA_MODELS=$tree/tests/models NEBULA_MODELS_WORK=$work/models sh "$scripts/models.sh" ;;
+    hardening) sh "$scripts/check_hardening.sh" "$work/hardened" ;;
     golden)
         NEBULA_ROOT=$tree NEBULA_GOLDEN_WORK=$work/golden NB_TEST_SIZE=quick sh "$scripts/golden.sh" gcc-O0 gcc-O2 control control-arm64
         ;;
@@ -309,6 +310,22 @@ if grep -q -w fma /proc/cpuinfo 2>/dev/null || { command -v aarch64-linux-gnu-gc
     replace tests/determinism/main.c 'a . b + c' '0.0f * a'
     fails golden 'fused arithmetic was not found out'
 fi
+
+# What an optimised build is linked and compiled with; each part of it is missed by itself.
+harden() { # flag...
+    printf '#include <string.h>\nint main(int count, char **names) { char text[9]; memcpy(text, names[0], (size_t)count); return text[0]; }\n' |
+        $cc -x c - -o "$work/hardened" -O2 -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -Wl,-z,relro,-z,now "$@"
+}
+harden
+passes hardening
+harden -fno-stack-protector
+fails hardening 'no stack protector'
+harden -U_FORTIFY_SOURCE
+fails hardening 'no checked libc function'
+harden -Wl,-z,lazy
+fails hardening 'binds lazily'
+harden -Wl,-z,norelro
+fails hardening 'no GNU_RELRO'
 
 # The runners of mutants and models need cmocka's library and spin; where these are missing they do not run at all.
 if echo 'int main(void) { return 0; }' | $cc -x c - -lcmocka -o "$work/probe" 2>/dev/null; then

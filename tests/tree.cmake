@@ -25,3 +25,15 @@ nebula_tree_test(symbols sh ${scripts}/check_symbols.sh
 nebula_tree_test(readme sh ${scripts}/check_readme.sh ${PROJECT_SOURCE_DIR} $<TARGET_FILE:nebula>)
 nebula_tree_test(dev sh ${scripts}/check_dev.sh ${PROJECT_SOURCE_DIR})
 nebula_tree_test(selftest sh ${scripts}/selftest.sh ${PROJECT_SOURCE_DIR})
+
+# Of an optimised build, and where those are tested: not with the checks of the sources.
+if(nebula_is_hardened AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$")
+    set(hardened $<TARGET_FILE:nebula_shared>)
+    foreach(program nebula_demo nebula_replay)
+        if(TARGET ${program})
+            list(APPEND hardened $<TARGET_FILE:${program}>)
+        endif()
+    endforeach()
+    nebula_tree_test(hardening sh ${scripts}/check_hardening.sh ${hardened})
+    set_tests_properties(tree.hardening PROPERTIES LABELS program)
+endif()

@@ -37,6 +37,7 @@ stage() {
     for file in $(cd "$source/include" && echo nebula/*.h) $(module_headers); do
         [ -f "$prefix/include/$file" ] || fail "$file is not installed"
     done
+    [ -f "$prefix/share/licenses/nebula/LICENSE" ] || fail "LICENSE is not installed"
     if grep -rlF -e "$source" -e "$work/stage" "$prefix" --include='*.cmake' --include='*.pc'; then
         fail "an installed file names a directory of the build"
     fi
