@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "bot.h"
+#include "checksum.h"
+#include "colour.h"
 #include "keys.h"
 #include "nebula/engine.h"
 #include "nebula/synctest.h"
@@ -23,6 +25,7 @@
 #include "rewind.h"
 #include "script.h"
 #include "show.h"
+#include "status.h"
 #include "streamer.h"
 
 // Memory of one job's outputs: the poses of a fourth of the most animals take half of it.
@@ -52,6 +55,8 @@ typedef struct demo {
     recording recording;
     streamer streamer;
     picture picture;
+    checksum checksum;
+    status status;
     show *show; // NULL = nothing is shown
     rewind_plan rewind;
     keys keys;
@@ -78,6 +83,13 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
                          .tick_count = stats.tick_count,
                          .frame_count = stats.frame_count,
                          .fps = frames.fps,
+                         .ups = frames.ups,
+                         .alpha = frames.alpha,
+                         .busy_share = d->status.busy_share,
+                         .queued_count = d->status.queued_count,
+                         .checksum = d->checksum.value,
+                         .checksum_count = d->checksum.frame_count,
+                         .checksum_wrong_count = d->checksum.wrong_count,
                          .p50_ns = frames.p50_ns,
                          .p99_ns = frames.p99_ns,
                          .max_ns = frames.max_ns,
@@ -130,8 +142,10 @@ static nb_result tell_tick(const nb_context *context, void *user) {
     const demo *d = user;
     // The hash is that of the tick before: this handler is a part of its tick.
     if (context->tick->index == 0) return NB_OK;
-    printf("tick %llu %016llx\n", (unsigned long long)context->tick->index - 1,
-           (unsigned long long)nb_engine_stats_get(d->engine).tick_hash);
+    uint64_t tick = context->tick->index - 1;
+    tick_colour colour = colour_of_tick(tick);
+    printf("tick %llu %016llx #%02x%02x%02x\n", (unsigned long long)tick,
+           (unsigned long long)nb_engine_stats_get(d->engine).tick_hash, colour.red, colour.green, colour.blue);
     return NB_OK;
 }
 
@@ -190,7 +204,10 @@ static nb_result trace_end(demo *d) {
 
 static nb_result engine_begin(demo *d) {
     const demo_options *o = &d->options;
-    nb_engine_desc desc = {.loop = {.tick_rate = o->tick_rate, .pace_rate = o->render_rate, .stats = &d->stats},
+    nb_engine_desc desc = {.loop = {.tick_rate = o->tick_rate,
+                                    .pace_rate = o->render_rate,
+                                    .stats = &d->stats,
+                                    .is_refresh_estimated = show_has_window(d->show)},
                            .scheduler_desc = {.worker_count = o->worker_count},
                            .output_bytes = OUTPUT_BYTES,
                            .is_headless = d->show == NULL,
@@ -238,7 +255,9 @@ static nb_result modules_begin(demo *d) {
     if (result == NB_OK) result = streamer_attach(&d->streamer, d->engine, &d->planet);
     d->streamer.is_exact = o->is_lockstep;
     if (result == NB_OK) result = picture_attach(&d->picture, d->engine, &d->planet, &d->streamer);
-    if (result == NB_OK) result = show_attach(d->show, d->engine, &d->planet, &d->streamer, &d->picture);
+    if (result == NB_OK) result = checksum_attach(&d->checksum, d->engine, &d->planet);
+    show_scene scene = {&d->planet, &d->streamer, &d->picture, &d->status};
+    if (result == NB_OK) result = show_attach(d->show, d->engine, &scene);
     if (result == NB_OK) result = planet_populate(&d->planet);
     d->bots.is_over = &d->pilot.is_flying;
     d->bots.script = script_of(d);
@@ -271,6 +290,7 @@ static nb_result draw_frame(demo *d) {
     if (!show_begin(d->show, &is_back)) nb_engine_stop(d->engine);
     nb_result result = rewind_step(&d->rewind, d->engine, is_back);
     if (result == NB_OK) result = nb_engine_frame(d->engine);
+    status_read(&d->status, d->engine, &d->stats, &d->checksum);
     if (result == NB_OK) measure(d);
     return result == NB_OK ? show_end_frame(d->show) : result;
 }
@@ -300,6 +320,7 @@ static nb_result run(demo *d) {
     keys_close(&d->keys);
     nb_engine_stats stats = nb_engine_stats_get(d->engine);
     bool is_sound = stats.failure_count == 0 && stats.violation_count == 0 && nb_world_is_valid(d->planet.world);
+    is_sound = is_sound && d->checksum.wrong_count == 0;
     return result == NB_OK && !is_sound ? NB_ERR_MISUSE : result;
 }
 

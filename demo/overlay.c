@@ -134,21 +134,25 @@ static uint32_t line_count(const overlay_page *page) {
     return page->line_count < OVERLAY_LINES_MAX ? page->line_count : OVERLAY_LINES_MAX;
 }
 
-static void numbers(page_pen *pen, const overlay_page *p) {
-    char text[OVERLAY_LINE_SIZE];
-    snprintf(text, sizeof text, "%.1f fps  %.1f ups", (double)p->fps, (double)p->ups);
-    line(pen, WHITE, text);
-    snprintf(text, sizeof text, "frame %.2f ms  gpu %.2f ms", (double)p->frame_ms, (double)p->gpu_ms);
-    line(pen, GREY, text);
-    snprintf(text, sizeof text, "workers %u  arenas %.1f of %.1f MiB", p->worker_count,
-             (double)p->arena_bytes / 1048576.0, (double)p->arena_bytes_max / 1048576.0);
-    line(pen, GREY, text);
-    snprintf(text, sizeof text, "chunks %u of %u  hidden %u  triangles %u", p->chunk_ready_count, p->chunk_count,
-             p->hidden_count, p->triangle_count);
-    line(pen, GREY, text);
-    snprintf(text, sizeof text, "cancelled %llu  quality %u of %u", (unsigned long long)p->cancelled_count,
+void overlay_page_text(const overlay_page *p, char lines[OVERLAY_NUMBER_LINES][OVERLAY_LINE_SIZE]) {
+    snprintf(lines[0], OVERLAY_LINE_SIZE, "%.1f fps  %.1f ups  alpha %.2f", (double)p->fps, (double)p->ups,
+             (double)p->alpha);
+    snprintf(lines[1], OVERLAY_LINE_SIZE, "frame %.2f ms  gpu %.2f ms", (double)p->frame_ms, (double)p->gpu_ms);
+    snprintf(lines[2], OVERLAY_LINE_SIZE, "workers %u  load %.0f %%  queue %llu", p->worker_count,
+             100 * (double)p->busy_share, (unsigned long long)p->queued_count);
+    snprintf(lines[3], OVERLAY_LINE_SIZE, "arenas %.1f of %.1f MiB  checksum %08llx",
+             (double)p->arena_bytes / 1048576.0, (double)p->arena_bytes_max / 1048576.0,
+             (unsigned long long)(p->checksum >> 32));
+    snprintf(lines[4], OVERLAY_LINE_SIZE, "chunks %u of %u  hidden %u  triangles %u", p->chunk_ready_count,
+             p->chunk_count, p->hidden_count, p->triangle_count);
+    snprintf(lines[5], OVERLAY_LINE_SIZE, "cancelled %llu  quality %u of %u", (unsigned long long)p->cancelled_count,
              p->quality + 1, p->quality_count);
-    line(pen, GREY, text);
+}
+
+static void numbers(page_pen *pen, const overlay_page *p) {
+    char lines[OVERLAY_NUMBER_LINES][OVERLAY_LINE_SIZE];
+    overlay_page_text(p, lines);
+    for (uint32_t i = 0; i < OVERLAY_NUMBER_LINES; ++i) line(pen, i == 0 ? WHITE : GREY, lines[i]);
 }
 
 static int32_t scale_of(uint32_t width, uint32_t height) {
@@ -159,7 +163,7 @@ static int32_t scale_of(uint32_t width, uint32_t height) {
 void overlay_draw_page(overlay *o, const overlay_page *page, uint32_t width, uint32_t height) {
     int32_t s = scale_of(width, height);
     page_pen pen = {o, 14 * s, 14 * s, s};
-    int32_t lines = 5 + (int32_t)line_count(page);
+    int32_t lines = (int32_t)(OVERLAY_NUMBER_LINES + line_count(page));
     int32_t tall = lines * LINE_HEIGHT + (int32_t)bar_count(page) * 10 + 12;
     overlay_add(o, 8 * s, 8 * s, 256 * s, tall * s, PANEL);
     numbers(&pen, page);

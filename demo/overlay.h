@@ -35,10 +35,14 @@ typedef struct overlay_bar {
 // The page that F1 shows.
 typedef struct overlay_page {
     float fps, ups;
+    float alpha; // how far the frame is between two ticks, 0 to 1
     float frame_ms, gpu_ms;
     overlay_bar bars[OVERLAY_BARS_MAX]; // phases: share of the frame
     uint32_t bar_count;
     uint32_t worker_count;
+    float busy_share;      // of the workers' time, 0 to 1
+    uint64_t queued_count; // tasks that wait
+    uint64_t checksum;     // of the frame before
     uint64_t arena_bytes, arena_bytes_max;
     uint32_t chunk_count, chunk_ready_count, triangle_count;
     uint32_t hidden_count; // chunks in view, by hills
@@ -62,6 +66,10 @@ int32_t overlay_text_width(const char *text, int32_t scale);
 
 // The page, in the upper left corner of a picture of this size: the larger it is, the larger the letters.
 void overlay_draw_page(overlay *o, const overlay_page *page, uint32_t width, uint32_t height);
+
+// Its numbers as text, one line after the other.
+#define OVERLAY_NUMBER_LINES 6u
+void overlay_page_text(const overlay_page *page, char lines[OVERLAY_NUMBER_LINES][OVERLAY_LINE_SIZE]);
 
 // A line in the middle of the lower edge, such as "Cancelled 12 stale tasks".
 void overlay_draw_note(overlay *o, const char *text, uint32_t width, uint32_t height);

@@ -149,7 +149,7 @@ typedef struct render_frame {
     vec3 sun;              // towards it, of length 1
     float turn;            // of the stars around the planet's axis, radians
     float time_s;          // for waves and flames; any beginning
-    float tick_pulse;      // 1 when a tick is new to 0 when it is over
+    float tick_pulse;      // of space behind the planet: 0 darkest to 1 brightest
     uint32_t quality;      // below RENDER_QUALITY_COUNT
     uint32_t bucket_count; // jobs that record the ground; 0 = 1
 

@@ -30,23 +30,26 @@ static double mib(uint64_t bytes) { return (double)bytes / 1048576.0; }
 
 void report_header(bool is_virtual, bool has_picture, char text[REPORT_LINE_SIZE]) {
     text_out out = {text, REPORT_LINE_SIZE, 0};
-    put(&out, "  time     fps  animals");
+    put(&out, "  time     fps     ups  alpha  animals");
     if (!is_virtual && has_picture) put(&out, "  triangles");
-    if (!is_virtual) put(&out, "  chunks  p50 ms     p99     max   new/s  cancelled    MiB  quality");
-    put(&out, "        state hash");
+    if (!is_virtual) put(&out, "  chunks  p50 ms     p99     max   new/s  cancelled    MiB  quality   load  queue");
+    put(&out, "  checksum        state hash");
 }
 
 void report_line(const demo_report *r, char text[REPORT_LINE_SIZE]) {
     text_out out = {text, REPORT_LINE_SIZE, 0};
-    put(&out, "%4.0f s%c %6.1f  %7u", r->time_s, r->is_back ? '<' : ' ', r->fps, r->creature_count);
+    put(&out, "%4.0f s%c %6.1f  %6.1f   %.2f  %7u", r->time_s, r->is_back ? '<' : ' ', r->fps, r->ups, (double)r->alpha,
+        r->creature_count);
     if (!r->is_virtual && r->has_picture) put(&out, "  %9u", r->triangle_count);
     if (!r->is_virtual) {
         put(&out, "  %6u  %6.1f  %6.1f  %6.1f", r->chunk_count, ms(r->p50_ns), ms(r->p99_ns), ms(r->max_ns));
         put(&out, "  %6.0f  %9llu", r->chunks_per_s, (unsigned long long)r->chunk_cancelled_count);
         put(&out, "  %5.1f  %5u/%u", mib(r->frame_peak_bytes + r->job_peak_bytes), r->quality_level,
             r->quality_level_max);
+        put(&out, "  %3.0f %%  %5llu", 100 * r->busy_share, (unsigned long long)r->queued_count);
     }
-    put(&out, "  %016llx", (unsigned long long)r->state_hash);
+    // Its upper half is enough to see that it moves.
+    put(&out, "  %08llx  %016llx", (unsigned long long)(r->checksum >> 32), (unsigned long long)r->state_hash);
 }
 
 // Phases whose median is as much as a hundredth of a millisecond, in their order, as many as fit a line.
@@ -99,5 +102,10 @@ void report_end(const demo_report *r, char text[REPORT_END_SIZE]) {
     if (r->back_count > 0) put(&out, "rewound     %llu ticks\n", (unsigned long long)r->back_count);
     put(&out, "animals     %u, %llu born, %llu died\n", r->creature_count, (unsigned long long)r->birth_count,
         (unsigned long long)r->death_count);
+    if (r->checksum_wrong_count > 0)
+        put(&out, "WRONG       the checksums of %llu of %llu frames\n", (unsigned long long)r->checksum_wrong_count,
+            (unsigned long long)r->checksum_count);
+    else
+        put(&out, "checksums   %llu frames, every one right\n", (unsigned long long)r->checksum_count);
     put(&out, "state hash  %016llx\n", (unsigned long long)r->state_hash);
 }

@@ -14,7 +14,13 @@
 typedef struct demo_report {
     double time_s;
     uint64_t tick_count, frame_count;
-    double fps;                                // over the last second; in the summary over the whole run
+    double fps, ups;                           // over the last second; in the summary over the whole run
+    float alpha;                               // of the newest frame, 0 to 1
+    double busy_share;                         // of the workers' time over the last second, 0 to 1
+    uint64_t queued_count;                     // tasks that wait now
+    uint64_t checksum;                         // of the newest frame
+    uint64_t checksum_count;                   // frames whose checksum was compared
+    uint64_t checksum_wrong_count;             // of them, those that were wrong
     uint64_t p50_ns, p99_ns, max_ns;           // frame times: of the frames that are kept
     uint32_t chunk_count;                      // ready now
     uint64_t chunk_ready_count;                // meshed

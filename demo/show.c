@@ -23,8 +23,7 @@ struct show {
     picture *picture;
     nb_buttons buttons;
     shots shots;
-    bool is_due;       // a picture of the flight, in the frame that runs
-    uint64_t begin_ns; // of the frame before
+    bool is_due; // a picture of the flight, in the frame that runs
     view view;
 };
 
@@ -120,24 +119,33 @@ static nb_result ask(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-nb_result show_attach(show *s, nb_engine *engine, const planet *land, streamer *chunks, picture *images) {
+nb_result show_attach(show *s, nb_engine *engine, const show_scene *scene) {
     if (s == NULL) return NB_OK;
     s->engine = engine;
-    s->picture = images;
+    s->picture = scene->images;
     // On the virtual clock files are there when the run is over, in their order.
     if (!s->options.is_virtual) s->shots.async = nb_engine_async(engine);
     nb_result result = nb_gpu_attach(s->gpu, engine);
     if (result == NB_OK && s->window != NULL && nb_engine_input(engine) == NULL) result = NB_ERR_MEMORY;
-    if (result == NB_OK) result = view_attach(&s->view, engine, s->gpu, land, chunks, images);
+    if (result == NB_OK) result = view_attach(&s->view, engine, s->gpu, scene);
     nb_module_desc module = {.name = "show", .user = s, .priority = -1, .frame = read_keys};
     module.handlers[NB_PHASE_FRAME_GRAPH] = ask;
     return result == NB_OK ? nb_engine_module_attach(engine, &module, NULL) : result;
 }
 
+// Where the display paces the frames, their times snap to its refresh: every frame then has the same number of ticks.
+static void follow_refresh(show *s, const window_news *news) {
+    nb_rate rate = {news->is_vsync_off ? 0 : news->refresh_hz, 1};
+    nb_loop_set_refresh(nb_engine_loop(s->engine), rate);
+}
+
+bool show_has_window(const show *s) { return s != NULL && s->window != NULL; }
+
 static bool poll_window(show *s, bool *is_back) {
     window_news news = window_poll(s->window, nb_engine_input(s->engine));
     if (news.is_resized) nb_gpu_resize(s->gpu, news.width, news.height);
     if (news.is_vsync_changed) nb_gpu_set_vsync(s->gpu, !news.is_vsync_off);
+    if (news.is_refresh_changed || news.is_vsync_changed) follow_refresh(s, &news);
     if (news.is_focus_lost) nb_buttons_release_all(&s->buttons);
     *is_back = *is_back || nb_buttons_is_down(&s->buttons, KEYBOARD_R);
     return !news.is_closed;
@@ -149,9 +157,6 @@ bool show_begin(show *s, bool *is_back) {
     s->is_due = shots_is_due(&s->shots, stats.tick_count) && (!s->options.is_lockstep || view_is_settled(&s->view));
     s->view.is_blind = s->options.is_lockstep && !s->is_due;
     s->picture->is_anew = s->options.is_lockstep && s->is_due;
-    uint64_t before_ns = s->begin_ns;
-    s->begin_ns = nb_clock_now_ns(NULL);
-    s->view.page.fps = before_ns != 0 ? 1e9f / (float)(s->begin_ns - before_ns + 1) : 0;
     return s->window == NULL || poll_window(s, is_back);
 }
 

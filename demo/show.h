@@ -6,7 +6,7 @@
 //
 //     show *s = NULL;
 //     if (show_open(&options, NULL, &s) < 0) return 1;      // NULL where nothing is to be shown
-//     show_attach(s, engine, &planet, &streamer, &picture); // when these are attached
+//     show_attach(s, engine, &scene);                       // when its modules are attached
 //     while (show_begin(s)) nb_engine_frame(engine), show_end_frame(s);
 //     show_close(s);                                        // after the engine
 
@@ -21,6 +21,7 @@
 #include "picture.h"
 #include "planet.h"
 #include "script.h"
+#include "status.h"
 #include "streamer.h"
 
 typedef struct show show;
@@ -31,8 +32,19 @@ typedef struct show show;
 // flight = which says when pictures are taken, and outlives it; NULL = the built-in one.
 nb_result show_open(const demo_options *options, const script *flight, show **out);
 
+// What is shown; all of it outlives the engine.
+typedef struct show_scene {
+    const planet *land;
+    streamer *chunks;
+    picture *images;
+    const status *status;
+} show_scene;
+
 // Attaches it to an engine, behind the modules that it shows.
-nb_result show_attach(show *s, nb_engine *engine, const planet *land, streamer *chunks, picture *images);
+nb_result show_attach(show *s, nb_engine *engine, const show_scene *scene);
+
+// Whether a window shows it: a display then paces the frames.
+bool show_has_window(const show *s);
 
 // Before a frame: takes what happened to the window. False: the user has closed it.
 bool show_begin(show *s, bool *is_back);

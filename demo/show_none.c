@@ -11,9 +11,14 @@ nb_result show_open(const demo_options *options, const script *flight, show **ou
     return NB_ERR_UNSUPPORTED;
 }
 
-nb_result show_attach(show *s, nb_engine *engine, const planet *land, streamer *chunks, picture *images) {
-    (void)s, (void)engine, (void)land, (void)chunks, (void)images;
+nb_result show_attach(show *s, nb_engine *engine, const show_scene *scene) {
+    (void)s, (void)engine, (void)scene;
     return NB_OK;
+}
+
+bool show_has_window(const show *s) {
+    (void)s;
+    return false;
 }
 
 bool show_begin(show *s, bool *is_back) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "colour.h"
 #include "quality.h"
 #include "sun.h"
 #include "view_mills.h"
@@ -229,8 +230,12 @@ static void fill_bars(const nb_engine_stats *stats, overlay_page *page) {
 static void draw_page(view *v, uint32_t width, uint32_t height) {
     nb_engine_stats stats = nb_engine_stats_get(v->engine);
     const nb_engine_desc *desc = nb_engine_desc_get(v->engine);
-    overlay_page page = {.fps = v->page.fps,
-                         .ups = (float)desc->loop.tick_rate.num / (float)desc->loop.tick_rate.den,
+    overlay_page page = {.fps = (float)v->status->fps,
+                         .ups = (float)v->status->ups,
+                         .alpha = v->status->alpha,
+                         .busy_share = (float)v->status->busy_share,
+                         .queued_count = v->status->queued_count,
+                         .checksum = v->status->checksum,
                          .frame_ms = (float)stats.frame_ns * 1e-6f,
                          .gpu_ms = (float)nb_gpu_stats_get(v->gpu).gpu_ns * 1e-6f,
                          .worker_count = nb_scheduler_stats_get(nb_engine_scheduler(v->engine)).worker_count,
@@ -287,7 +292,7 @@ static nb_result draw(const nb_context *context, void *user) {
                           .sun = eye->sun,
                           .turn = (float)(tick / SUN_DAY_TICKS * TURN),
                           .time_s = (float)(tick / 60),
-                          .tick_pulse = 1.0f - (float)context->time->alpha,
+                          .tick_pulse = (float)colour_level(eye->tick) / COLOUR_RISE_TICKS,
                           .quality = quality_of(context->quality_level).render,
                           .bucket_count = v->bucket_count,
                           .chunks = v->chunks,
@@ -314,18 +319,18 @@ static nb_result make_renderer(view *v) {
     return render_create(&desc, &v->render);
 }
 
-nb_result view_attach(view *v, nb_engine *engine, nb_gpu *gpu, const planet *land, streamer *chunks,
-                      const picture *images) {
+nb_result view_attach(view *v, nb_engine *engine, nb_gpu *gpu, const show_scene *scene) {
     memset(v, 0, sizeof *v);
     v->gpu = gpu;
     v->engine = engine;
-    v->planet = land;
-    v->streamer = chunks;
-    v->picture = images;
-    v->world = land->world;
+    v->planet = scene->land;
+    v->streamer = scene->chunks;
+    v->picture = scene->images;
+    v->status = scene->status;
+    v->world = v->planet->world;
     nb_result result = make_renderer(v);
     if (result != NB_OK) return result;
-    chunks->device = (streamer_device){take_mesh, drop_mesh, room_for, mesh_filled, v};
+    v->streamer->device = (streamer_device){take_mesh, drop_mesh, room_for, mesh_filled, v};
     v->bucket_count = nb_scheduler_stats_get(nb_engine_scheduler(engine)).worker_count + 1;
     nb_module_desc module = {.name = "view", .user = v};
     module.handlers[NB_PHASE_FRAME_GRAPH] = draw;

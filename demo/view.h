@@ -9,6 +9,7 @@
 #include "picture.h"
 #include "planet.h"
 #include "render.h"
+#include "show.h"
 #include "streamer.h"
 
 #define VIEW_NOTE_SIZE 64
@@ -18,7 +19,6 @@ typedef struct view_page {
     bool is_shown; // F1
     char note[VIEW_NOTE_SIZE];
     uint64_t note_frames; // for which the note stays
-    float fps;
 } view_page;
 
 typedef struct view {
@@ -28,6 +28,7 @@ typedef struct view {
     const planet *planet;
     streamer *streamer;
     const picture *picture;
+    const status *status;
     nb_world *world;
     view_page page;
     uint32_t bucket_count; // jobs that record the ground
@@ -48,8 +49,7 @@ typedef struct view {
 
 // Makes a renderer for the device and attaches the module "view". The device is attached to the engine already.
 // NB_ERR_UNSUPPORTED: built without shaders, and the device would need them.
-nb_result view_attach(view *v, nb_engine *engine, nb_gpu *gpu, const planet *land, streamer *chunks,
-                      const picture *images);
+nb_result view_attach(view *v, nb_engine *engine, nb_gpu *gpu, const show_scene *scene);
 
 // Whether everything that is wanted is on the device: the picture does not change by waiting.
 bool view_is_settled(const view *v);

@@ -49,6 +49,16 @@ static void size_read(window *w) {
     w->news.height = new_height;
 }
 
+// Asked at each poll: a window is dragged to another display, or the display gets another mode.
+static void refresh_read(window *w) {
+    SDL_DisplayMode mode;
+    int display = SDL_GetWindowDisplayIndex(w->sdl);
+    bool is_known = display >= 0 && SDL_GetCurrentDisplayMode(display, &mode) == 0 && mode.refresh_rate > 0;
+    uint32_t refresh_hz = is_known ? (uint32_t)mode.refresh_rate : 0;
+    w->news.is_refresh_changed = refresh_hz != w->news.refresh_hz;
+    w->news.refresh_hz = refresh_hz;
+}
+
 static bool extensions_read(window *w) {
     unsigned count = EXTENSIONS_MAX;
     if (!SDL_Vulkan_GetInstanceExtensions(w->sdl, &count, w->extensions)) return false;
@@ -202,6 +212,7 @@ window_news window_poll(window *w, nb_input *input) {
     while (SDL_PollEvent(&event) != 0) on_event(w, &event);
     w->input = NULL;
     size_read(w);
+    refresh_read(w);
     return w->news;
 }
 

@@ -51,9 +51,11 @@ typedef struct window_news {
     bool is_closed;  // the user wants to leave
     bool is_resized; // width and height are new: nb_gpu_resize
     bool is_vsync_changed;
-    bool is_focus_lost;     // buttons that are held will not be released: nb_buttons_release_all
-    uint32_t width, height; // of the picture; 0 x 0 while minimised
+    bool is_refresh_changed; // refresh_hz is new: also with the first poll
+    bool is_focus_lost;      // buttons that are held will not be released: nb_buttons_release_all
+    uint32_t width, height;  // of the picture; 0 x 0 while minimised
     bool is_minimised, is_fullscreen, is_vsync_off, is_pointer_held;
+    uint32_t refresh_hz;                 // of the display that the window is on; 0 = unknown
     uint32_t event_count, dropped_count; // sent; refused by a full queue
 } window_news;
 

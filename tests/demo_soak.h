@@ -191,6 +191,8 @@ typedef struct soak {
     nb_clock_manual device_clock; // goes on while that of the engine stands still
     streamer streamer;
     picture picture;
+    checksum sums;
+    status status;
     view view;
     bool wants_capture, is_captured;
     uint64_t capture_count, capture_lost_count;
@@ -269,7 +271,9 @@ static inline nb_result soak_open(soak *s, nb_gpu_desc desc, uint32_t worker_cou
     assert_int_equal(streamer_attach(&s->streamer, engine, &s->main.planet), NB_OK);
     assert_int_equal(picture_attach(&s->picture, engine, &s->main.planet, &s->streamer), NB_OK);
     assert_int_equal(nb_gpu_attach(s->gpu, engine), NB_OK);
-    assert_int_equal(view_attach(&s->view, engine, s->gpu, &s->main.planet, &s->streamer, &s->picture), NB_OK);
+    assert_int_equal(checksum_attach(&s->sums, engine, &s->main.planet), NB_OK);
+    show_scene scene = {&s->main.planet, &s->streamer, &s->picture, &s->status};
+    assert_int_equal(view_attach(&s->view, engine, s->gpu, &scene), NB_OK);
     nb_module_desc module = {.name = "show", .user = s, .priority = -1};
     module.handlers[NB_PHASE_FRAME_GRAPH] = soak_ask;
     attach(&s->main.r, module);
@@ -304,6 +308,7 @@ static inline void soak_check_frame(soak *s) {
     nb_engine_stats main = rig_stats(&s->main.r), twin = rig_stats(&s->twin.r);
     SOAK_CHECK(s, main.tick_count == twin.tick_count && main.run_hash == twin.run_hash);
     SOAK_CHECK(s, main.failure_count == 0 && main.violation_count == 0 && main.degraded_count == 0);
+    SOAK_CHECK(s, s->sums.wrong_count == 0 && s->sums.frame_count + s->sums.left_count == main.frame_count);
     SOAK_CHECK(s, gpu.frame_count == gpu.submit_count + gpu.skipped_behind_count + gpu.skipped_late_count +
                                          gpu.skipped_hidden_count + gpu.skipped_lost_count + gpu.skipped_failed_count);
     SOAK_CHECK(s, gpu.misuse_count == 0 && gpu.reclaimed_count <= gpu.retired_count);

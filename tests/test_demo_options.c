@@ -171,6 +171,12 @@ static demo_report sample(void) {
                          .tick_count = 720,
                          .frame_count = 718,
                          .fps = 59.9,
+                         .ups = 60,
+                         .alpha = 0.25f,
+                         .busy_share = 0.375,
+                         .queued_count = 12,
+                         .checksum = 0x9abcdef000000000u,
+                         .checksum_count = 718,
                          .p50_ns = 16666667,
                          .p99_ns = 17250000,
                          .max_ns = 21000000,
@@ -196,9 +202,9 @@ static void the_line_says_everything_in_one_width(void **state) {
     report_line(&small, text);
     print_message("%s\n%s\n", other, text);
     assert_int_equal(strlen(other), strlen(text));
-    assert_string_equal(text,
-                        "  12 s    59.9     3021     812    16.7    17.2    21.0      43         87    1.5      2/3  "
-                        "0000000000001a2b");
+    assert_string_equal(
+        text, "  12 s    59.9    60.0   0.25     3021     812    16.7    17.2    21.0      43         87    1.5"
+              "      2/3   38 %     12  9abcdef0  0000000000001a2b");
     large.time_s = 3599, large.fps = 1000, large.chunk_count = 9999, large.chunks_per_s = 0;
     large.chunk_cancelled_count = 9999, large.creature_count = 99999, large.max_ns = 250000000;
     large.is_back = true;
@@ -224,10 +230,14 @@ static void the_end_sums_up(void **state) {
     assert_non_null(strstr(text, "1612 made, 43.0 a second, 87 cancelled, 812 ready"));
     assert_non_null(strstr(text, "state hash  0000000000001a2b\n"));
     assert_null(strstr(text, "rewound"));
+    assert_non_null(strstr(text, "checksums   718 frames, every one right\n"));
     report.back_count = 60;
     report_end(&report, text);
     assert_non_null(strstr(text, "rewound     60 ticks\n"));
     assert_int_equal(text[strlen(text) - 1], '\n');
+    report.checksum_wrong_count = 3;
+    report_end(&report, text);
+    assert_non_null(strstr(text, "WRONG       the checksums of 3 of 718 frames\n"));
 }
 
 static void the_end_tells_medians_of_a_run_that_has_settled(void **state) {

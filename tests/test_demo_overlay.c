@@ -97,6 +97,30 @@ static void what_has_no_room_is_counted(void **state) {
     assert_int_equal(canvas.dropped_count, 7);
 }
 
+static void a_page_shows_the_numbers_of_the_frame(void **state) {
+    (void)state;
+    static const char *EXPECTED[OVERLAY_NUMBER_LINES] = {
+        "61.2 fps  60.0 ups  alpha 0.75",         "frame 4.20 ms  gpu 1.50 ms",
+        "workers 2  load 38 %  queue 17",         "arenas 1.0 of 16.0 MiB  checksum 9abcdef0",
+        "chunks 0 of 200  hidden 0  triangles 0", "cancelled 0  quality 1 of 5"};
+    overlay_page page = page_of(0, 0);
+    page.alpha = 0.75f, page.frame_ms = 4.2f, page.gpu_ms = 1.5f, page.busy_share = 0.375f, page.queued_count = 17;
+    page.checksum = 0x9abcdef012345678u, page.arena_bytes = 1048576, page.arena_bytes_max = 16 * 1048576;
+    char lines[OVERLAY_NUMBER_LINES][OVERLAY_LINE_SIZE];
+    overlay_page_text(&page, lines);
+    for (uint32_t i = 0; i < OVERLAY_NUMBER_LINES; ++i) assert_string_equal(lines[i], EXPECTED[i]);
+    // Each of them is drawn.
+    static overlay other;
+    overlay_clear(&canvas);
+    overlay_draw_page(&canvas, &page, 640, 360);
+    page.busy_share = 0.625f;
+    overlay_clear(&other);
+    overlay_draw_page(&other, &page, 640, 360);
+    bool is_same = canvas.rect_count == other.rect_count &&
+                   memcmp(canvas.rects, other.rects, canvas.rect_count * sizeof canvas.rects[0]) == 0;
+    if (overlay_has_letters()) assert_false(is_same);
+}
+
 static void odd_pages_do_no_harm(void **state) {
     (void)state;
     overlay_page page = page_of(1000, 1000);
@@ -154,6 +178,6 @@ static void a_picture_that_cannot_be_written_says_so(void **state) {
 TEST_MAIN(cmocka_unit_test(a_page_fits_pictures_of_all_sizes), cmocka_unit_test(bars_are_as_long_as_their_share),
           cmocka_unit_test(text_is_as_wide_as_it_says),
           cmocka_unit_test(letters_that_the_font_lacks_are_question_marks),
-          cmocka_unit_test(what_has_no_room_is_counted), cmocka_unit_test(odd_pages_do_no_harm),
-          cmocka_unit_test(a_picture_is_there_whole_or_not_at_all),
+          cmocka_unit_test(what_has_no_room_is_counted), cmocka_unit_test(a_page_shows_the_numbers_of_the_frame),
+          cmocka_unit_test(odd_pages_do_no_harm), cmocka_unit_test(a_picture_is_there_whole_or_not_at_all),
           cmocka_unit_test(a_picture_that_cannot_be_written_says_so))

@@ -207,6 +207,17 @@ static void another_size_is_news_once(void **state) {
     assert_false(window_poll(w, NULL).is_resized);
 }
 
+static void the_refresh_of_the_display_is_news_once(void **state) {
+    (void)state;
+    SDL_DisplayMode mode;
+    assert_int_equal(SDL_GetCurrentDisplayMode(0, &mode), 0);
+    window_news first = window_poll(w, input);
+    assert_int_equal(first.refresh_hz, mode.refresh_rate > 0 ? mode.refresh_rate : 0);
+    assert_int_equal(first.is_refresh_changed, first.refresh_hz != 0);
+    print_message("the display refreshes %u times a second\n", first.refresh_hz);
+    assert_false(window_poll(w, input).is_refresh_changed);
+}
+
 static void closing_and_losing_the_focus_are_news(void **state) {
     (void)state;
     drain();
@@ -293,6 +304,7 @@ int main(int argc, char **argv) {
         ON_DISPLAY(a_full_queue_is_counted),
         ON_DISPLAY(keys_change_the_screen_and_the_pace),
         ON_DISPLAY(another_size_is_news_once),
+        ON_DISPLAY(the_refresh_of_the_display_is_news_once),
         ON_DISPLAY(closing_and_losing_the_focus_are_news),
         ON_DISPLAY(a_picture_is_drawn_through_sizes),
     };
