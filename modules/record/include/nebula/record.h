@@ -177,8 +177,8 @@ NB_API nb_result nb_recorder_push(nb_recorder *recorder, const nb_record_tick *t
 NB_API nb_result nb_recorder_push_state(nb_recorder *recorder, uint64_t tick, const void *bytes, size_t size_bytes);
 
 // Hands the block being filled to the writer, which writes it soon after: call it before something that may crash.
-// Ticks whose input may still change are kept. Thread: the recorder's. Owner: unchanged. Fails: NB_CLOSED, NB_ERR_OS,
-// NB_ERR_MISUSE.
+// Ticks whose input may still change are kept.
+// Thread: the recorder's. Owner: unchanged. Fails: NB_CLOSED, NB_ERR_OS, NB_ERR_MISUSE.
 NB_API nb_result nb_recorder_flush(nb_recorder *recorder);
 
 // Counters since the beginning; those of writing are a moment old.
