@@ -114,7 +114,9 @@ typedef enum nb_violation_policy {
     NB_VIOLATION_DEFAULT = 0, // REPORT
     NB_VIOLATION_REPORT,      // an error, counted, and logged the first time at each place
     NB_VIOLATION_COUNT_ONLY,  // an error, counted
-    NB_VIOLATION_TRAP,        // the hooks' assert function is called
+    // An error, counted; calls the hooks' assertion function each time, in every build. Where the hooks have none, the
+    // process traps.
+    NB_VIOLATION_TRAP,
     NB_VIOLATION_POLICY_COUNT,
 } nb_violation_policy;
 

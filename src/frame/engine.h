@@ -312,8 +312,8 @@ nb_result nbi_frame_async_restart(nb_engine *engine);
 // NB_OK: the context belongs to a call that this thread is in.
 nb_result nbi_context_check_call(const nb_context *context);
 
-// Counts and reports an operation that is refused.
-void nbi_context_report(const nb_context *context, uint32_t place, nb_result result);
+// Counts and reports a call of `function` that is refused.
+void nbi_context_report(const nb_context *context, const char *function, uint32_t place, nb_result result);
 
 // --- job.c ---
 

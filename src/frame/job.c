@@ -19,7 +19,7 @@ void *nb_output_add(const nb_context *context, size_t size_bytes) {
     // Kept from an earlier frame, or by another thread, it would write where a later job does.
     nb_result call = nbi_context_check_call(context);
     if (call != NB_OK) {
-        nbi_context_report(context, NBI_PLACE_OUTPUT, call);
+        nbi_context_report(context, __func__, NBI_PLACE_OUTPUT, call);
         return NULL;
     }
     size_t whole;

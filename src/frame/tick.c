@@ -23,11 +23,11 @@ nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
     const nbi_call *call = context->call;
     bool is_phase = result == NB_OK && (call->phase == NB_PHASE_FIXED_SIM || call->phase == NB_PHASE_GAMEPLAY);
     if (!is_phase) {
-        nbi_context_report(context, NBI_PLACE_STAGE, result == NB_OK ? NB_ERR_PERMISSION : result);
+        nbi_context_report(context, __func__, NBI_PLACE_STAGE, result == NB_OK ? NB_ERR_PERMISSION : result);
         return NULL;
     }
     if (!engine->is_world_joined) {
-        nbi_context_report(context, NBI_PLACE_STAGE, NB_ERR_MISUSE);
+        nbi_context_report(context, __func__, NBI_PLACE_STAGE, NB_ERR_MISUSE);
         return NULL;
     }
     // Handlers run one after the other: this one's stages are the last.
@@ -84,7 +84,7 @@ nb_result nb_context_command(const nb_context *context, const nb_input_event *co
     bool is_allowed = result == NB_OK && call == &engine->call && call->phase != NB_PHASE_FIXED_SIM;
     if (!is_allowed) {
         result = result == NB_OK ? NB_ERR_PERMISSION : result;
-        nbi_context_report(context, NBI_PLACE_COMMAND, result);
+        nbi_context_report(context, __func__, NBI_PLACE_COMMAND, result);
         return result;
     }
     if (engine->command_count == engine->desc.command_count_max) {
@@ -132,6 +132,7 @@ static nb_result world_create(nb_engine *engine) {
     result = nb_world_create(&engine->desc.world, &engine->world);
     if (result != NB_OK) return result;
     nbi_world_of(engine->world)->is_driven = true;
+    nbi_world_of(engine->world)->traps = engine->desc.violation_policy == NB_VIOLATION_TRAP;
     nb_state_desc state = {.name = "world",
                            .save = world_save,
                            .load = world_load,
