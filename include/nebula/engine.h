@@ -138,7 +138,9 @@ typedef struct nb_engine_desc {
     nb_violation_policy violation_policy;
     bool is_headless; // a server: phases that only make a picture are left out
     // For debugging: the world's columns and published snapshots are read-only memory while jobs run. Whoever writes to
-    // them ends the process there, after a line that says which job and which column: see guard.h.
+    // them ends the process there, after a line that says which job and which column: see guard.h. Where the OS refuses
+    // to change pages, the guard is switched off, as item engine_guard of the log; while it does not make the world
+    // writable again, no handler runs and frames fail with NB_ERR_OS.
     bool is_guarded;
     bool hashes_ticks; // hash all states after each tick, for stats.tick_hash and run_hash
     // Past ticks are kept, to go back to: see rollback.h. States and world of `history` are the engine's, as its hooks.
@@ -278,7 +280,7 @@ NB_API nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count);
 // Runs one frame with the time passed on the loop's clock: for a host that owns the loop.
 // Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame); what
 // nb_world_views_add failed with for a new world: no frame was run; the first failure of a handler, after a whole
-// frame.
+// frame; NB_ERR_OS (desc.is_guarded, and the OS does not make the world writable).
 NB_API nb_result nb_engine_frame(nb_engine *engine);
 
 // The same with a given time: no clock decides how many ticks run.

@@ -70,6 +70,7 @@
     X(ENGINE_LEFTOVER, engine_leftover, 908)           \
     X(ENGINE_FULL, engine_full, 909)                   \
     X(ENGINE_NOTE, engine_note, 910)                   \
+    X(ENGINE_GUARD, engine_guard, 918)                 \
     X(STATE_ARGUMENT, state_argument, 920)             \
     X(STATE_STALE, state_stale, 921)                   \
     X(STATE_SAVE, state_save, 922)                     \

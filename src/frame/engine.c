@@ -275,6 +275,7 @@ static nb_result name_leftovers(nb_engine *engine) {
 
 static nb_result end_all(nb_engine *engine) {
     nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);
+    nbi_world_unguard(engine); // modules may write to it as they go
     // While modules are there: what jobs of many frames have made is given back to them.
     if (nbi_frame_async_end(engine) != NB_OK) return NB_BUSY;
     bool is_drained = drain(engine);
@@ -312,7 +313,8 @@ static nb_result check_place(nb_engine *engine, const char *function) {
         return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
     }
     if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
-    nb_result result = nbi_world_join(engine);
+    nb_result result = engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
+    if (result == NB_OK) result = nbi_world_join(engine);
     if (result == NB_OK) result = nbi_history_begin(engine);
     return result == NB_OK ? nbi_synctest_begin(engine) : result;
 }

@@ -111,8 +111,10 @@ struct nb_engine {
     bool owns_labels;
     nb_token *token;
     nb_states *states;
-    nb_guard *guard; // where desc.is_guarded and there is a world
-    nb_world *world; // these are NULL until somebody asks for them
+    nb_guard *guard;     // where desc.is_guarded and there is a world
+    bool is_guard_off;   // the OS has refused to change pages: the world is not made read-only any more
+    bool is_world_stuck; // it is read-only, and the OS does not make it writable
+    nb_world *world;     // these are NULL until somebody asks for them
     nb_input *input;
     nb_snapshots *snapshots;
     nb_timelines *timelines;
@@ -243,8 +245,10 @@ void nbi_watches_end(const nb_engine *engine);
 // Between frames: makes a new world part of snapshots and ticks. Fails as nb_world_views_add.
 nb_result nbi_world_join(nb_engine *engine);
 
-// Makes the world read-only for jobs, or writable again; where desc.is_guarded.
-void nbi_world_guard(nb_engine *engine, bool is_on);
+// Makes the world read-only for jobs, or writable again; where desc.is_guarded. NB_ERR_OS: it cannot be written,
+// is_world_stuck is set, and until this succeeds nothing may run that writes to it.
+void nbi_world_guard(nb_engine *engine);
+nb_result nbi_world_unguard(nb_engine *engine);
 
 // Lets the world be written as the table says of the phase; NB_PHASE_NONE: all of it.
 void nbi_world_allow(nb_engine *engine, nb_phase phase);

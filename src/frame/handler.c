@@ -64,7 +64,7 @@ static nb_handler handler_of(const nbi_module *module, nb_phase phase) {
 
 void nbi_handlers_run(nb_engine *engine, nb_phase phase) {
     const nbi_order *order = &engine->orders[phase];
-    for (uint32_t i = 0; i < order->count; ++i) {
+    for (uint32_t i = 0; i < order->count && !engine->is_world_stuck; ++i) {
         nbi_module *module = module_at(engine, order->modules[i]);
         const nbi_health *health = &module->health[nbi_health_of(phase)];
         nb_handler run = handler_of(module, phase);

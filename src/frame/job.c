@@ -236,14 +236,14 @@ void nbi_jobs_merge(nb_engine *engine) { merge_all(engine, NB_PHASE_PARALLEL_TAS
 
 void nbi_jobs_record(nb_engine *engine) {
     nb_group group = {0};
-    if (engine->orders[NB_PHASE_COMMAND_RECORD].count == 0) return;
+    if (engine->orders[NB_PHASE_COMMAND_RECORD].count == 0 || engine->is_world_stuck) return;
     // Without a group there is no task to wait for: every job runs here.
     bool has_group = nb_group_begin(engine->scheduler, &group) == NB_OK;
-    nbi_world_guard(engine, true);
+    nbi_world_guard(engine);
     start_all(engine, NB_PHASE_COMMAND_RECORD, group, !has_group);
     if (has_group) nb_group_end(engine->scheduler, group, NB_NEVER_NS);
-    nbi_world_guard(engine, false);
     settle_jobs(engine, NB_PHASE_COMMAND_RECORD, false);
+    if (nbi_world_unguard(engine) != NB_OK) return;
     merge_all(engine, NB_PHASE_COMMAND_RECORD, NB_PHASE_COMMAND_RECORD);
 }
 

@@ -223,10 +223,11 @@ void nbi_rollback(nb_engine *engine) {
     engine->correct_bytes = NULL;
 }
 
-static nb_result check_between_frames(const nb_engine *engine, const char *function) {
+static nb_result check_between_frames(nb_engine *engine, const char *function) {
     if (!nbi_is_coordinator(engine))
         return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
-    return engine->is_in_frame || engine->is_calling ? NB_BUSY : NB_OK;
+    if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
+    return engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
 }
 
 static nb_result move_to(nb_engine *engine, uint64_t tick_count) {

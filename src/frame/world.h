@@ -112,6 +112,11 @@ static inline bool nbi_column_is_simulated(const nb_world_column *column) {
     return (column->flags & NB_COLUMN_SIMULATED) != 0;
 }
 
+// --- world_protect.c ---
+
+// nb_world_protect without its checks and its report. NB_ERR_OS: *table_name is of the table that could not be changed.
+nb_result nbi_world_protect(nbi_world *self, bool is_protected, const char **table_name);
+
 // --- world.c ---
 
 // May rows of this table be written now? If not, counts and reports in the name of `function`.
