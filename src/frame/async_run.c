@@ -134,7 +134,9 @@ static nb_async_status call_step(nb_async *async, nbi_async_slot *slot, nb_task_
         .slot = slot,
     };
     nbi_async_count(&async->resume_count);
+    uint32_t fp_mode = nbi_fp_enter();
     nb_async_status status = slot->desc.step(&call, nbi_async_state(slot));
+    nbi_fp_leave(fp_mode);
     slot->step = call.step;
     slot->io_run = call.io_run;
     slot->io_argument = call.io_argument;
@@ -178,7 +180,9 @@ static void run_io(nb_async *async, nbi_async_slot *slot) {
         return;
     }
     nbi_async_count(&async->io_count);
+    uint32_t fp_mode = nbi_fp_enter();
     slot->result = slot->io_run(slot->io_argument);
+    nbi_fp_leave(fp_mode);
     nbi_async_enqueue(async, slot);
 }
 

@@ -329,7 +329,9 @@ static nb_result run_begun(nb_engine *engine) {
     engine->failure = NB_OK;
     engine->time = nb_loop_frame_get(&engine->loop);
     engine->trace = engine->desc.trace != NULL ? nb_trace_current(engine->desc.trace) : NULL;
+    uint32_t fp_mode = nbi_fp_enter();
     nbi_frame_run(engine);
+    nbi_fp_leave(fp_mode);
     nbi_atomic_store_relaxed_u32(&engine->phase, NB_PHASE_NONE);
     nbi_world_allow(engine, NB_PHASE_NONE);
     nbi_modules_note(engine, NBI_HEALTH_FRAMES);

@@ -20,8 +20,9 @@ typedef struct nbi_call {
     // Of the call, for its own thread.
     nb_phase phase;
     uint32_t capabilities;
-    uint32_t module; // index
-    uint32_t place;  // of the handler among those of its phase
+    uint32_t module;  // index
+    uint32_t place;   // of the handler among those of its phase
+    uint32_t fp_mode; // of the thread before it
 } nbi_call;
 
 // A block of outputs; its bytes follow.

@@ -79,7 +79,9 @@ static void give_up(nbi_lane *lane) {
 
 nbi_lane *nbi_lane_borrow_free(nb_scheduler *scheduler) {
     nbi_lane *lane = NULL;
-    if (take_free(scheduler, &lane) == NB_OK) lane->is_borrowed = true, lane->borrow_count = 1;
+    if (take_free(scheduler, &lane) != NB_OK) return NULL;
+    lane->is_borrowed = true, lane->borrow_count = 1;
+    lane->fp_mode = nbi_fp_enter();
     return lane;
 }
 

@@ -230,6 +230,7 @@ typedef struct nbi_lane {
     uint32_t index;
     bool is_worker;
     bool is_floating_busy;                // counted in floating_busy_count
+    uint32_t fp_mode;                     // of its thread before it was borrowed; workers have none of their own
     uint32_t owned_mask;                  // queues whose bit in has_work is set; the owner's own note of it
     uint32_t victim;                      // where the next search of other lanes begins
     uint32_t near_count;                  // tasks taken from one ring in a row; see keep_distance
@@ -294,7 +295,6 @@ struct nb_scheduler {
     uint64_t handle_salt;  // the bits of the slot are 0
     uint64_t stamp;        // tells this scheduler from an earlier one at the same address
     uint64_t cpu_mask;     // CPUs the process may use; 0 = unknown
-    uint32_t fp_control;   // the coordinator's, for every worker
     uint32_t floating_max; // workers that may be busy with floating work at once
     uint64_t ring_capacity;
     nb_scheduler_desc desc; // resolved
@@ -449,11 +449,15 @@ void nbi_lane_return_free(nbi_lane *lane);
 static inline nbi_lane *nbi_lane_borrow(nb_scheduler *scheduler) {
     nbi_lane *lane = nbi_lane_own(scheduler);
     if (NB_UNLIKELY(lane == NULL)) return nbi_lane_borrow_free(scheduler);
-    ++lane->borrow_count;
+    // Tasks compute the same on every thread: workers have the mode for that from their start, the others for as long
+    // as they run any.
+    if (lane->borrow_count++ == 0 && !lane->is_worker) lane->fp_mode = nbi_fp_enter();
     return lane;
 }
 static inline void nbi_lane_return(nbi_lane *lane) {
-    if (--lane->borrow_count == 0 && NB_UNLIKELY(lane->is_borrowed)) nbi_lane_return_free(lane);
+    if (--lane->borrow_count != 0) return;
+    if (!lane->is_worker) nbi_fp_leave(lane->fp_mode);
+    if (NB_UNLIKELY(lane->is_borrowed)) nbi_lane_return_free(lane);
 }
 
 // Makes the lane with this index, or frees it.
