@@ -157,8 +157,11 @@ typedef struct nb_engine_desc {
     nb_input_desc input;
     nb_async_desc async; // of nb_engine_async; scheduler, token, labels and hooks are the engine's
     uint64_t seed;       // of all random numbers of the game
-    // Spans of phases, handlers and jobs; borrowed, may be NULL. Workers of an own scheduler are attached to it; the
-    // coordinator attaches itself.
+    // Spans of phases, handlers, jobs, tasks, steps and blocking calls of async jobs, by their labels; borrowed, must
+    // outlive the engine, may be NULL. The engine attaches the coordinator, its io threads and the workers, also those
+    // of a borrowed scheduler, and detaches them when it is destroyed; a thread that the host has attached keeps its
+    // ring. Where several engines share a scheduler, each trace has the tasks of its own engine's frames and all tasks
+    // of no frame. Those are named "task" where the engines have different tables of labels.
     nb_trace *trace;
     // The one table of labels for modules, tasks, async jobs, trace and log; borrowed, must outlive the engine. NULL =
     // that of trace, or of the borrowed scheduler, else one of NB_ENGINE_LABEL_COUNT_DEFAULT labels that the engine

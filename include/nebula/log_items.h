@@ -59,6 +59,7 @@
     X(TRACE_ARGUMENT, trace_argument, 800)             \
     X(TRACE_FULL, trace_full, 801)                     \
     X(TRACE_WRITE, trace_write, 802)                   \
+    X(TRACE_SHARED, trace_shared, 803)                 \
     X(ENGINE_ARGUMENT, engine_argument, 900)           \
     X(ENGINE_THREAD, engine_thread, 901)               \
     X(ENGINE_STALE, engine_stale, 902)                 \

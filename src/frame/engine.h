@@ -179,7 +179,8 @@ struct nb_engine {
     nbi_call call;
     uint64_t serial;
     uint64_t phase_start_ns;
-    nb_trace_thread *trace;
+    nb_trace_thread *trace;     // the coordinator's ring for this frame; NULL = none
+    nb_trace_thread *trace_own; // the one that it got from the engine
     nb_label phase_labels[NB_PHASE_COUNT];
 
     nb_atomic_u32 is_stopping;

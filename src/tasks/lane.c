@@ -44,6 +44,7 @@ void nbi_lane_own_by_caller(nbi_lane *lane) {
 void nbi_lane_disown(nbi_lane *lane) {
     nbi_lane_empty_pockets(lane);
     nbi_lane_memory_end(lane);
+    nbi_span_forget(lane);
     nbi_atomic_store_relaxed_u64(&lane->thread_id, 0);
     note(NULL, lane->scheduler);
 }
