@@ -2,7 +2,16 @@
 // Who may do what: every phase, every layer, every capability, from the right call and from wrong ones. What is refused
 // is counted once, and changes nothing.
 
+#define _DEFAULT_SOURCE // fork, setrlimit
+
 #include "engine_fixture.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "nebula/rollback.h"
 
 // --- the matrix ---
 
@@ -192,13 +201,98 @@ static void policy_decides_how_loud_a_refusal_is(void **state) {
         assert_int_equal(nb_engine_stats_get(engine).violation_count, 3);
         assert_int_equal(nb_engine_stats_get(engine).failure_count, 0);
         assert_int_equal(test_log_count(&log, NB_ITEM_ENGINE_VIOLATION), policy == NB_VIOLATION_COUNT_ONLY ? 0 : 1);
-#if !defined(NDEBUG)
-        assert_int_equal(trap_count, policy == NB_VIOLATION_TRAP ? 1 : 0);
-#endif
+        assert_int_equal(trap_count, policy == NB_VIOLATION_TRAP ? 3 : 0);
         assert_int_equal(nb_engine_destroy(engine), NB_OK);
+    }
+}
+
+// --- traps, in every build ---
+
+static const nb_column_desc ship_columns[] = {{.name = "health", .size_bytes = sizeof(uint32_t)}};
+
+typedef struct harbour {
+    nb_table ships;
+    uint32_t violation; // which one it commits
+} harbour;
+
+enum { BY_STAGE, BY_CORRECTION, BY_CHECK, BY_SPAWN, BY_LOAD, VIOLATIONS };
+
+// In PostParallel, which may do nothing of it.
+static nb_result violate(const nb_context *context, void *user) {
+    const harbour *h = user;
+    nb_entity entity;
+    static unsigned char bytes[64];
+    switch (h->violation) {
+    case BY_STAGE: nb_context_stage(context, 0); break;
+    case BY_CORRECTION: nb_context_correct_state(context, 0, bytes, sizeof bytes); break;
+    case BY_CHECK: nb_context_check(context, NB_LAYER_SIMULATED); break;
+    case BY_SPAWN: nb_world_spawn(context->world, h->ships, &entity); break;
+    default: nb_world_load(context->world, bytes, sizeof bytes); break;
+    }
+    return NB_OK;
+}
+
+static nb_engine *harbour_open(harbour *h, nb_hooks hooks) {
+    nb_engine_desc desc = rig_desc(0);
+    desc.violation_policy = NB_VIOLATION_TRAP;
+    desc.hooks = hooks;
+    nb_engine *engine = NULL;
+    nb_table_desc ships = {.name = "ships", .row_count_max = 10, .columns = ship_columns, .column_count = 1};
+    nb_module_desc module = {.name = "bad", .handlers = {[NB_PHASE_POST_PARALLEL] = violate}, .user = h};
+    bool is_open = nb_engine_create(&desc, &engine) == NB_OK &&
+                   nb_world_table_add(nb_engine_world(engine), &ships, &h->ships) == NB_OK &&
+                   nb_engine_module_attach(engine, &module, NULL) == NB_OK;
+    return is_open ? engine : NULL;
+}
+
+static void trap_calls_the_hook_at_each_violation(void **state) {
+    (void)state;
+    for (uint32_t violation = 0; violation < VIOLATIONS; ++violation) {
+        uint32_t trap_count = 0;
+        test_log log = {0};
+        harbour h = {.violation = violation};
+        nb_hooks hooks = test_hooks(&log, NULL);
+        hooks.assertion = (nb_assert_hook){count_trap, &trap_count};
+        nb_engine *engine = harbour_open(&h, hooks);
+        assert_non_null(engine);
+        assert_int_equal(nb_engine_run_ticks(engine, 5), NB_OK);
+        assert_int_equal(trap_count, 5);
+        assert_int_equal(nb_engine_stats_get(engine).violation_count, 5);
+        uint32_t logged = test_log_count(&log, NB_ITEM_ENGINE_VIOLATION) + test_log_count(&log, NB_ITEM_WORLD_DENIED);
+        assert_int_equal(logged, 1);
+        assert_int_equal(nb_engine_destroy(engine), NB_OK);
+    }
+}
+
+// The signal that ends a child whose engine has no assertion hook; 0 = none did.
+static int signal_of_child(uint32_t violation) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit none = {0, 0};
+        test_log log = {0};
+        harbour h = {.violation = violation};
+        setrlimit(RLIMIT_CORE, &none);
+        signal(SIGILL, SIG_DFL), signal(SIGTRAP, SIG_DFL);
+        nb_engine *engine = harbour_open(&h, test_hooks(&log, NULL));
+        if (engine != NULL) nb_engine_run_ticks(engine, 1);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void trap_without_a_hook_ends_the_process(void **state) {
+    (void)state;
+    for (uint32_t violation = 0; violation < VIOLATIONS; ++violation) {
+        int signal = signal_of_child(violation);
+        assert_true(signal == SIGILL || signal == SIGTRAP);
     }
 }
 
 TEST_MAIN(cmocka_unit_test(every_phase_operation_and_capability_is_as_the_table_says),
           cmocka_unit_test(kept_and_carried_contexts_are_worth_nothing),
-          cmocka_unit_test(forged_context_is_not_believed), cmocka_unit_test(policy_decides_how_loud_a_refusal_is))
+          cmocka_unit_test(forged_context_is_not_believed), cmocka_unit_test(policy_decides_how_loud_a_refusal_is),
+          cmocka_unit_test(trap_calls_the_hook_at_each_violation),
+          cmocka_unit_test(trap_without_a_hook_ends_the_process))

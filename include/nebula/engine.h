@@ -114,7 +114,9 @@ typedef enum nb_violation_policy {
     NB_VIOLATION_DEFAULT = 0, // REPORT
     NB_VIOLATION_REPORT,      // an error, counted, and logged the first time at each place
     NB_VIOLATION_COUNT_ONLY,  // an error, counted
-    NB_VIOLATION_TRAP,        // the hooks' assert function is called
+    // An error, counted; calls the hooks' assertion function each time, in every build. Where the hooks have none, the
+    // process traps.
+    NB_VIOLATION_TRAP,
     NB_VIOLATION_POLICY_COUNT,
 } nb_violation_policy;
 
@@ -136,7 +138,9 @@ typedef struct nb_engine_desc {
     nb_violation_policy violation_policy;
     bool is_headless; // a server: phases that only make a picture are left out
     // For debugging: the world's columns and published snapshots are read-only memory while jobs run. Whoever writes to
-    // them ends the process there, after a line that says which job and which column: see guard.h.
+    // them ends the process there, after a line that says which job and which column: see guard.h. Where the OS refuses
+    // to change pages, the guard is switched off, as item engine_guard of the log; while it does not make the world
+    // writable again, no handler runs and frames fail with NB_ERR_OS.
     bool is_guarded;
     bool hashes_ticks; // hash all states after each tick, for stats.tick_hash and run_hash
     // Past ticks are kept, to go back to: see rollback.h. States and world of `history` are the engine's, as its hooks.
@@ -153,8 +157,11 @@ typedef struct nb_engine_desc {
     nb_input_desc input;
     nb_async_desc async; // of nb_engine_async; scheduler, token, labels and hooks are the engine's
     uint64_t seed;       // of all random numbers of the game
-    // Spans of phases, handlers and jobs; borrowed, may be NULL. Workers of an own scheduler are attached to it; the
-    // coordinator attaches itself.
+    // Spans of phases, handlers, jobs, tasks, steps and blocking calls of async jobs, by their labels; borrowed, must
+    // outlive the engine, may be NULL. The engine attaches the coordinator, its io threads and the workers, also those
+    // of a borrowed scheduler, and detaches them when it is destroyed; a thread that the host has attached keeps its
+    // ring. Where several engines share a scheduler, each trace has the tasks of its own engine's frames and all tasks
+    // of no frame. Those are named "task" where the engines have different tables of labels.
     nb_trace *trace;
     // The one table of labels for modules, tasks, async jobs, trace and log; borrowed, must outlive the engine. NULL =
     // that of trace, or of the borrowed scheduler, else one of NB_ENGINE_LABEL_COUNT_DEFAULT labels that the engine
@@ -276,7 +283,7 @@ NB_API nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count);
 // Runs one frame with the time passed on the loop's clock: for a host that owns the loop.
 // Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame); what
 // nb_world_views_add failed with for a new world: no frame was run; the first failure of a handler, after a whole
-// frame.
+// frame; NB_ERR_OS (desc.is_guarded, and the OS does not make the world writable).
 NB_API nb_result nb_engine_frame(nb_engine *engine);
 
 // The same with a given time: no clock decides how many ticks run.

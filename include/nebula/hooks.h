@@ -44,7 +44,8 @@ typedef struct nb_logger {
     nb_log_level level_min; // records below it are not formatted at all
 } nb_logger;
 
-// Called when a caller's mistake is found, after the log record, where assertions are compiled in (NB_ASSERTIONS).
+// Called when a caller's mistake is found, after the log record, where assertions are compiled in (NB_ASSERTIONS), and
+// for each violation under NB_VIOLATION_TRAP.
 // It may abort, break into a debugger or return; after a return the library gives its error result as usual.
 typedef struct nb_assert_hook {
     void (*failed)(void *user, const nb_log_record *record);

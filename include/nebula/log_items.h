@@ -59,6 +59,7 @@
     X(TRACE_ARGUMENT, trace_argument, 800)             \
     X(TRACE_FULL, trace_full, 801)                     \
     X(TRACE_WRITE, trace_write, 802)                   \
+    X(TRACE_SHARED, trace_shared, 803)                 \
     X(ENGINE_ARGUMENT, engine_argument, 900)           \
     X(ENGINE_THREAD, engine_thread, 901)               \
     X(ENGINE_STALE, engine_stale, 902)                 \
@@ -70,6 +71,7 @@
     X(ENGINE_LEFTOVER, engine_leftover, 908)           \
     X(ENGINE_FULL, engine_full, 909)                   \
     X(ENGINE_NOTE, engine_note, 910)                   \
+    X(ENGINE_GUARD, engine_guard, 918)                 \
     X(STATE_ARGUMENT, state_argument, 920)             \
     X(STATE_STALE, state_stale, 921)                   \
     X(STATE_SAVE, state_save, 922)                     \

@@ -61,13 +61,14 @@ NB_API nb_result nb_context_correct_state(const nb_context *context, uint64_t ti
 // Goes back (or forward again) to where so many ticks had run: state and tick index. What was rewound is forgotten with
 // the next tick: those that run now get input of their own, not what ticks of their index got before.
 // Thread: the coordinator, between frames. Owner: unchanged. Fails: NB_ERR_RANGE (not kept), NB_BUSY (inside a frame),
-// NB_ERR_UNSUPPORTED (without history), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_history_rewind.
+// NB_ERR_UNSUPPORTED (without history), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_history_rewind; NB_ERR_OS as
+// nb_engine_frame.
 NB_API nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count);
 
 // Says that other states were loaded, those after so many ticks: the next tick has that index, and the history begins
 // anew.
 // Thread: the coordinator, between frames. Owner: unchanged. Fails: NB_BUSY (inside a frame), NB_ERR_THREAD,
-// NB_ERR_MISUSE.
+// NB_ERR_MISUSE; NB_ERR_OS as nb_engine_frame.
 NB_API nb_result nb_engine_set_tick(nb_engine *engine, uint64_t tick_count);
 
 // The numbers of rollback.

@@ -6,6 +6,10 @@
 // may belong to a group and a cancellation token. Nothing touches the heap after creation. The one rule: a thread that
 // waits runs only what it waits for, so a wait inside a task is safe and never buries unrelated work under it.
 //
+// Tasks run in the default floating-point mode (round to nearest, denormals kept) on every thread, whatever mode the
+// host has set; the host's mode is back when a call of the scheduler returns. A task that changes the mode restores it
+// before it returns. Each call of a parallel loop or reduction starts in the default mode.
+//
 //     static void square(nb_task_context *context, void *argument) {
 //         int *value = *(int **)argument;
 //         *value *= *value;

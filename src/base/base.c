@@ -113,9 +113,14 @@ static const nb_hooks *usable(const nb_hooks *hooks, nb_hooks *filled) {
     return filled;
 }
 
-// Formats and delivers one record, to the assertion hook too where it is of a mistake. hooks: usable.
-static void deliver(const nb_hooks *hooks, nb_log_record record, bool is_mistake, const char *format, va_list args) {
-    bool is_logged = record.level >= hooks->logger.level_min, is_asserted = is_mistake && NB_ASSERTIONS;
+// Who gets a record.
+enum { TO_LOGGER = 1, TO_ASSERTION = 2 };
+#define TO_ALL (NB_ASSERTIONS ? TO_LOGGER | TO_ASSERTION : TO_LOGGER)
+
+// Formats and delivers one record. hooks: usable.
+static void deliver(const nb_hooks *hooks, nb_log_record record, int to, const char *format, va_list args) {
+    bool is_logged = (to & TO_LOGGER) != 0 && record.level >= hooks->logger.level_min;
+    bool is_asserted = (to & TO_ASSERTION) != 0;
     if (!is_logged && !is_asserted) return;
     char message[NB_REPORT_MESSAGE_SIZE] = "?";
     if (format != NULL) vsnprintf(message, sizeof message, format, args);
@@ -133,7 +138,7 @@ void nb_report(const nb_hooks *hooks, nb_log_level level, nb_log_item item, cons
     nb_log_record record = {.level = is_level ? level : NB_LOG_ERROR, .item = item, .function = function};
     va_list args;
     va_start(args, format);
-    deliver(usable(hooks, &filled), record, false, format, args);
+    deliver(usable(hooks, &filled), record, TO_LOGGER, format, args);
     va_end(args);
 }
 
@@ -143,7 +148,7 @@ nb_result nb_report_failure(const nb_hooks *hooks, nb_log_item item, nb_result r
     nb_log_record record = {.level = NB_LOG_ERROR, .item = item, .function = function};
     va_list args;
     va_start(args, format);
-    deliver(usable(hooks, &filled), record, false, format, args);
+    deliver(usable(hooks, &filled), record, TO_LOGGER, format, args);
     va_end(args);
     return result;
 }
@@ -154,9 +159,18 @@ nb_result nb_report_mistake(const nb_hooks *hooks, nb_log_item item, nb_result r
     nb_log_record record = {.level = NB_LOG_ERROR, .item = item, .function = function};
     va_list args;
     va_start(args, format);
-    deliver(usable(hooks, &filled), record, true, format, args);
+    deliver(usable(hooks, &filled), record, TO_ALL, format, args);
     va_end(args);
     return result;
+}
+
+void nbi_trap(const nb_hooks *hooks, bool is_logged, nb_log_item item, const char *function, const char *format, ...) {
+    nb_log_record record = {.level = NB_LOG_ERROR, .item = item, .function = function};
+    va_list args;
+    va_start(args, format);
+    deliver(hooks, record, is_logged ? TO_LOGGER | TO_ASSERTION : TO_ASSERTION, format, args);
+    va_end(args);
+    if (hooks->assertion.failed == assert_logs_only) __builtin_trap();
 }
 
 // Some allocators give NULL for nothing, which would read as a refusal. nb_hooks_free counts the same way.

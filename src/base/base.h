@@ -26,6 +26,11 @@
 #define NBI_FAIL NB_FAIL
 #define NBI_FAIL_NULL NB_FAIL_NULL
 
+// A mistake at which the host asked to stop: calls the assertion hook in every build, after the log record where
+// is_logged. Where the host has set no hook, the process traps. The hooks are resolved.
+void nbi_trap(const nb_hooks *hooks, bool is_logged, nb_log_item item, const char *function, const char *format, ...)
+    NB_PRINTF(5, 6);
+
 // The name of a label for the log, or its number where there is no table; `number` holds the text of the latter.
 #define NBI_LABEL_NUMBER_SIZE 24
 const char *nbi_label_text(const nb_labels *labels, nb_label label, char number[NBI_LABEL_NUMBER_SIZE]);

@@ -179,7 +179,7 @@ nb_labels *nb_trace_labels(nb_trace *trace) {
 // --- attach and detach ---
 
 // The ring this thread is attached to. No lock: the only one it can find is what it wrote itself.
-static nb_trace_thread *find_own(nb_trace *trace) {
+nb_trace_thread *nbi_trace_find(nb_trace *trace) {
     uint64_t self = nbi_thread_id();
     for (uint32_t i = 0; i < trace->desc.thread_count_max; ++i) {
         if (nbi_atomic_load_relaxed_u64(&trace->owners[i]) == self) return &trace->threads[i];
@@ -225,7 +225,7 @@ nb_result nb_trace_attach(nb_trace *trace, const char *thread_name, nb_trace_thr
     if (thread_name == NULL || out == NULL) {
         return NBI_FAIL(&trace->hooks, NB_ITEM_TRACE_ARGUMENT, NB_ERR_MISUSE, "thread_name or out is NULL");
     }
-    if (find_own(trace) != NULL) {
+    if (nbi_trace_find(trace) != NULL) {
         return NBI_FAIL(&trace->hooks, NB_ITEM_TRACE_ARGUMENT, NB_ERR_MISUSE, "\"%s\" is attached already",
                         thread_name);
     }
@@ -244,12 +244,18 @@ nb_result nb_trace_attach(nb_trace *trace, const char *thread_name, nb_trace_thr
     return NB_FULL;
 }
 
+nb_trace_thread *nbi_trace_join(nb_trace *trace, const char *thread_name, nb_trace_thread **own) {
+    nb_trace_thread *thread = nbi_trace_find(trace);
+    if (thread == NULL && nb_trace_attach(trace, thread_name, &thread) == NB_OK) *own = thread;
+    return thread;
+}
+
 nb_trace_thread *nb_trace_current(nb_trace *trace) {
     if (trace == NULL) {
         NBI_FAIL_NULL("trace");
         return NULL;
     }
-    nb_trace_thread *thread = find_own(trace);
+    nb_trace_thread *thread = nbi_trace_find(trace);
     if (thread == NULL) nbi_atomic_fetch_add_relaxed_u64(&trace->dropped_count, 1);
     return thread;
 }
@@ -261,15 +267,22 @@ nb_result nb_trace_detach(nb_trace_thread *thread) {
         return NBI_FAIL(&trace->hooks, NB_ITEM_TRACE_ARGUMENT, NB_ERR_THREAD, "ring %u is not this thread's",
                         thread->index);
     }
-    nbi_lock_acquire(&trace->lock);
-    nbi_trace_ring *own = &trace->rings[thread->index];
-    own->is_attached = false;
-    own->detached_order = ++trace->detached_order;
-    nbi_atomic_fetch_sub_relaxed_u32(&trace->attached_count, 1);
-    thread->mode = MODE_DETACHED;
-    nbi_atomic_store_relaxed_u64(&trace->owners[thread->index], 0);
-    nbi_lock_release(&trace->lock);
+    nbi_trace_leave(thread, nbi_thread_id());
     return NB_OK;
+}
+
+void nbi_trace_leave(nb_trace_thread *thread, uint64_t thread_id) {
+    nb_trace *trace = thread->trace;
+    nbi_lock_acquire(&trace->lock);
+    if (nbi_atomic_load_relaxed_u64(&trace->owners[thread->index]) == thread_id) {
+        nbi_trace_ring *own = &trace->rings[thread->index];
+        own->is_attached = false;
+        own->detached_order = ++trace->detached_order;
+        nbi_atomic_fetch_sub_relaxed_u32(&trace->attached_count, 1);
+        thread->mode = MODE_DETACHED;
+        nbi_atomic_store_relaxed_u64(&trace->owners[thread->index], 0);
+    }
+    nbi_lock_release(&trace->lock);
 }
 
 // --- write ---
@@ -344,7 +357,7 @@ nb_trace_stats nb_trace_stats_get(const nb_trace *trace) {
 nb_result nb_trace_destroy(nb_trace *trace) {
     if (trace == NULL) return NB_OK;
     if (nbi_atomic_load_acquire_u32(&trace->is_reading) != 0) return NB_BUSY;
-    nb_trace_thread *own = find_own(trace);
+    nb_trace_thread *own = nbi_trace_find(trace);
     // With the lock: a thread that is no longer counted must be done with the trace.
     nbi_lock_acquire(&trace->lock);
     uint32_t others = nbi_atomic_load_relaxed_u32(&trace->attached_count) - (own != NULL ? 1 : 0);

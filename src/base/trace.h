@@ -45,6 +45,15 @@ struct nb_trace {
 // Both clocks, read as close together as possible.
 nbi_clock_pair nbi_clock_pair_now(void);
 
+// The calling thread's ring, or NULL; counts nothing.
+nb_trace_thread *nbi_trace_find(nb_trace *trace);
+
+// The same; a thread without one is attached, and *own becomes its ring.
+nb_trace_thread *nbi_trace_join(nb_trace *trace, const char *thread_name, nb_trace_thread **own);
+
+// Ends a thread's use of a ring, on any thread, while that one does not record. Nothing happens where it has done so.
+void nbi_trace_leave(nb_trace_thread *thread, uint64_t thread_id);
+
 // Nanoseconds of the desc's clock, or of the system's.
 uint64_t nbi_trace_now_ns(const nb_trace *trace);
 

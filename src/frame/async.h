@@ -5,6 +5,7 @@
 // async_poll.c the coordinator's side. The explorer uses it too, for it starts no threads.
 
 #include "nebula/async.h"
+#include "nebula/trace.h"
 
 #include "../base/base.h"
 #include "../base/lock.h"
@@ -62,7 +63,9 @@ struct nb_async {
     nb_async_desc desc; // resolved
     size_t size_bytes, slot_size_bytes;
     unsigned char *slots;
-    bool is_alone; // the scheduler has no workers
+    bool is_alone;        // the scheduler has no workers
+    nb_trace *trace;      // steps and blocking calls are recorded into it; NULL = none. Set before the first submit
+    nb_label trace_label; // of jobs without a name
     char pad[NB_CACHE_LINE];
 
     nbi_lock lock;       // everything down to the next line
@@ -119,6 +122,11 @@ static inline void nbi_async_count(nb_atomic_u64 *count) { nbi_atomic_fetch_add_
 static inline void nbi_async_count_alone(nb_atomic_u64 *count, uint64_t more) {
     nbi_atomic_store_relaxed_u64(count, nbi_atomic_load_relaxed_u64(count) + more);
 }
+
+// --- async_run.c ---
+
+// Before the first submit: where the spans of steps and blocking calls go.
+void nbi_async_trace(nb_async *async, nb_trace *trace);
 
 // --- async.c ---
 

@@ -4,6 +4,8 @@
 
 #include "engine.h"
 
+#include "async.h"
+
 nb_async *nb_engine_async(nb_engine *engine) {
     if (engine == NULL) NBI_FAIL_NULL("engine");
     if (engine == NULL) return NULL;
@@ -11,7 +13,8 @@ nb_async *nb_engine_async(nb_engine *engine) {
     nb_async_desc desc = engine->desc.async;
     desc.scheduler = engine->scheduler;
     desc.token = engine->token;
-    nb_async_create(&desc, &engine->async);
+    if (nb_async_create(&desc, &engine->async) == NB_OK && engine->desc.trace != NULL)
+        nbi_async_trace(engine->async, engine->desc.trace);
     return engine->async;
 }
 

@@ -3,6 +3,9 @@
 
 #include "async.h"
 
+#include "../base/trace.h"
+#include "../tasks/host.h"
+
 // --- runners ---
 
 // The argument of a runner.
@@ -28,6 +31,7 @@ void nbi_async_run_more(nb_async *async, uint32_t priority) {
                          .argument_size_bytes = sizeof argument,
                          .priority = (nb_priority)priority,
                          .lifetime = NB_LIFETIME_FLOATING,
+                         .label = {NBI_LABEL_RECORDS},
                          .group = async->group};
     nb_result result = nb_task_submit(async->desc.scheduler, &desc, NULL);
     if (result != NB_OK) {
@@ -54,6 +58,21 @@ void nbi_async_catch_up(nb_async *async) {
             if (nbi_atomic_load_relaxed_u32(&async->has_stalled) != 0) return; // full again
         }
     }
+}
+
+// --- spans ---
+
+void nbi_async_trace(nb_async *async, nb_trace *trace) {
+    async->trace = trace;
+    (void)nb_labels_intern(nb_trace_labels(trace), "async job", &async->trace_label);
+}
+
+// The ring in which a span of the job has begun; NULL = none. Threads get their rings from the scheduler, and io
+// threads with their start.
+static nb_trace_thread *span_begin(const nb_async *async, const nbi_async_slot *slot) {
+    nb_trace_thread *ring = async->trace != NULL ? nbi_trace_find(async->trace) : NULL;
+    nb_trace_begin(ring, slot->desc.label.id != 0 ? slot->desc.label : async->trace_label);
+    return ring;
 }
 
 // --- steps ---
@@ -134,7 +153,11 @@ static nb_async_status call_step(nb_async *async, nbi_async_slot *slot, nb_task_
         .slot = slot,
     };
     nbi_async_count(&async->resume_count);
+    nb_trace_thread *ring = span_begin(async, slot);
+    uint32_t fp_mode = nbi_fp_enter();
     nb_async_status status = slot->desc.step(&call, nbi_async_state(slot));
+    nbi_fp_leave(fp_mode);
+    nb_trace_end(ring);
     slot->step = call.step;
     slot->io_run = call.io_run;
     slot->io_argument = call.io_argument;
@@ -178,12 +201,15 @@ static void run_io(nb_async *async, nbi_async_slot *slot) {
         return;
     }
     nbi_async_count(&async->io_count);
+    nb_trace_thread *ring = span_begin(async, slot);
+    uint32_t fp_mode = nbi_fp_enter();
     slot->result = slot->io_run(slot->io_argument);
+    nbi_fp_leave(fp_mode);
+    nb_trace_end(ring);
     nbi_async_enqueue(async, slot);
 }
 
-void nbi_async_io_main(void *user) {
-    nb_async *async = user;
+static void run_io_until_stop(nb_async *async) {
     for (;;) {
         // Before the look: a call that is queued after it changes the event, and the park returns at once.
         uint32_t event = nbi_atomic_load_acquire_u32(&async->io_event);
@@ -197,6 +223,14 @@ void nbi_async_io_main(void *user) {
         if (nbi_atomic_load_acquire_u32(&async->io_is_stopping) != 0) return;
         nbi_park_until(&async->io_event, event, NB_NEVER_NS);
     }
+}
+
+void nbi_async_io_main(void *user) {
+    nb_async *async = user;
+    nb_trace_thread *ring = NULL;
+    if (async->trace != NULL) nb_trace_attach(async->trace, "io", &ring);
+    run_io_until_stop(async);
+    if (ring != NULL) nb_trace_detach(ring);
 }
 
 static void start_threads(nb_async *async) {

@@ -14,11 +14,12 @@ static const char *refusal(nb_result result) {
     return "the phase does not allow it, or not without the capability";
 }
 
-void nbi_context_report(const nb_context *context, uint32_t place, nb_result result) {
+void nbi_context_report(const nb_context *context, const char *function, uint32_t place, nb_result result) {
     nb_engine *engine = context->engine;
     const char *what = refusal(result);
     nbi_atomic_fetch_add_relaxed_u64(&engine->violation_count, 1);
-    if (engine->desc.violation_policy == NB_VIOLATION_COUNT_ONLY) return;
+    nb_violation_policy policy = engine->desc.violation_policy;
+    if (policy == NB_VIOLATION_COUNT_ONLY) return;
     uint32_t index = (uint32_t)(context->module.value & 0xFFFF);
     const nb_phase_info *info = nb_phase_info_get(context->phase);
     // Not module_limit: a late job may report while the coordinator attaches another module. One that was detached
@@ -27,15 +28,14 @@ void nbi_context_report(const nb_context *context, uint32_t place, nb_result res
                   engine->modules[index].number == context->module.value >> 16;
     nbi_module *module = is_one ? &engine->modules[index] : NULL;
     nb_atomic_u32 *seen = module != NULL ? &module->violations[info->phase] : &engine->violations[info->phase];
-    if ((nbi_atomic_fetch_or_seq_cst_u32(seen, place) & place) != 0) return;
-    const char *other = context->module.value != 0 ? "a module that is gone" : "a job of many frames";
+    bool is_first = (nbi_atomic_fetch_or_seq_cst_u32(seen, place) & place) == 0;
+    const char *other = context->module.value != 0 ? "a module that is gone" : "an async job";
     const char *name = module != NULL ? module->name : other;
-    if (engine->desc.violation_policy == NB_VIOLATION_TRAP)
-        nbi_fail(&engine->hooks, NB_ITEM_ENGINE_VIOLATION, NB_ERR_PERMISSION, "nb_context_check", "%s in %s: %s", name,
-                 info->name, what);
-    else
-        nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_VIOLATION, "nb_context_check", "%s in %s: %s", name,
-                info->name, what);
+    if (policy == NB_VIOLATION_TRAP)
+        nbi_trap(&engine->hooks, is_first, NB_ITEM_ENGINE_VIOLATION, function, "%s in %s: %s", name, info->name, what);
+    else if (is_first)
+        nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_VIOLATION, function, "%s in %s: %s", name, info->name,
+                what);
 }
 
 // The record of a job's call, if the job is still there: a module that was detached, or replaced, has taken its own
@@ -72,7 +72,7 @@ nb_result nb_context_check(const nb_context *context, uint32_t layer) {
     const nbi_call *call = context->call;
     bool is_allowed = result == NB_OK && nb_phase_may_mutate(call->phase, layer, call->capabilities);
     if (result == NB_OK && !is_allowed) result = NB_ERR_PERMISSION;
-    if (result != NB_OK) nbi_context_report(context, place_of(layer, 0), result);
+    if (result != NB_OK) nbi_context_report(context, __func__, place_of(layer, 0), result);
     return result;
 }
 
@@ -82,6 +82,6 @@ nb_result nb_context_check_capability(const nb_context *context, uint32_t capabi
     const nbi_call *call = context->call;
     bool is_one = capability != 0 && (capability & (capability - 1)) == 0;
     if (result == NB_OK && (!is_one || (call->capabilities & capability) == 0)) result = NB_ERR_PERMISSION;
-    if (result != NB_OK) nbi_context_report(context, place_of(capability, CAPABILITY_SHIFT), result);
+    if (result != NB_OK) nbi_context_report(context, __func__, place_of(capability, CAPABILITY_SHIFT), result);
     return result;
 }

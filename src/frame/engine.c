@@ -2,6 +2,9 @@
 // The engine as an object: made, run, ended.
 
 #include "engine.h"
+
+#include "../base/trace.h"
+#include "../tasks/host.h"
 #include "history.h"
 
 #include <stdio.h>
@@ -100,7 +103,7 @@ static void worker_start(void *user, uint32_t worker_index) {
     char name[24];
     snprintf(name, sizeof name, "worker %u", (unsigned)worker_index);
     nb_trace_thread *thread = NULL;
-    nb_trace_attach(engine->desc.trace, name, &thread);
+    nbi_trace_join(engine->desc.trace, name, &thread);
     const nb_scheduler_desc *given = &engine->desc.scheduler_desc;
     if (given->on_start != NULL) given->on_start(given->user, worker_index);
 }
@@ -171,6 +174,14 @@ static void name_phases(nb_engine *engine) {
     }
 }
 
+static void trace_tasks(nb_engine *engine) {
+    if (engine->desc.trace == NULL) return;
+    if (nbi_scheduler_trace_add(engine->scheduler, engine->desc.trace, engine->fence) == NB_OK) return;
+    nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_TRACE_SHARED, "nb_engine_create",
+            "%u engines that share the scheduler have traces already: the trace of this one gets no tasks",
+            NBI_TRACED_COUNT_MAX);
+}
+
 static nb_result create_all(nb_engine *engine) {
     nb_arena_desc arena_desc = {.label = "frame", .capacity_bytes = engine->desc.frame_bytes, .hooks = engine->hooks};
     nb_token_desc token_desc = {.label = "engine", .hooks = engine->hooks};
@@ -187,12 +198,20 @@ static nb_result create_all(nb_engine *engine) {
     if (result == NB_OK) result = fence_create(engine);
     if (result == NB_OK) result = scheduler_create(engine);
     if (result == NB_OK) name_phases(engine);
+    if (result == NB_OK) trace_tasks(engine);
     return result;
+}
+
+static void trace_end(nb_engine *engine) {
+    if (engine->desc.trace == NULL) return;
+    if (engine->scheduler != NULL) nbi_scheduler_trace_remove(engine->scheduler, engine->desc.trace);
+    if (engine->trace_own != NULL) nbi_trace_leave(engine->trace_own, engine->coordinator);
 }
 
 static void free_all(nb_engine *engine) {
     const nb_hooks hooks = engine->hooks;
     uint32_t count = engine->desc.module_count_max;
+    trace_end(engine);
     if (engine->owns_scheduler) nb_scheduler_destroy(engine->scheduler);
     if (engine->fence != NULL) nb_fence_destroy(engine->fence);
     if (engine->owns_labels) nb_labels_destroy(engine->labels);
@@ -275,6 +294,7 @@ static nb_result name_leftovers(nb_engine *engine) {
 
 static nb_result end_all(nb_engine *engine) {
     nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);
+    nbi_world_unguard(engine); // modules may write to it as they go
     // While modules are there: what jobs of many frames have made is given back to them.
     if (nbi_frame_async_end(engine) != NB_OK) return NB_BUSY;
     bool is_drained = drain(engine);
@@ -312,9 +332,16 @@ static nb_result check_place(nb_engine *engine, const char *function) {
         return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
     }
     if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
-    nb_result result = nbi_world_join(engine);
+    nb_result result = engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
+    if (result == NB_OK) result = nbi_world_join(engine);
     if (result == NB_OK) result = nbi_history_begin(engine);
     return result == NB_OK ? nbi_synctest_begin(engine) : result;
+}
+
+// For each frame: the host may attach the thread itself, and detach it.
+static void trace_coordinator(nb_engine *engine) {
+    if (engine->desc.trace != NULL)
+        engine->trace = nbi_trace_join(engine->desc.trace, "coordinator", &engine->trace_own);
 }
 
 // One frame of the loop, which has begun.
@@ -326,8 +353,10 @@ static nb_result run_begun(nb_engine *engine) {
     engine->closed_barriers = 0;
     engine->failure = NB_OK;
     engine->time = nb_loop_frame_get(&engine->loop);
-    engine->trace = engine->desc.trace != NULL ? nb_trace_current(engine->desc.trace) : NULL;
+    trace_coordinator(engine);
+    uint32_t fp_mode = nbi_fp_enter();
     nbi_frame_run(engine);
+    nbi_fp_leave(fp_mode);
     nbi_atomic_store_relaxed_u32(&engine->phase, NB_PHASE_NONE);
     nbi_world_allow(engine, NB_PHASE_NONE);
     nbi_modules_note(engine, NBI_HEALTH_FRAMES);

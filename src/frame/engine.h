@@ -20,8 +20,9 @@ typedef struct nbi_call {
     // Of the call, for its own thread.
     nb_phase phase;
     uint32_t capabilities;
-    uint32_t module; // index
-    uint32_t place;  // of the handler among those of its phase
+    uint32_t module;  // index
+    uint32_t place;   // of the handler among those of its phase
+    uint32_t fp_mode; // of the thread before it
 } nbi_call;
 
 // A block of outputs; its bytes follow.
@@ -111,8 +112,10 @@ struct nb_engine {
     bool owns_labels;
     nb_token *token;
     nb_states *states;
-    nb_guard *guard; // where desc.is_guarded and there is a world
-    nb_world *world; // these are NULL until somebody asks for them
+    nb_guard *guard;     // where desc.is_guarded and there is a world
+    bool is_guard_off;   // the OS has refused to change pages: the world is not made read-only any more
+    bool is_world_stuck; // it is read-only, and the OS does not make it writable
+    nb_world *world;     // these are NULL until somebody asks for them
     nb_input *input;
     nb_snapshots *snapshots;
     nb_timelines *timelines;
@@ -176,7 +179,8 @@ struct nb_engine {
     nbi_call call;
     uint64_t serial;
     uint64_t phase_start_ns;
-    nb_trace_thread *trace;
+    nb_trace_thread *trace;     // the coordinator's ring for this frame; NULL = none
+    nb_trace_thread *trace_own; // the one that it got from the engine
     nb_label phase_labels[NB_PHASE_COUNT];
 
     nb_atomic_u32 is_stopping;
@@ -243,8 +247,10 @@ void nbi_watches_end(const nb_engine *engine);
 // Between frames: makes a new world part of snapshots and ticks. Fails as nb_world_views_add.
 nb_result nbi_world_join(nb_engine *engine);
 
-// Makes the world read-only for jobs, or writable again; where desc.is_guarded.
-void nbi_world_guard(nb_engine *engine, bool is_on);
+// Makes the world read-only for jobs, or writable again; where desc.is_guarded. NB_ERR_OS: it cannot be written,
+// is_world_stuck is set, and until this succeeds nothing may run that writes to it.
+void nbi_world_guard(nb_engine *engine);
+nb_result nbi_world_unguard(nb_engine *engine);
 
 // Lets the world be written as the table says of the phase; NB_PHASE_NONE: all of it.
 void nbi_world_allow(nb_engine *engine, nb_phase phase);
@@ -312,8 +318,8 @@ nb_result nbi_frame_async_restart(nb_engine *engine);
 // NB_OK: the context belongs to a call that this thread is in.
 nb_result nbi_context_check_call(const nb_context *context);
 
-// Counts and reports an operation that is refused.
-void nbi_context_report(const nb_context *context, uint32_t place, nb_result result);
+// Counts and reports a call of `function` that is refused.
+void nbi_context_report(const nb_context *context, const char *function, uint32_t place, nb_result result);
 
 // --- job.c ---
 

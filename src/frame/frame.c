@@ -49,14 +49,15 @@ static void publish(nb_engine *engine) {
 }
 
 static void parallel_tasks(nb_engine *engine) {
-    nbi_world_guard(engine, true);
+    nbi_world_guard(engine);
     nbi_jobs_start(engine, NB_PHASE_PARALLEL_TASKS);
     nbi_jobs_await(engine);
-    nbi_world_guard(engine, false);
+    nbi_world_unguard(engine);
 }
 
 // What tasks have left is there when the outputs of jobs are merged.
 static void post_parallel(nb_engine *engine) {
+    if (engine->is_world_stuck) return; // callbacks may write to the world
     nbi_tasks_tell(engine);
     nbi_jobs_merge(engine);
 }
@@ -64,7 +65,7 @@ static void post_parallel(nb_engine *engine) {
 // Without workers nobody else runs what floats across frames.
 static void async_poll(nb_engine *engine) {
     if (engine->is_alone) nb_scheduler_help(engine->scheduler, 0, NULL);
-    nbi_frame_async_poll(engine);
+    if (!engine->is_world_stuck) nbi_frame_async_poll(engine);
 }
 
 // The work of the frame so far: what is left is the wait for the display.

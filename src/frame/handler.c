@@ -12,6 +12,7 @@ nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
     call->phase = phase;
     call->capabilities = owner != NULL ? owner->desc.capabilities & nb_phase_info_get(phase)->capabilities : 0;
     call->module = module;
+    call->fp_mode = nbi_fp_enter();
     nbi_atomic_store_relaxed_u64(&call->thread_id, engine->coordinator);
     nbi_atomic_store_relaxed_u64(&call->serial, ++engine->serial);
     return (nb_context){.engine = engine,
@@ -37,7 +38,10 @@ nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
                         .serial = engine->serial};
 }
 
-void nbi_call_end(nb_engine *engine) { nbi_atomic_store_relaxed_u64(&engine->call.serial, 0); }
+void nbi_call_end(nb_engine *engine) {
+    nbi_fp_leave(engine->call.fp_mode);
+    nbi_atomic_store_relaxed_u64(&engine->call.serial, 0);
+}
 
 void nbi_module_failed(nb_engine *engine, nbi_module *module, nb_phase phase, nb_result result) {
     nbi_health *health = &module->health[nbi_health_of(phase)];
@@ -64,7 +68,7 @@ static nb_handler handler_of(const nbi_module *module, nb_phase phase) {
 
 void nbi_handlers_run(nb_engine *engine, nb_phase phase) {
     const nbi_order *order = &engine->orders[phase];
-    for (uint32_t i = 0; i < order->count; ++i) {
+    for (uint32_t i = 0; i < order->count && !engine->is_world_stuck; ++i) {
         nbi_module *module = module_at(engine, order->modules[i]);
         const nbi_health *health = &module->health[nbi_health_of(phase)];
         nb_handler run = handler_of(module, phase);

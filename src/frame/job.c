@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "../base/trace.h"
 #include "../tasks/host.h"
 
 // --- outputs ---
@@ -19,7 +20,7 @@ void *nb_output_add(const nb_context *context, size_t size_bytes) {
     // Kept from an earlier frame, or by another thread, it would write where a later job does.
     nb_result call = nbi_context_check_call(context);
     if (call != NB_OK) {
-        nbi_context_report(context, NBI_PLACE_OUTPUT, call);
+        nbi_context_report(context, __func__, NBI_PLACE_OUTPUT, call);
         return NULL;
     }
     size_t whole;
@@ -89,17 +90,26 @@ static void release_snapshot(nbi_job *job) {
     job->snapshot = NULL;
 }
 
-static void run_job(nbi_job *job) {
+// The ring for the job's span where its task has none: it records itself, or the coordinator runs it in its place.
+static nb_trace_thread *span_begin(const nbi_job *job, bool is_task) {
+    const nb_engine *engine = job->engine;
+    bool is_recorded = is_task && job->phase == NB_PHASE_PARALLEL_TASKS;
+    nb_trace_thread *ring = engine->desc.trace != NULL && !is_recorded ? nbi_trace_find(engine->desc.trace) : NULL;
+    nb_trace_begin(ring, engine->modules[job->module].label);
+    return ring;
+}
+
+static void run_job(nbi_job *job, bool is_task) {
     nb_arena_adopt(&job->arena);
     nb_arena_reset(&job->arena);
     job->outputs = (nb_outputs){NULL, NULL};
     job->result = NB_OK;
     nb_context context = job_begin(job, nbi_thread_id(), &job->arena);
-    const nb_engine *engine = job->engine;
-    nb_trace_thread *trace = engine->desc.trace != NULL ? nb_trace_current(engine->desc.trace) : NULL;
-    if (trace != NULL) nb_trace_begin(trace, engine->modules[job->module].label);
+    nb_trace_thread *ring = span_begin(job, is_task);
+    job->call.fp_mode = nbi_fp_enter();
     nb_result result = job->run(&context, job->user);
-    if (trace != NULL) nb_trace_end(trace);
+    nbi_fp_leave(job->call.fp_mode);
+    nb_trace_end(ring);
     nbi_atomic_store_relaxed_u64(&job->call.serial, 0);
     release_snapshot(job);
     if (job->result == NB_OK) job->result = result;
@@ -109,7 +119,7 @@ static void run_job(nbi_job *job) {
 
 static void run_job_task(nb_task_context *context, void *argument) {
     (void)context;
-    run_job(*(nbi_job **)argument);
+    run_job(*(nbi_job **)argument, true);
 }
 
 static bool is_done(const nbi_job *job) { return nbi_atomic_load_acquire_u32(&job->is_busy) == 0; }
@@ -135,7 +145,7 @@ static void start_job(nb_engine *engine, nbi_job *job, nb_group group, bool is_b
     nb_task_desc desc = {.run = run_job_task,
                          .argument = &job,
                          .argument_size_bytes = sizeof job,
-                         .label = engine->modules[job->module].label,
+                         .label = {engine->modules[job->module].label.id | (is_bound ? 0 : NBI_LABEL_RECORDS)},
                          .priority = NB_PRIORITY_CRITICAL,
                          .lifetime = is_bound ? NB_LIFETIME_FRAME : NB_LIFETIME_FLOATING,
                          .fence = is_bound ? engine->fence : NULL,
@@ -144,7 +154,7 @@ static void start_job(nb_engine *engine, nbi_job *job, nb_group group, bool is_b
     // Where there is no room for tasks, or no frame to hold them, the coordinator does it.
     bool is_queued =
         (!is_bound || engine->frame.value != 0) && nb_task_submit(engine->scheduler, &desc, &job->task) == NB_OK;
-    if (!is_queued) run_job(job);
+    if (!is_queued) run_job(job, false);
 }
 
 static void start_all(nb_engine *engine, nb_phase phase, nb_group group, bool is_bound) {
@@ -236,14 +246,14 @@ void nbi_jobs_merge(nb_engine *engine) { merge_all(engine, NB_PHASE_PARALLEL_TAS
 
 void nbi_jobs_record(nb_engine *engine) {
     nb_group group = {0};
-    if (engine->orders[NB_PHASE_COMMAND_RECORD].count == 0) return;
+    if (engine->orders[NB_PHASE_COMMAND_RECORD].count == 0 || engine->is_world_stuck) return;
     // Without a group there is no task to wait for: every job runs here.
     bool has_group = nb_group_begin(engine->scheduler, &group) == NB_OK;
-    nbi_world_guard(engine, true);
+    nbi_world_guard(engine);
     start_all(engine, NB_PHASE_COMMAND_RECORD, group, !has_group);
     if (has_group) nb_group_end(engine->scheduler, group, NB_NEVER_NS);
-    nbi_world_guard(engine, false);
     settle_jobs(engine, NB_PHASE_COMMAND_RECORD, false);
+    if (nbi_world_unguard(engine) != NB_OK) return;
     merge_all(engine, NB_PHASE_COMMAND_RECORD, NB_PHASE_COMMAND_RECORD);
 }
 

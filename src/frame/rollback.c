@@ -67,12 +67,12 @@ nb_history *nb_engine_history(nb_engine *engine) {
 
 // --- corrections ---
 
-static nb_result check_call(const nb_context *context) {
+static nb_result check_call(const nb_context *context, const char *function) {
     nb_result result = nbi_context_check_call(context);
     const nbi_call *call = context->call;
     if (result == NB_OK && (call != &context->engine->call || call->phase != NB_PHASE_NETWORK_RECONCILIATION))
         result = NB_ERR_PERMISSION;
-    if (result != NB_OK) nbi_context_report(context, NBI_PLACE_CORRECTION, result);
+    if (result != NB_OK) nbi_context_report(context, function, NBI_PLACE_CORRECTION, result);
     return result;
 }
 
@@ -102,7 +102,7 @@ nb_result nb_context_correct_input(const nb_context *context, uint64_t tick, con
     if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
     nb_engine *engine = context->engine;
     if (input == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "input is NULL");
-    nb_result result = check_call(context);
+    nb_result result = check_call(context, __func__);
     // Where none has run yet, this wraps and is newer than now.
     if (result == NB_OK) result = check_tick(engine, tick, nb_loop_tick_count(&engine->loop) - 1);
     if (result != NB_OK) return result;
@@ -122,7 +122,7 @@ nb_result nb_context_correct_state(const nb_context *context, uint64_t tick_coun
     if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
     nb_engine *engine = context->engine;
     if (bytes == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
-    nb_result result = check_call(context);
+    nb_result result = check_call(context, __func__);
     if (result == NB_OK) result = check_tick(engine, tick_count, nb_loop_tick_count(&engine->loop));
     if (result != NB_OK) return result;
     bool is_older = engine->correct_bytes != NULL && tick_count < engine->correct_state_tick;
@@ -223,10 +223,11 @@ void nbi_rollback(nb_engine *engine) {
     engine->correct_bytes = NULL;
 }
 
-static nb_result check_between_frames(const nb_engine *engine, const char *function) {
+static nb_result check_between_frames(nb_engine *engine, const char *function) {
     if (!nbi_is_coordinator(engine))
         return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
-    return engine->is_in_frame || engine->is_calling ? NB_BUSY : NB_OK;
+    if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
+    return engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
 }
 
 static nb_result move_to(nb_engine *engine, uint64_t tick_count) {

@@ -23,11 +23,11 @@ nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
     const nbi_call *call = context->call;
     bool is_phase = result == NB_OK && (call->phase == NB_PHASE_FIXED_SIM || call->phase == NB_PHASE_GAMEPLAY);
     if (!is_phase) {
-        nbi_context_report(context, NBI_PLACE_STAGE, result == NB_OK ? NB_ERR_PERMISSION : result);
+        nbi_context_report(context, __func__, NBI_PLACE_STAGE, result == NB_OK ? NB_ERR_PERMISSION : result);
         return NULL;
     }
     if (!engine->is_world_joined) {
-        nbi_context_report(context, NBI_PLACE_STAGE, NB_ERR_MISUSE);
+        nbi_context_report(context, __func__, NBI_PLACE_STAGE, NB_ERR_MISUSE);
         return NULL;
     }
     // Handlers run one after the other: this one's stages are the last.
@@ -84,7 +84,7 @@ nb_result nb_context_command(const nb_context *context, const nb_input_event *co
     bool is_allowed = result == NB_OK && call == &engine->call && call->phase != NB_PHASE_FIXED_SIM;
     if (!is_allowed) {
         result = result == NB_OK ? NB_ERR_PERMISSION : result;
-        nbi_context_report(context, NBI_PLACE_COMMAND, result);
+        nbi_context_report(context, __func__, NBI_PLACE_COMMAND, result);
         return result;
     }
     if (engine->command_count == engine->desc.command_count_max) {
@@ -132,6 +132,7 @@ static nb_result world_create(nb_engine *engine) {
     result = nb_world_create(&engine->desc.world, &engine->world);
     if (result != NB_OK) return result;
     nbi_world_of(engine->world)->is_driven = true;
+    nbi_world_of(engine->world)->traps = engine->desc.violation_policy == NB_VIOLATION_TRAP;
     nb_state_desc state = {.name = "world",
                            .save = world_save,
                            .load = world_load,
@@ -188,13 +189,38 @@ nb_result nbi_world_join(nb_engine *engine) {
     return result;
 }
 
-void nbi_world_guard(nb_engine *engine, bool is_on) {
-    if (engine->guard != NULL) nb_world_protect(engine->world, is_on);
+void nbi_world_guard(nb_engine *engine) {
+    const char *name = NULL;
+    if (engine->guard == NULL || engine->is_guard_off) return;
+    if (nbi_world_protect(nbi_world_of(engine->world), true, &name) == NB_OK) return;
+    engine->is_guard_off = true;
+    nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_GUARD, "nb_engine_frame",
+            "guard switched off: the OS does not make the pages of table '%s' read-only; writes of jobs to the world "
+            "are no longer found",
+            name);
+}
+
+nb_result nbi_world_unguard(nb_engine *engine) {
+    const char *name = NULL;
+    if (engine->guard == NULL) return NB_OK;
+    bool was_stuck = engine->is_world_stuck;
+    nb_result result = nbi_world_protect(nbi_world_of(engine->world), false, &name);
+    engine->is_world_stuck = result != NB_OK;
+    if (was_stuck || result != NB_OK) nbi_world_allow(engine, NB_PHASE_NONE);
+    if (was_stuck || result == NB_OK) return result;
+    engine->is_guard_off = true;
+    if (engine->failure == NB_OK) engine->failure = result;
+    nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_GUARD, "nb_engine_frame",
+            "guard switched off: the OS does not make the pages of table '%s' writable again; the rest of this frame "
+            "is left out, and frames are refused until it does",
+            name);
+    return result;
 }
 
 void nbi_world_allow(nb_engine *engine, nb_phase phase) {
     if (engine->world == NULL) return;
     uint32_t layers = phase == NB_PHASE_NONE ? UINT32_MAX : nb_phase_info_get(phase)->mutates;
+    if (engine->is_world_stuck) layers = 0;
     uint32_t flags = 0;
     if ((layers & NB_LAYER_SIMULATED) != 0) flags |= NB_COLUMN_SIMULATED;
     if ((layers & NB_LAYER_GAME) != 0) flags |= NB_COLUMN_LOCAL;

@@ -75,11 +75,19 @@ bool nbi_table_is_writable(nbi_world *self, nbi_table *table, const char *functi
     return false;
 }
 
+// Whether it has not been done before; the word is set then.
+static bool is_first(nb_atomic_u32 *told) { return nbi_atomic_fetch_or_seq_cst_u32(told, 1) == 0; }
+
+#define DENIED "%s%s must not be written in this phase; further refusals are only counted"
+
 void nbi_world_deny(nbi_world *self, nbi_table *table, const char *function) {
+    const char *kind = table != NULL ? "table " : "simulated state", *name = table != NULL ? table->name : "";
+    bool is_logged = is_first(table != NULL ? &table->is_denial_told : &self->is_denial_told);
     nbi_atomic_fetch_add_relaxed_u64(&self->denied_count, 1);
-    if (nbi_atomic_fetch_or_seq_cst_u32(&table->is_denial_told, 1) != 0) return;
-    nbi_log(&self->hooks, NB_LOG_ERROR, NB_ITEM_WORLD_DENIED, function,
-            "'%s' must not be written here; further refusals are only counted", table->name);
+    if (self->traps)
+        nbi_trap(&self->hooks, is_logged, NB_ITEM_WORLD_DENIED, function, DENIED, kind, name);
+    else if (is_logged)
+        nbi_log(&self->hooks, NB_LOG_ERROR, NB_ITEM_WORLD_DENIED, function, DENIED, kind, name);
 }
 
 // --- rows come and go ---

@@ -65,7 +65,9 @@ typedef struct nbi_world {
     bool is_started; // no more tables
     bool is_driven;  // by an engine: ticks are its own
     bool is_viewed;  // all regions are in the snapshots
+    bool traps;      // refused writes go to the assertion hook each time: NB_VIOLATION_TRAP
     nb_atomic_u64 denied_count;
+    nb_atomic_u32 is_denial_told; // a refused load or rewind was reported
     bool is_in_tick;
     bool is_applying;      // for reports: rows come from stages
     bool skips_local;      // what is staged for local tables is left out: it was applied when the tick first ran
@@ -110,10 +112,16 @@ static inline bool nbi_column_is_simulated(const nb_world_column *column) {
     return (column->flags & NB_COLUMN_SIMULATED) != 0;
 }
 
+// --- world_protect.c ---
+
+// nb_world_protect without its checks and its report. NB_ERR_OS: *table_name is of the table that could not be changed.
+nb_result nbi_world_protect(nbi_world *self, bool is_protected, const char **table_name);
+
 // --- world.c ---
 
 // May rows of this table be written now? If not, counts and reports in the name of `function`.
 bool nbi_table_is_writable(nbi_world *self, nbi_table *table, const char *function);
+// A refused write to the table, or to all simulated state where it is NULL.
 void nbi_world_deny(nbi_world *self, nbi_table *table, const char *function);
 
 // What the public functions of those names do, for whoever drives the world.

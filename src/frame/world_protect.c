@@ -15,6 +15,21 @@ static uint32_t protect_tables(const nbi_world *self, uint32_t count, bool is_pr
     return count;
 }
 
+nb_result nbi_world_protect(nbi_world *self, bool is_protected, const char **table_name) {
+    if (self->is_protected == is_protected) return NB_OK;
+    uint32_t count = self->visible.table_count;
+    uint32_t done = protect_tables(self, count, is_protected);
+    if (done == count) {
+        self->is_protected = is_protected;
+        return NB_OK;
+    }
+    *table_name = self->tables[done].name;
+    // Of the one that failed, what had been changed. Where the way back fails too, some rows are read-only: the world
+    // counts as protected, so that the next call without protection tries again.
+    if (protect_tables(self, done + 1, !is_protected) != done + 1) self->is_protected = true;
+    return NB_ERR_OS;
+}
+
 nb_result nb_world_protect(nb_world *world, bool is_protected) {
     if (world == NULL) return NBI_FAIL_NULL("world");
     nbi_world *self = nbi_world_of(world);
@@ -22,15 +37,12 @@ nb_result nb_world_protect(nb_world *world, bool is_protected) {
         return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_PROTECTED, NB_ERR_UNSUPPORTED,
                         "the world was made without is_protectable");
     }
-    if (self->is_protected == is_protected) return NB_OK;
-    uint32_t done = protect_tables(self, world->table_count, is_protected);
-    if (done < world->table_count) {
-        protect_tables(self, done + 1, !is_protected); // of the one that failed, what had been changed
-        return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_PROTECTED, NB_ERR_OS, "the pages of table '%s' cannot be changed",
-                        self->tables[done].name);
-    }
-    self->is_protected = is_protected;
-    return NB_OK;
+    const char *name = NULL;
+    nb_result result = nbi_world_protect(self, is_protected, &name);
+    if (result == NB_OK) return NB_OK;
+    return nb_report_failure(&self->hooks, NB_ITEM_WORLD_PROTECTED, result, __func__,
+                             "the pages of table '%s' cannot be made %s", name,
+                             is_protected ? "read-only" : "writable");
 }
 
 // --- from an address to its row ---

@@ -327,8 +327,8 @@ nb_result nb_world_load(nb_world *world, const void *buffer, size_t size_bytes) 
     if (buffer == NULL) return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "buffer is NULL");
     if (self->is_in_tick) return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, "a tick is on");
     if ((nbi_atomic_load_relaxed_u32(&world->writable) & NB_COLUMN_SIMULATED) == 0) {
-        nbi_atomic_fetch_add_relaxed_u64(&self->denied_count, 1);
-        return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_DENIED, NB_ERR_PERMISSION, "simulated state is not to be written");
+        nbi_world_deny(self, NULL, __func__);
+        return NB_ERR_PERMISSION;
     }
     nb_save_kind kind;
     nbi_reader from;

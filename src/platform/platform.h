@@ -104,10 +104,11 @@ uint32_t nbi_cpu_count(void);
 // Thread: any. Owner: nothing. Fails: 0.
 uint64_t nbi_cpu_mask(void);
 
-// The calling thread's floating-point control word (rounding, denormals, traps), so that all threads compute alike.
-// Thread: any, acts on the caller. Owner: nothing. Fails: 0, and no effect, on CPUs without one.
-uint32_t nbi_fp_control_get(void);
-void nbi_fp_control_set(uint32_t control);
+// Gives the calling thread the floating-point mode in which results are the same on every thread: round to nearest,
+// keep denormals, trap nothing. Returns the mode from before, for nbi_fp_leave. Exception flags stay. Cheap where the
+// mode is right already. Thread: any, acts on the caller. Owner: nothing. Fails: no effect on CPUs without a mode.
+uint32_t nbi_fp_enter(void);
+void nbi_fp_leave(uint32_t mode);
 
 // --- pages ---
 

@@ -270,31 +270,56 @@ uint64_t nbi_cpu_mask(void) {
     return mask;
 }
 
-// Status flags of past operations are no part of it.
-#define MXCSR_STATUS 0x3Fu
+// --- floating point ---
 
-uint32_t nbi_fp_control_get(void) {
 #if defined(__SSE__)
-    return __builtin_ia32_stmxcsr() & ~MXCSR_STATUS;
+// Below, MXCSR: all exceptions masked, round to nearest, flush-to-zero and denormals-are-zero off; the low bits are
+// flags of past operations. Above, the control word of the x87, which computes long double and is what fegetround
+// reads.
+#define FP_MODE 0x037F1F80u
+#define FP_FLAGS 0x3Fu
+static uint32_t fp_get(void) {
+    uint16_t control;
+    __asm__ volatile("fnstcw %0" : "=m"(control));
+    return (__builtin_ia32_stmxcsr() & 0xFFFFu) | (uint32_t)control << 16;
+}
+static void fp_set(uint32_t mode) {
+    uint16_t control = (uint16_t)(mode >> 16);
+    __builtin_ia32_ldmxcsr(mode & 0xFFFFu);
+    __asm__ volatile("fldcw %0" : : "m"(control));
+}
 #elif defined(__aarch64__)
+// The flags have a register of their own.
+#define FP_MODE 0u
+#define FP_FLAGS 0u
+static uint32_t fp_get(void) {
     uint64_t control;
     __asm__ volatile("mrs %0, fpcr" : "=r"(control));
     return (uint32_t)control;
+}
+static void fp_set(uint32_t mode) {
+    uint64_t wide = mode;
+    __asm__ volatile("msr fpcr, %0" : : "r"(wide));
+}
 #else
-    return 0;
+#define FP_MODE 0u
+#define FP_FLAGS 0u
+static uint32_t fp_get(void) { return FP_MODE; }
+static void fp_set(uint32_t mode) { (void)mode; }
 #endif
+
+// A write stalls the CPU, a read does not.
+static void fp_change(uint32_t now, uint32_t mode) {
+    if (((now ^ mode) & ~FP_FLAGS) != 0) fp_set((mode & ~FP_FLAGS) | (now & FP_FLAGS));
 }
 
-void nbi_fp_control_set(uint32_t control) {
-#if defined(__SSE__)
-    __builtin_ia32_ldmxcsr(control);
-#elif defined(__aarch64__)
-    uint64_t wide = control;
-    __asm__ volatile("msr fpcr, %0" : : "r"(wide));
-#else
-    (void)control;
-#endif
+uint32_t nbi_fp_enter(void) {
+    uint32_t now = fp_get();
+    fp_change(now, FP_MODE);
+    return now;
 }
+
+void nbi_fp_leave(uint32_t mode) { fp_change(fp_get(), mode); }
 
 // --- pages ---
 

@@ -4,9 +4,26 @@
 // What an engine uses of its scheduler beyond the public interface, where several engines may share one.
 
 #include "nebula/tasks.h"
+#include "nebula/trace.h"
 
 // --- result.c ---
 
 // Calls on_complete for the tasks of a fence that have ended when the call begins, or, without a fence, for all. Other
 // threads may drain meanwhile: each result is told by one of them.
 void nbi_results_tell(nb_scheduler *scheduler, const nb_fence *fence);
+
+// --- span.c ---
+
+// Engines with a trace that share a scheduler.
+#define NBI_TRACED_COUNT_MAX 8u
+
+// A task with this bit in its label records its own spans, as those of an engine's jobs do.
+#define NBI_LABEL_RECORDS (1u << 31)
+
+// Records tasks into the trace from now on: those of the fence's frames, and those of no frame. Every thread that runs
+// one gets a ring. NB_FULL: too many engines with a trace share the scheduler.
+nb_result nbi_scheduler_trace_add(nb_scheduler *scheduler, nb_trace *trace, const nb_fence *fence);
+
+// Ends that. Afterwards no thread writes into the trace, and none is attached to it because of its tasks. Waits for
+// records that are being written. A trace that was not added is fine.
+void nbi_scheduler_trace_remove(nb_scheduler *scheduler, const nb_trace *trace);

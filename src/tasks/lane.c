@@ -44,6 +44,7 @@ void nbi_lane_own_by_caller(nbi_lane *lane) {
 void nbi_lane_disown(nbi_lane *lane) {
     nbi_lane_empty_pockets(lane);
     nbi_lane_memory_end(lane);
+    nbi_span_forget(lane);
     nbi_atomic_store_relaxed_u64(&lane->thread_id, 0);
     note(NULL, lane->scheduler);
 }
@@ -79,7 +80,9 @@ static void give_up(nbi_lane *lane) {
 
 nbi_lane *nbi_lane_borrow_free(nb_scheduler *scheduler) {
     nbi_lane *lane = NULL;
-    if (take_free(scheduler, &lane) == NB_OK) lane->is_borrowed = true, lane->borrow_count = 1;
+    if (take_free(scheduler, &lane) != NB_OK) return NULL;
+    lane->is_borrowed = true, lane->borrow_count = 1;
+    lane->fp_mode = nbi_fp_enter();
     return lane;
 }
 

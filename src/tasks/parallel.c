@@ -97,6 +97,7 @@ static bool run_range(nb_task_context *context, loop_job *job, uint64_t begin, u
             return false;
         }
         stop = end - at > grain ? at + grain : end;
+        nbi_fp_enter(); // left by `work`: the call before this one may have changed the mode
         desc->run(context, desc->user, at, stop);
         *done_count += stop - at;
         ++*call_count;
@@ -110,10 +111,12 @@ static bool run_range(nb_task_context *context, loop_job *job, uint64_t begin, u
 static void work(nb_task_context *context, loop_job *job) {
     uint64_t begin, end, call_count = 0, done_count = 0;
     if (take(job, &begin, &end)) {
+        uint32_t fp_mode = nbi_fp_enter();
         call_helpers(context->scheduler, job);
         do {
             if (nbi_atomic_load_relaxed_u32(&job->result) != (uint32_t)NB_OK) break;
         } while (run_range(context, job, begin, end, &call_count, &done_count) && take(job, &begin, &end));
+        nbi_fp_leave(fp_mode);
         nbi_atomic_fetch_add_relaxed_u32(&job->thread_count, call_count != 0 ? 1 : 0);
         nbi_atomic_fetch_add_relaxed_u64(&job->call_count, call_count);
         nbi_atomic_fetch_add_relaxed_u64(&job->done_count, done_count);
@@ -199,6 +202,7 @@ static void reduce_blocks(nb_task_context *context, void *user, uint64_t begin, 
     for (uint64_t block = begin; block < end; ++block) {
         void *value = job->values + block * desc->value_size_bytes;
         memcpy(value, desc->initial, desc->value_size_bytes);
+        nbi_fp_enter(); // as in run_range
         desc->run(context, desc->user, block_begin(job, block), block_begin(job, block + 1), value);
     }
 }
@@ -228,8 +232,10 @@ nb_result nb_parallel_reduce(nb_scheduler *scheduler, const nb_reduce_desc *desc
     nb_result result = nb_parallel_for(scheduler, &loop, NULL);
     if (result != NB_OK) return result;
     memcpy(value, job.values, desc->value_size_bytes);
+    uint32_t fp_mode = nbi_fp_enter();
     for (uint64_t block = 1; block < job.block_count; ++block) {
         desc->merge(desc->user, value, job.values + block * desc->value_size_bytes);
     }
+    nbi_fp_leave(fp_mode);
     return NB_OK;
 }

@@ -189,7 +189,7 @@ void nbi_worker_run(nbi_lane *lane) {
 void nbi_worker_main(void *user) {
     nbi_lane *lane = user;
     nb_scheduler *scheduler = lane->scheduler;
-    nbi_fp_control_set(scheduler->fp_control);
+    nbi_fp_enter();
     nbi_lane_own_by_caller(lane);
     if (scheduler->desc.on_start != NULL) scheduler->desc.on_start(scheduler->desc.user, lane->index - 1);
     nbi_worker_run(lane);

@@ -142,7 +142,6 @@ nb_result nb_scheduler_create(const nb_scheduler_desc *desc, nb_scheduler **out)
     scheduler->handle_salt = mixed >> NBI_HINT_SLOT_BITS << NBI_HINT_SLOT_BITS & ~NBI_HINT_LAP;
     bool is_placed = resolved.affinity == NULL && !resolved.is_unplaced;
     scheduler->cpu_mask = is_placed && nbi_platform_has(NBI_ABILITY_THREAD_AFFINITY) ? nbi_cpu_mask() : 0;
-    scheduler->fp_control = nbi_fp_control_get();
     scheduler->ring_capacity = 1;
     while (scheduler->ring_capacity < scheduler->slot_count) scheduler->ring_capacity *= 2;
     result = pools_create(scheduler);

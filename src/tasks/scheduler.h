@@ -13,13 +13,15 @@
 //
 // submit.c takes tasks in; task.c runs and ends them; search.c finds; wait.c waits; park.c has the workers and wakes;
 // lane.c, slot.c and group.c keep lanes, slots and groups; scheduler.c makes and ends it all. On top of them: depend.c
-// (tasks that wait for others), budget.c (tasks held back), check.c, pin.c, result.c, memory.c and parallel.c.
+// (tasks that wait for others), budget.c (tasks held back), check.c, pin.c, result.c, memory.c, span.c (tasks in
+// traces) and parallel.c.
 
 #include "nebula/tasks.h"
 
 #include "../base/base.h"
 #include "../base/lock.h"
 #include "fence.h"
+#include "host.h"
 #include "queue.h"
 #include "tally.h"
 
@@ -225,11 +227,20 @@ static inline void nbi_count(nb_atomic_u64 *count, uint64_t more) {
     nbi_atomic_store_release_u64(count, nbi_atomic_load_relaxed_u64(count) + more);
 }
 
+// A trace into which tasks are recorded; see span.c.
+typedef struct nbi_traced {
+    nb_atomic_ptr trace;   // NULL = none
+    const nb_fence *fence; // tasks of its frames are that trace's; this and the label are valid while there is a trace
+    nb_label task_label;   // of tasks without a name
+    bool is_used;          // (traced_lock)
+} nbi_traced;
+
 typedef struct nbi_lane {
     nb_scheduler *scheduler;
     uint32_t index;
     bool is_worker;
     bool is_floating_busy;                // counted in floating_busy_count
+    uint32_t fp_mode;                     // of its thread before it was borrowed; workers have none of their own
     uint32_t owned_mask;                  // queues whose bit in has_work is set; the owner's own note of it
     uint32_t victim;                      // where the next search of other lanes begins
     uint32_t near_count;                  // tasks taken from one ring in a row; see keep_distance
@@ -254,12 +265,15 @@ typedef struct nbi_lane {
     uint64_t sequence;    // submissions of tasks with a result
     uint32_t check_count; // tasks with a token that were run
     nbi_lane_counts counts;
-    nb_thread_arena *arena;  // of desc.arenas; NULL until it is needed
-    nb_arena scratch;        // memory of floating tasks, which end in the order in which they came here reversed
-    bool has_scratch;        // it was made
-    nb_atomic_u64 thread_id; // 0 = nobody; changes under scheduler->lock
-    uint32_t borrow_count;   // calls under way that may run tasks here
-    bool is_borrowed;        // taken for such a call, by a thread that is not attached
+    nb_thread_arena *arena;   // of desc.arenas; NULL until it is needed
+    nb_arena scratch;         // memory of floating tasks, which end in the order in which they came here reversed
+    bool has_scratch;         // it was made
+    nb_atomic_u64 thread_id;  // 0 = nobody; changes under scheduler->lock
+    uint32_t borrow_count;    // calls under way that may run tasks here
+    bool is_borrowed;         // taken for such a call, by a thread that is not attached
+    nb_atomic_u32 is_tracing; // its thread looks at scheduler->traced; see span.c
+    uint32_t refused_rings;   // bits: entries of it whose trace has no ring left
+    nb_trace_thread *rings[NBI_TRACED_COUNT_MAX]; // that the thread got by its tasks; by entry
     char pad[NB_CACHE_LINE];
     nb_atomic_u32 wake_event; // futex word; changes with every wake
     uint64_t affinity_mask;   // what the thread may run on now; written by whoever took its bit from parked_mask
@@ -294,11 +308,11 @@ struct nb_scheduler {
     uint64_t handle_salt;  // the bits of the slot are 0
     uint64_t stamp;        // tells this scheduler from an earlier one at the same address
     uint64_t cpu_mask;     // CPUs the process may use; 0 = unknown
-    uint32_t fp_control;   // the coordinator's, for every worker
     uint32_t floating_max; // workers that may be busy with floating work at once
     uint64_t ring_capacity;
-    nb_scheduler_desc desc; // resolved
-    void *pages;            // of slots, more and groups
+    nb_atomic_u32 traced_count; // entries of `traced` with a trace; changes under traced_lock
+    nb_scheduler_desc desc;     // resolved
+    void *pages;                // of slots, more and groups
     size_t pages_bytes;
     char pad_hot[NB_CACHE_LINE];
 
@@ -334,9 +348,11 @@ struct nb_scheduler {
     nb_atomic_u32 held_count;
     nbi_check checks[NB_CHECK_LABEL_COUNT_MAX];
     nbi_lock sleeper_lock;
-    nbi_sleeper *sleepers;    // (sleeper_lock)
-    nbi_lock outside_lock;    // the lane NBI_LANE_OUTSIDE
-    nbi_lock lock;            // attaching and detaching
+    nbi_sleeper *sleepers; // (sleeper_lock)
+    nbi_lock outside_lock; // the lane NBI_LANE_OUTSIDE
+    nbi_lock lock;         // attaching and detaching
+    nbi_lock traced_lock;  // adding and removing of traces
+    nbi_traced traced[NBI_TRACED_COUNT_MAX];
     nb_atomic_u32 lane_count; // lanes in use: 0 .. lane_count - 1, and NBI_LANE_OUTSIDE
     nbi_lane *lanes[NBI_LANE_COUNT_MAX];
 };
@@ -449,11 +465,15 @@ void nbi_lane_return_free(nbi_lane *lane);
 static inline nbi_lane *nbi_lane_borrow(nb_scheduler *scheduler) {
     nbi_lane *lane = nbi_lane_own(scheduler);
     if (NB_UNLIKELY(lane == NULL)) return nbi_lane_borrow_free(scheduler);
-    ++lane->borrow_count;
+    // Tasks compute the same on every thread: workers have the mode for that from their start, the others for as long
+    // as they run any.
+    if (lane->borrow_count++ == 0 && !lane->is_worker) lane->fp_mode = nbi_fp_enter();
     return lane;
 }
 static inline void nbi_lane_return(nbi_lane *lane) {
-    if (--lane->borrow_count == 0 && NB_UNLIKELY(lane->is_borrowed)) nbi_lane_return_free(lane);
+    if (--lane->borrow_count != 0) return;
+    if (!lane->is_worker) nbi_fp_leave(lane->fp_mode);
+    if (NB_UNLIKELY(lane->is_borrowed)) nbi_lane_return_free(lane);
 }
 
 // Makes the lane with this index, or frees it.
@@ -551,6 +571,23 @@ static inline nbi_target nbi_target_task(const nb_scheduler *scheduler, nbi_hint
 static inline bool nbi_target_is_over(const nbi_target *target, uint64_t word) {
     return ((word ^ target->begun) & target->begun_mask) != 0 || (target->group != NULL && nbi_tally_count(word) == 0);
 }
+
+// --- span.c ---
+
+// Around a task: its span in every trace that it concerns. begin gives what end needs; is_recorded: it has no spans of
+// its own.
+uint32_t nbi_span_begin_slow(nbi_lane *lane, const nb_task_context *context, bool is_recorded);
+void nbi_span_end_slow(nbi_lane *lane, uint32_t begun);
+static inline uint32_t nbi_span_begin(nbi_lane *lane, const nb_task_context *context, bool is_recorded) {
+    bool is_traced = nbi_atomic_load_relaxed_u32(&lane->scheduler->traced_count) != 0;
+    return NB_UNLIKELY(is_traced) ? nbi_span_begin_slow(lane, context, is_recorded) : 0;
+}
+static inline void nbi_span_end(nbi_lane *lane, uint32_t begun) {
+    if (NB_UNLIKELY(begun != 0)) nbi_span_end_slow(lane, begun);
+}
+
+// Before another thread has the lane.
+void nbi_span_forget(nbi_lane *lane);
 
 // --- memory.c ---
 

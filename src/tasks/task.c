@@ -59,7 +59,8 @@ static NBI_HOT nb_result run_claimed(nbi_lane *lane, nbi_slot *slot, nbi_hint hi
     context->frame.value = 0;
     context->thread_index = lane->index;
     context->priority = (nb_priority)(kind & NBI_KIND_PRIORITY);
-    context->label.id = nbi_atomic_load_relaxed_u32(&slot->label);
+    uint32_t label = nbi_atomic_load_relaxed_u32(&slot->label);
+    context->label.id = label & ~NBI_LABEL_RECORDS;
     context->lane = lane;
     context->result = NB_OK;
     if (NB_UNLIKELY((kind & NBI_KIND_HAS_FENCE) != 0)) {
@@ -72,7 +73,9 @@ static NBI_HOT nb_result run_claimed(nbi_lane *lane, nbi_slot *slot, nbi_hint hi
     running->id = hint + 1;
     running->below = lane->running;
     lane->running = running;
+    uint32_t begun = nbi_span_begin(lane, context, (label & NBI_LABEL_RECORDS) == 0);
     slot->run(context, slot->argument);
+    nbi_span_end(lane, begun);
     lane->running = running->below;
     if (NB_UNLIKELY(running->has_scratch)) nbi_scratch_end(lane, running);
     nbi_count(&lane->counts.run_count, 1);
@@ -142,7 +145,9 @@ nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group 
         running.context.frame = outer->context.frame;
     }
     lane->running = &running;
+    uint32_t begun = nbi_span_begin(lane, &running.context, desc->label.id != 0);
     desc->run(&running.context, argument);
+    nbi_span_end(lane, begun);
     lane->running = running.below;
     if (running.has_scratch) nbi_scratch_end(lane, &running);
     return running.context.result;

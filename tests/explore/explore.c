@@ -353,8 +353,8 @@ nb_result nbi_fault_watch_add(const nbi_fault_watch *watch) {
 }
 void nbi_fault_watch_remove(const nbi_fault_watch *watch) { (void)watch; }
 void nbi_stderr_write(const char *text, size_t size_bytes) { fwrite(text, 1, size_bytes, stderr); }
-uint32_t nbi_fp_control_get(void) { return 0; }
-void nbi_fp_control_set(uint32_t control) { (void)control; }
+uint32_t nbi_fp_enter(void) { return 0; }
+void nbi_fp_leave(uint32_t mode) { (void)mode; }
 
 size_t nbi_page_size(void) { return PAGE_SIZE; }
 void *nbi_pages_reserve(size_t size_bytes) {
