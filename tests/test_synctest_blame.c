@@ -46,7 +46,11 @@ static block *heap_state;
 typedef struct race {
     nb_atomic_u32 next;
     uint32_t order[64];
+    bool has_workers;
 } race;
+
+// What a thread that is awake takes to come by, and more; without one the tick is as on one thread.
+#define YIELD_COUNT_MAX 20000u
 
 typedef struct game {
     rig r;
@@ -58,8 +62,9 @@ static void race_range(nb_task_context *context, void *user, uint64_t begin, uin
     race *self = user;
     (void)context;
     for (uint64_t i = begin; i < end; ++i) {
-        // So that there is something to be overtaken at.
-        for (uint32_t spin = 0; spin < 200; ++spin) nbi_cpu_relax();
+        // The first lets another thread be before it, where there is one; then they take turns as the machine likes.
+        uint32_t left = i == 0 && self->has_workers ? YIELD_COUNT_MAX : 1;
+        while (left-- != 0 && (i != 0 || nbi_atomic_load_relaxed_u32(&self->next) == 0)) nbi_thread_yield();
         self->order[nbi_atomic_fetch_add_relaxed_u32(&self->next, 1)] = (uint32_t)i;
     }
 }
@@ -67,10 +72,11 @@ static void race_range(nb_task_context *context, void *user, uint64_t begin, uin
 static uint64_t race_sum(const nb_context *context, race *self) {
     nb_parallel_desc loop = {.run = race_range, .user = self, .count = 64, .grain = 1};
     uint64_t sum = 0;
+    self->has_workers = nb_scheduler_stats_get(context->scheduler).worker_count != 0;
     nbi_atomic_store_relaxed_u32(&self->next, 0);
     assert_int_equal(nb_parallel_for(context->scheduler, &loop, NULL), NB_OK);
     for (uint32_t i = 0; i < 64; ++i) sum = sum * 31 + self->order[i];
-    memset(self->order, 0, sizeof self->order); // nothing is left of it
+    *self = (race){.has_workers = false}; // nothing is left of it
     return sum;
 }
 
@@ -169,7 +175,7 @@ static nb_synctest_report blame(fault kind, uint32_t worker_count, uint32_t dept
     static game g;
     nb_synctest_report report;
     game_open(&g, kind, worker_count, depth);
-    for (uint32_t i = 0; i < 200; ++i) {
+    for (uint32_t i = 0; i < 2000; ++i) {
         run_ticks(&g.r, 1);
         assert_int_equal(nb_engine_synctest_get(g.r.engine, &report), NB_OK);
         if (report.diverged_count != 0 && i > 50) break;
@@ -239,7 +245,7 @@ static void time_and_addresses_are_told_from_variables(void **state) {
     for (uint32_t i = 0; i < 6; ++i) {
         nb_synctest_report report = blame(faults[i / 2], i % 2 * 2, 4);
         assert_true(says(&report, "time"));
-        assert_true(says(&report, "on addresses"));
+        assert_true(says(&report, "addresses"));
         // Nobody can see without a probe that the count is not read; it is said.
         bool is_sure = nbi_platform_has(NBI_ABILITY_PROBE) || !nbi_platform_has(NBI_ABILITY_PROGRAM_MEMORY);
         assert_int_equal(report.cause, is_sure ? NB_SYNCTEST_UNSTEADY : NB_SYNCTEST_UNREGISTERED);

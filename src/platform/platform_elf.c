@@ -182,7 +182,7 @@ static bool is_of(const ElfW(Sym) * symbol, uintptr_t address) {
 }
 
 static bool find_symbol(int file, uintptr_t address, ElfW(Sym) * out, ElfW(Shdr) * names) {
-    ElfW(Shdr) table;
+    ElfW(Shdr) table = {0};
     ElfW(Sym) symbols[SYMBOL_CHUNK];
     if (!find_table(file, &table, names)) return false;
     uint64_t count = table.sh_size / sizeof symbols[0];
