@@ -196,13 +196,16 @@ static uint32_t sources_list(const nb_history *history, source *sources) {
     return count;
 }
 
-// Shadows one behind the other; with base NULL only their size.
+// Shadows one behind the other, with the marks of those that have some; with base NULL only their size.
 static size_t shadows_place(const nb_history *history, unsigned char *base) {
     size_t used_bytes = 0;
     for (uint32_t i = 0; i < history->region_count; ++i) {
         nbi_region *region = &history->regions[i];
         if (base != NULL && region->size_bytes_max != 0) region->shadow = region->home = base + used_bytes;
         used_bytes += round_up(region->size_bytes_max, SHADOW_ALIGNMENT);
+        if (!region->may_image) continue;
+        if (base != NULL) region->marks = (uint64_t *)(void *)(base + used_bytes);
+        used_bytes += round_up(nbi_region_marks_bytes(region->size_bytes_max), SHADOW_ALIGNMENT);
     }
     return used_bytes;
 }

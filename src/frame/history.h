@@ -56,6 +56,8 @@ struct nbi_region {
     bool may_image;         // where it changes much it is kept as images
     bool is_dense;          // it did when it was last compared, and an image was made of it
     uint32_t image_count;   // since then
+    uint64_t *marks;        // of chunks that differ; where may_image
+    bool is_marked;         // the marks are those of this save
     nbi_image *image;       // that the shadow is; NULL = home
     nbi_image *free_images;
 };
@@ -68,8 +70,12 @@ typedef struct nbi_range {
 // The next run behind range->end of blocks with a version above `since`; begin with {0, 0}. False: no more.
 bool nbi_region_next(const nbi_region *region, uint64_t since, nbi_range *range);
 
-// Whether more than limit_bytes of the blocks with a version above `since` are in cells that differ.
-bool nbi_region_differs(const nbi_region *region, uint64_t since, size_t limit_bytes);
+// Whether more than limit_bytes of the blocks with a version above `since` are in cells that differ. Where not, chunks
+// that differ are marked, and following looks at no others: nothing is compared twice.
+bool nbi_region_differs(nbi_region *region, uint64_t since, size_t limit_bytes);
+
+// Memory for the marks of a region.
+size_t nbi_region_marks_bytes(size_t size_bytes_max);
 
 // The live bytes become those of the shadow; all blocks looked at get `version`.
 void nbi_region_restore(const nbi_region *region, uint64_t since, uint64_t version);
