@@ -145,6 +145,7 @@ const bench_case *bench_budget_cases(size_t *count);
 const bench_case *bench_snapshot_cases(size_t *count);
 const bench_case *bench_world_cases(size_t *count);
 const bench_case *bench_history_cases(size_t *count);
+const bench_case *bench_history_memory_cases(size_t *count);
 const bench_case *bench_record_cases(size_t *count);
 const bench_case *bench_replay_cases(size_t *count);
 const bench_case *bench_synctest_cases(size_t *count);

@@ -61,7 +61,7 @@ static bool fill(history_fixture *fixture) {
         nb_entity entity;
         if (nb_world_spawn(fixture->world, fixture->table, &entity) != NB_OK) return false;
     }
-    nb_history_desc desc = {.world = fixture->world, .bytes_max = RING_BYTES + ((size_t)5 << 20)};
+    nb_history_desc desc = {.world = fixture->world, .bytes_max = RING_BYTES};
     if (nb_history_create(&desc, &fixture->history) != NB_OK) return false;
     return nb_history_save(fixture->history, 0) == NB_OK;
 }

@@ -23,11 +23,12 @@ typedef struct options {
 typedef const bench_case *case_list_fn(size_t *count);
 
 static case_list_fn *const case_lists[] = {
-    bench_arena_cases,   bench_token_cases,  bench_channel_cases,  bench_trace_cases,      bench_loop_cases,
-    bench_hash_cases,    bench_fence_cases,  bench_task_cases,     bench_task_range_cases, bench_task_latency_cases,
-    bench_engine_cases,  bench_world_cases,  bench_snapshot_cases, bench_async_cases,      bench_budget_cases,
-    bench_history_cases, bench_record_cases, bench_replay_cases,   bench_synctest_cases,   bench_scene_cases,
-    bench_graph_cases,   bench_gpu_cases,    bench_demo_cases,
+    bench_arena_cases,          bench_token_cases,        bench_channel_cases, bench_trace_cases,
+    bench_loop_cases,           bench_hash_cases,         bench_fence_cases,   bench_task_cases,
+    bench_task_range_cases,     bench_task_latency_cases, bench_engine_cases,  bench_world_cases,
+    bench_snapshot_cases,       bench_async_cases,        bench_budget_cases,  bench_history_cases,
+    bench_history_memory_cases, bench_record_cases,       bench_replay_cases,  bench_synctest_cases,
+    bench_scene_cases,          bench_graph_cases,        bench_gpu_cases,     bench_demo_cases,
 };
 
 static const char help_text[] = "nebula_bench measures Nebula against its peers on this machine.\n"

@@ -22,7 +22,7 @@ typedef enum sin {
     SIN_SEVERAL,  // reads two of them
     SIN_VARIABLE, // reads what it left in a variable one tick before
     SIN_COUNTER,  // reads a variable that counts up
-    SIN_RACE,     // what comes out depends on which task is first
+    SIN_TURN,     // what comes out depends on a variable that each run turns over
     SIN_LENS,     // reads a local provider that a frame changes, once, 20 ticks after it first sins
     SIN_FRAME,    // a frame writes what is simulated, once
 } sin;
@@ -53,7 +53,7 @@ typedef struct town {
     uint64_t camera;                 // a local provider, which ticks move
     uint64_t lens;                   // another one, which frames turn
     uint64_t variable;               // nobody registers it
-    uint32_t flag, order[2];         // of the race
+    uint32_t flag, order[2];         // of SIN_TURN
     uint64_t first_runs, again_runs; // of the tick handler
     nb_entity_ref refs[REF_COUNT];   // of rows that were new, kept outside
     uint32_t ref_count;
@@ -97,10 +97,9 @@ static inline void walk_range(nb_task_context *context, void *user, uint64_t beg
     }
 }
 
-static inline void race_range(nb_task_context *context, void *user, uint64_t begin, uint64_t end) {
+static inline void turn_range(nb_task_context *context, void *user, uint64_t begin, uint64_t end) {
     (void)context;
     town *t = user;
-    // Who is first: a race that somebody wins in turns.
     for (uint64_t i = begin; i < end; ++i) t->order[(i ^ t->flag) & 1] = (uint32_t)i;
 }
 
@@ -119,9 +118,9 @@ static inline void commit_sin(town *t, const nb_context *context) {
         *gold += (uint32_t)t->variable;
         t->variable = context->tick->index * 3;
     }
-    if (t->sin == SIN_RACE) {
+    if (t->sin == SIN_TURN) {
         t->flag ^= 1;
-        nb_parallel_desc loop = {.run = race_range, .user = t, .count = 2, .grain = 1};
+        nb_parallel_desc loop = {.run = turn_range, .user = t, .count = 2, .grain = 1};
         assert_int_equal(nb_parallel_for(context->scheduler, &loop, NULL), NB_OK);
         *gold = *gold * 31 + t->order[0] * 7 + t->order[1];
     }

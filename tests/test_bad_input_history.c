@@ -35,7 +35,7 @@ static void bad_descs_are_refused(void **state) {
         {.states = states, .command_count_max = NB_INPUT_COUNT_LIMIT + 1, .hooks = hooks},
         {.states = states, .tick_count_max = UINT32_MAX, .event_count_max = UINT32_MAX, .hooks = hooks},
         {.states = states, .bytes_max = 1, .hooks = hooks},
-        {.states = states, .bytes_max = 4096, .hooks = hooks}, // inputs take more
+        {.states = states, .bytes_max = 4095, .hooks = hooks},
         {.states = states, .bytes_max = SIZE_MAX, .hooks = hooks},
         {.states = states, .tick_count_max = 1 << 20, .event_count_max = 1 << 16, .hooks = hooks},
     };

@@ -24,9 +24,8 @@ static void plain_close(plain *p) {
 }
 
 static nb_history_desc small(uint32_t tick_count_max, size_t change_bytes) {
-    nb_history_desc desc = {.tick_count_max = tick_count_max, .event_count_max = 2, .command_count_max = 2};
-    desc.bytes_max = (tick_count_max + 1) * 4 * sizeof(nb_input_event) + change_bytes;
-    return desc;
+    return (nb_history_desc){
+        .bytes_max = change_bytes, .tick_count_max = tick_count_max, .event_count_max = 2, .command_count_max = 2};
 }
 
 // --- ticks ---

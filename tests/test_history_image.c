@@ -95,8 +95,7 @@ static void room_that_no_image_can_use_is_for_changes(void **state) {
     static areas a;
     const size_t sizes[] = {40000, 5000};
     for (uint32_t count = 1; count <= 2; ++count) {
-        size_t inputs_bytes = 11 * 2 * sizeof(nb_input_event);
-        areas_open(&a, count, sizes, (nb_history_desc){.bytes_max = (256 << 10) + inputs_bytes, .tick_count_max = 10});
+        areas_open(&a, count, sizes, (nb_history_desc){.bytes_max = 256 << 10, .tick_count_max = 10});
         for (uint64_t tick = 0; tick < 20; ++tick) {
             for (uint32_t i = 0; i < count; ++i) area_storm(&a, i, tick);
             assert_int_equal(nb_history_save(a.history, tick), NB_OK);
@@ -104,6 +103,78 @@ static void room_that_no_image_can_use_is_for_changes(void **state) {
         assert_int_equal(nb_history_stats_get(a.history).change_bytes_max / 64, (256 << 10) / 64);
         assert_true(depth(a.history) >= (count == 1 ? 6 : 4)); // of 256 KiB, or of 200
         areas_close(&a);
+    }
+}
+
+// --- reach ---
+
+#define REACH_BYTES_MAX ((size_t)1 << 18)
+
+typedef struct mix {
+    const char *name;
+    size_t size_bytes[2], changed_bytes[2]; // of two structs, the second may be none
+    uint64_t second_from;                   // the tick from which on it changes
+} mix;
+
+static const mix mixes[] = {
+    {"large, little of it changes", {REACH_BYTES_MAX, 0}, {3000, 0}, 0},
+    {"the same, and a small one that never changes", {REACH_BYTES_MAX, 5000}, {3000, 0}, 0},
+    {"the same, and a small one all of which changes", {REACH_BYTES_MAX, 5000}, {3000, 5000}, 0},
+    {"the same, and that begins late", {REACH_BYTES_MAX, 5000}, {3000, 5000}, 600},
+    {"all of one changes", {20000, 0}, {20000, 0}, 0},
+    {"all of two change", {20000, 6000}, {20000, 6000}, 300},
+};
+
+static uint64_t reach_of(const mix *m, size_t bytes_max, uint32_t tick_count_max) {
+    static unsigned char bytes[2][REACH_BYTES_MAX];
+    nb_states *states = NULL;
+    nb_history *history = NULL;
+    memset(bytes, 0, sizeof bytes);
+    assert_int_equal(nb_states_create(NULL, &states), NB_OK);
+    for (uint32_t i = 0; i < 2 && m->size_bytes[i] != 0; ++i) {
+        nb_state_desc desc = {.name = i == 0 ? "a" : "b", .data = bytes[i], .size_bytes = m->size_bytes[i]};
+        assert_int_equal(nb_states_add(states, &desc, NULL), NB_OK);
+    }
+    // Room for input as an engine has it.
+    nb_history_desc desc = {.states = states, .bytes_max = bytes_max, .tick_count_max = tick_count_max};
+    assert_int_equal(nb_history_create(&desc, &history), NB_OK);
+    for (uint64_t tick = 0; tick < 1100; ++tick) {
+        for (uint32_t i = 0; i < 2; ++i) {
+            bool is_calm = i == 1 && tick < m->second_from;
+            for (size_t at = 0; !is_calm && at < m->changed_bytes[i]; at += 8)
+                bytes[i][(at + tick * 64) % m->size_bytes[i]] += 1;
+        }
+        assert_int_equal(nb_history_save(history, tick), NB_OK);
+    }
+    uint64_t reach = depth(history);
+    nb_history_destroy(history);
+    nb_states_destroy(states);
+    return reach;
+}
+
+// More ticks, or more bytes, never keep a shorter past; and what is never an image takes no room from what changes.
+static void reach_grows_with_its_limits(void **state) {
+    (void)state;
+    static const uint32_t tick_counts[] = {64, 512, 1024, 4096, 32768};
+    static const size_t sizes[] = {(size_t)512 << 10, (size_t)1 << 20, (size_t)2 << 20};
+    uint64_t reach[sizeof mixes / sizeof mixes[0]][3][5];
+    for (size_t m = 0; m < sizeof mixes / sizeof mixes[0]; ++m) {
+        for (size_t s = 0; s < 3; ++s) {
+            for (size_t t = 0; t < 5; ++t) {
+                uint64_t now = reach[m][s][t] = reach_of(&mixes[m], sizes[s], tick_counts[t]);
+                uint64_t fewer_ticks = t != 0 ? reach[m][s][t - 1] : 0, fewer_bytes = s != 0 ? reach[m][s - 1][t] : 0;
+                if (now >= fewer_ticks && now >= fewer_bytes) continue;
+                fail_msg("%s: %zu bytes and %u ticks keep %u, less keeps %u or %u", mixes[m].name, sizes[s],
+                         (unsigned)tick_counts[t], (unsigned)now, (unsigned)fewer_ticks, (unsigned)fewer_bytes);
+            }
+        }
+    }
+    for (size_t s = 0; s < 3; ++s) {
+        assert_int_equal(reach[1][s][3], reach[0][s][3]);
+        // By the bytes that a tick takes of each kind: within a tenth of what all of it would keep.
+        uint64_t sparse_bytes = sizes[s] / reach[0][s][3], both = sizes[s] / (sparse_bytes + 5120);
+        assert_true(reach[2][s][3] >= both * 9 / 10);
+        assert_true(reach[3][s][3] >= both * 9 / 10);
     }
 }
 
@@ -430,9 +501,8 @@ static void game_open(game *g, uint64_t seed) {
     g->random = seed;
     g->tick_count_max = tick_counts[pick(g, 5)];
     size_t change_bytes = change_sizes[pick(g, 8)];
-    nb_history_desc desc = {.tick_count_max = g->tick_count_max,
-                            .bytes_max = change_bytes + ((size_t)g->tick_count_max + 1) * 2 * sizeof(nb_input_event),
-                            .hooks = test_hooks(&g->log, &g->heap)};
+    nb_history_desc desc = {
+        .tick_count_max = g->tick_count_max, .bytes_max = change_bytes, .hooks = test_hooks(&g->log, &g->heap)};
     field_open(&g->f, ROWS_MAX, desc);
     assert_int_equal(nb_history_stats_get(g->f.history).change_bytes_max / 64, change_bytes / 64);
     g->a.states = g->f.states;
@@ -470,6 +540,6 @@ static void every_kept_tick_is_what_was_copied(void **state) {
 }
 
 TEST_MAIN(cmocka_unit_test(region_that_comes_late_costs_no_past),
-          cmocka_unit_test(room_that_no_image_can_use_is_for_changes),
+          cmocka_unit_test(room_that_no_image_can_use_is_for_changes), cmocka_unit_test(reach_grows_with_its_limits),
           cmocka_unit_test(table_with_few_of_its_rows_keeps_a_long_past),
           cmocka_unit_test(images_dealt_out_again_are_empty), cmocka_unit_test(every_kept_tick_is_what_was_copied))

@@ -196,7 +196,7 @@ static void random_rewinds_bring_back_what_was(void **state) {
     uint64_t runs = test_size(12, 60, 1000);
     for (uint64_t i = 0; i < runs; ++i) {
         // Large, with few images, small enough that ticks fall off, so small that some do not fit.
-        static const size_t sizes[] = {NB_HISTORY_BYTES_DEFAULT, 300 << 10, 64 << 10, 11 << 10};
+        static const size_t sizes[] = {NB_HISTORY_BYTES_DEFAULT, 300 << 10, 64 << 10, 4800};
         nb_history_desc desc = {.tick_count_max = i % 4 == 3 ? 10 : 100,
                                 .event_count_max = 1,
                                 .command_count_max = 1,

@@ -42,8 +42,8 @@
 // Where the desc says nothing: hundreds of ticks in which 10,000 entities of 64 bytes change a tenth of their bytes,
 // and 75 in which they change all of them: more than a frame simulates again.
 #define NB_HISTORY_BYTES_DEFAULT ((size_t)64 << 20)
-// Changes alone, without the room for inputs: one page. From 256 KiB of them on up to three quarters are for whole
-// copies: a tick that needs more than what is left for changes byte by byte is NB_FULL.
+// One page. From 256 KiB on whole copies take up to three quarters of it, as they are made: a tick that needs more than
+// what is left for changes byte by byte is NB_FULL.
 #define NB_HISTORY_CHANGE_BYTES_MIN ((size_t)4096)
 
 // Where the desc says nothing: a mouse at 1000 Hz sends 17 events in a tick of a sixtieth of a second.
@@ -58,10 +58,12 @@ typedef struct nb_history_desc {
     // its rows with new incarnations. Providers with callbacks are saved and loaded as a whole.
     nb_states *states;
     nb_world *world;
-    // For changes and inputs, taken at creation; the copy of the newest tick comes on top of it. Here and below 0 is
-    // the _DEFAULT above.
+    // For changes, taken at creation; more of it keeps more ticks. On top of it come the copy of the newest tick and the
+    // inputs: (tick_count_max + 1) * (event_count_max + command_count_max) events, as address space that gets memory
+    // as it is used. Here and below 0 is the _DEFAULT above.
     size_t bytes_max;
-    // Most ticks to go back, up to NB_HISTORY_TICK_COUNT_MAX; one that is saved again counts as one more.
+    // Most ticks to go back, up to NB_HISTORY_TICK_COUNT_MAX; one that is saved again counts as one more. A higher limit
+    // never keeps fewer ticks.
     uint32_t tick_count_max;
     uint32_t event_count_max;   // events of one tick's input, up to NB_INPUT_COUNT_LIMIT
     uint32_t command_count_max; // commands of it, the same
@@ -88,7 +90,7 @@ typedef struct nb_history_stats {
     uint64_t restart_count;   // all was forgotten: providers came or went, or ticks were left out
     uint64_t changed_bytes;   // by the newest save; where a whole copy was kept, all of it
     size_t used_bytes;        // of changes and whole copies, now
-    size_t change_bytes_max;  // what of bytes_max is for both
+    size_t change_bytes_max;  // what there is for both: bytes_max, rounded down
     size_t copy_bytes;        // of the newest tick; address space of pages, which get memory as they are used
 } nb_history_stats;
 
@@ -100,8 +102,8 @@ NB_API nb_history_desc nb_history_desc_default(void);
 
 // Creates an empty history.
 // Thread: any; then one at a time. Owner: the caller, until nb_history_destroy; states and world must outlive it.
-// Fails: NB_ERR_MEMORY, NB_ERR_MISUSE (NULL, neither states nor world), NB_ERR_RANGE (counts; bytes_max leaves less
-// than NB_HISTORY_CHANGE_BYTES_MIN for changes).
+// Fails: NB_ERR_MEMORY, NB_ERR_MISUSE (NULL, neither states nor world), NB_ERR_RANGE (counts; bytes_max is less than
+// NB_HISTORY_CHANGE_BYTES_MIN, or a quarter of all addresses).
 NB_API nb_result nb_history_create(const nb_history_desc *desc, nb_history **out);
 
 // Ends a history; the state is as it is. NULL is fine.

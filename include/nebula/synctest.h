@@ -16,6 +16,12 @@
 //     if (result == NB_OK && report.diverged_count != 0) printf("%s\n", report.text);
 //     nb_engine_destroy(engine);
 //
+// Variables that nobody registered are found by comparing the program's own static variables, and those of libraries it
+// brought along, with what they were before the tick's first run. desc.synctest_depth is the switch for that, in every
+// build: it copies them in each tick, as far as 16 MiB. They are read and never written. A variable has a name where
+// its file has symbols; a stripped one gives the address as the file counts it. Heap memory and variables of one thread
+// are not compared.
+//
 // The first divergence is looked into and logged; later ones are counted. The game goes on with the first run's state,
 // as if nothing had been simulated again: its hashes, local tables and local columns are those of a run without
 // synctest. Handlers see context->is_resimulated, and watches see nothing. Ticks before a change that no tick made
@@ -32,8 +38,11 @@ typedef enum nb_synctest_cause {
     NB_SYNCTEST_LOCAL_TABLE,    // a local table
     NB_SYNCTEST_LOCAL_PROVIDER, // a provider with NB_STATE_LOCAL, and memory
     NB_SYNCTEST_LOCAL_SEVERAL,  // several of those together
-    NB_SYNCTEST_UNREGISTERED,   // none of them: a variable that nobody registered
-    NB_SYNCTEST_UNSTEADY,       // run twice from the same state, the tick ends in two: a race, time, addresses
+    NB_SYNCTEST_UNREGISTERED,   // a variable of the program that nobody registered
+    NB_SYNCTEST_UNSTEADY,       // time or addresses: run twice from the same state, on one thread, the tick ends in two
+    NB_SYNCTEST_RACE,           // which threads run its tasks
+    NB_SYNCTEST_UNINITIALISED,  // memory of its stack or arena that it has not written
+    NB_SYNCTEST_UNKNOWN,        // none of these was found
     NB_SYNCTEST_CAUSE_COUNT,
 } nb_synctest_cause;
 
@@ -47,13 +56,16 @@ typedef struct nb_synctest_report {
     uint64_t lost_count;     // divergences after which the first run's state could not be put back: no memory
     size_t memory_bytes;     // on the heap, for copies; grows with the state
     // Of the first divergence; zeros until there is one.
-    uint64_t tick;            // its index: the first tick that ended otherwise
-    uint32_t back_count;      // how many ticks the engine had gone back, 1 to depth
-    uint32_t again_count;     // how many had been simulated again, this one included
-    nb_synctest_cause cause;  // what was found to be behind it
-    char culprit[128];        // "table.column", "table" or the name of a provider; "" where it has none
+    uint64_t tick;           // its index: the first tick that ended otherwise
+    uint32_t back_count;     // how many ticks the engine had gone back, 1 to depth
+    uint32_t again_count;    // how many had been simulated again, this one included
+    nb_synctest_cause cause; // what was found to be behind it
+    char culprit[128]; // "table.column", "table", the name of a provider, or the first variable; "" where it has none
+    uint32_t variable_count;  // of UNREGISTERED: variables that may be behind it, each of which is named in `text` as
+                              // far as there is room
+    size_t program_bytes;     // of the program's variables that were compared; 0 = they cannot be, or were not
     nb_difference difference; // here: the first run, there: the one again. NB_DIFFERENCE_NONE: no memory to tell
-    char text[1024];          // all of it in one line
+    char text[4096];          // all of it in one line
 } nb_synctest_report;
 
 NB_EXTERN_C_BEGIN

@@ -446,6 +446,14 @@ static void rewind_to(nb_arena *arena, const nb_arena_mark *mark) {
     set_limit(arena);
 }
 
+void nbi_arena_paint(nb_arena *arena, unsigned char byte, size_t size_bytes) {
+    size_t room = nbi_distance(arena->cursor, nbi_block_usable_end(arena->current));
+    size_t painted = nbi_size_min(room, size_bytes);
+    if (arena->is_checked) nbi_unpoison(arena->cursor, painted);
+    if (painted != 0) memset(arena->cursor, byte, painted);
+    if (arena->is_checked) nbi_poison_fresh(arena->cursor, painted);
+}
+
 nb_arena_mark nb_arena_save(const nb_arena *arena) {
     if (nbi_arena_check_caller(arena, __func__) != NB_OK) return (nb_arena_mark){0};
     return (nb_arena_mark){

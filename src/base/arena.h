@@ -20,6 +20,9 @@ nb_result nbi_arena_check_caller(const nb_arena *arena, const char *function);
 // Whether [memory, memory + size) lies in blocks handed out and not released.
 bool nbi_arena_is_in_use(const nb_arena *arena, const void *memory, size_t size_bytes);
 
+// Fills what the next allocations would get with a byte, up to size_bytes of it.
+void nbi_arena_paint(nb_arena *arena, unsigned char byte, size_t size_bytes);
+
 // The two largest of the remembered peaks.
 void nbi_arena_largest_peaks(const nb_arena *arena, size_t *largest, size_t *second);
 

@@ -168,6 +168,7 @@ struct nb_engine {
     nb_result failure; // the first of this frame
     bool is_degraded;
     bool is_resimulating;
+    nb_scheduler *solo;  // without workers, in place of the scheduler's own, where synctest runs a tick on one thread
     bool has_correction; // of input: ticks from correct_from on are to be simulated again
     uint64_t correct_from;
     uint64_t correct_oldest;   // ticks before it cannot be simulated again as they were: see nbi_correct_from_now

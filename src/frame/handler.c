@@ -28,7 +28,7 @@ nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
                         .commands = is_tick ? engine->tick_commands : (nb_input_view){NULL, 0},
                         .arena = &engine->arena,
                         .token = engine->token,
-                        .scheduler = engine->scheduler,
+                        .scheduler = engine->solo != NULL ? engine->solo : engine->scheduler,
                         .fence = engine->fence,
                         .snapshot = engine->snapshot,
                         .seed = engine->desc.seed,

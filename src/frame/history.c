@@ -22,9 +22,6 @@ typedef struct source {
 
 #define SIZE_BYTES sizeof(uint64_t)
 
-// Bytes for changes from which on there are images: dozens of a table with a hundred rows.
-#define IMAGE_CHANGE_BYTES_MIN ((size_t)256 << 10)
-
 typedef struct input_slot {
     uint64_t tick;
     uint32_t event_count, command_count;
@@ -37,8 +34,9 @@ struct nb_history {
     nbi_undo undo;
     size_t block_bytes; // of this memory, with records and slots
 
-    unsigned char *pages; // inputs, then the ring
+    unsigned char *pages; // the ring, which images take from, then inputs
     size_t pages_bytes;
+    nb_input_event *inputs;
     input_slot *slots; // tick_count_max + 1: of the ticks behind the oldest one, and the one to come
     uint32_t slot_count;
 
@@ -80,6 +78,9 @@ static nb_history_desc resolve(const nb_history_desc *desc) {
     return out;
 }
 
+// Address space for inputs: sixteen times what all ticks there may be take with the default counts.
+#define INPUT_BYTES_MAX (UINT64_C(1) << 36)
+
 // At most 2^20 ticks of 2^17 events of 32 bytes: far from overflow.
 static size_t inputs_bytes(const nb_history_desc *desc) {
     size_t event_count = (size_t)desc->event_count_max + desc->command_count_max;
@@ -94,13 +95,15 @@ static nb_result check_desc(const nb_history_desc *desc) {
                         "%u ticks, %u events or %u commands are too many", desc->tick_count_max, desc->event_count_max,
                         desc->command_count_max);
     }
-    // A quarter of all addresses leaves room for rounding up.
-    bool has_room =
-        desc->bytes_max <= SIZE_MAX / 4 && desc->bytes_max >= inputs_bytes(desc) + NB_HISTORY_CHANGE_BYTES_MIN;
-    if (has_room) return NB_OK;
+    if (inputs_bytes(desc) > INPUT_BYTES_MAX) {
+        return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, "nb_history_create",
+                        "inputs of %u ticks take %zu bytes", desc->tick_count_max, inputs_bytes(desc));
+    }
+    // A quarter of all addresses leaves room for inputs and for rounding up.
+    if (desc->bytes_max <= SIZE_MAX / 4 && desc->bytes_max >= NB_HISTORY_CHANGE_BYTES_MIN) return NB_OK;
     return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, "nb_history_create",
-                    "bytes_max of %zu: inputs take %zu, and changes need %zu", desc->bytes_max, inputs_bytes(desc),
-                    NB_HISTORY_CHANGE_BYTES_MIN);
+                    "bytes_max of %zu: changes need %zu, and no more than %zu", desc->bytes_max,
+                    NB_HISTORY_CHANGE_BYTES_MIN, SIZE_MAX / 4);
 }
 
 nb_result nbi_history_check(const nb_history_desc *desc) {
@@ -131,7 +134,8 @@ nb_result nb_history_create(const nb_history_desc *given, nb_history **out) {
     size_t block_bytes = slots_at + slot_count * sizeof(input_slot);
     unsigned char *block = nbi_alloc(&desc.hooks, block_bytes, 16, __func__);
     if (block == NULL) return NB_ERR_MEMORY;
-    size_t pages_bytes = round_up(desc.bytes_max, nbi_page_size());
+    size_t inputs_at = round_up(desc.bytes_max, NB_CACHE_LINE);
+    size_t pages_bytes = round_up(inputs_at + inputs_bytes(&desc), nbi_page_size());
     unsigned char *pages = pages_take(&desc.hooks, pages_bytes, __func__);
     if (pages == NULL) {
         nbi_free(&desc.hooks, block, block_bytes);
@@ -143,8 +147,9 @@ nb_result nb_history_create(const nb_history_desc *given, nb_history **out) {
     history->pages = pages;
     history->pages_bytes = pages_bytes;
     history->slots = (input_slot *)(void *)(block + slots_at);
-    history->undo = (nbi_undo){.bytes = pages + inputs_bytes(&desc),
-                               .size_bytes = desc.bytes_max - inputs_bytes(&desc),
+    history->inputs = (nb_input_event *)(void *)(pages + inputs_at);
+    history->undo = (nbi_undo){.bytes = pages,
+                               .size_bytes = desc.bytes_max,
                                .records = (nbi_record *)(void *)(block + records_at),
                                .record_count_max = desc.tick_count_max};
     *out = history;
@@ -196,13 +201,16 @@ static uint32_t sources_list(const nb_history *history, source *sources) {
     return count;
 }
 
-// Shadows one behind the other; with base NULL only their size.
+// Shadows one behind the other, with the marks of those that have some; with base NULL only their size.
 static size_t shadows_place(const nb_history *history, unsigned char *base) {
     size_t used_bytes = 0;
     for (uint32_t i = 0; i < history->region_count; ++i) {
         nbi_region *region = &history->regions[i];
         if (base != NULL && region->size_bytes_max != 0) region->shadow = region->home = base + used_bytes;
         used_bytes += round_up(region->size_bytes_max, SHADOW_ALIGNMENT);
+        if (!region->may_image) continue;
+        if (base != NULL) region->marks = (uint64_t *)(void *)(base + used_bytes);
+        used_bytes += round_up(nbi_region_marks_bytes(region->size_bytes_max), SHADOW_ALIGNMENT);
     }
     return used_bytes;
 }
@@ -217,23 +225,6 @@ static void regions_describe(nb_history *history) {
     }
     nb_world *world = history->desc.world;
     if (world != NULL) nbi_world_regions_describe(world, history->regions + history->source_count, history->heads);
-}
-
-// Divides what there is for changes. At least a quarter is for those that are kept cell by cell; images, each of which
-// is larger, get the rest, but no more than all regions that may have some can use.
-static void share_out(nb_history *history) {
-    nbi_undo *undo = &history->undo;
-    size_t change_bytes = history->desc.bytes_max - inputs_bytes(&history->desc), image_bytes = 0;
-    size_t limit = change_bytes >= IMAGE_CHANGE_BYTES_MIN ? change_bytes / 4 * 3 / NB_CACHE_LINE * NB_CACHE_LINE : 0;
-    for (uint32_t i = 0; i < history->region_count; ++i) {
-        size_t room = nbi_image_room(&history->regions[i], limit, history->desc.tick_count_max);
-        image_bytes = room < limit - image_bytes ? image_bytes + room : limit;
-    }
-    unsigned char *images = undo->bytes + change_bytes - image_bytes;
-    if (image_bytes != 0) images -= (uintptr_t)images % NB_CACHE_LINE;
-    undo->size_bytes = (size_t)(images - undo->bytes);
-    bool is_worn = undo->images.bytes != NULL;
-    undo->images = (nbi_image_pool){.bytes = images, .size_bytes = image_bytes, .is_worn = is_worn};
 }
 
 static nb_result regions_make(nb_history *history) {
@@ -266,7 +257,7 @@ static nb_result regions_make(nb_history *history) {
     shadows_place(history, history->shadows);
     history->undo.regions = history->regions;
     history->undo.region_count = history->region_count;
-    share_out(history);
+    nbi_images_begin(&history->undo, history->desc.bytes_max);
     return NB_OK;
 }
 
@@ -566,7 +557,7 @@ static input_slot *slot_of(nb_history *history, uint64_t tick) {
 // Room for a slot's events; commands are behind them.
 static nb_input_event *slot_events(const nb_history *history, const input_slot *slot) {
     size_t count = (size_t)history->desc.event_count_max + history->desc.command_count_max;
-    return (nb_input_event *)(void *)history->pages + (size_t)(slot - history->slots) * count;
+    return history->inputs + (size_t)(slot - history->slots) * count;
 }
 
 static bool is_view(const nb_input_view *view) { return view->count == 0 || view->events != NULL; }

@@ -34,12 +34,13 @@ typedef struct nbi_image {
     size_t used_bytes;      // of the copy that were ever written: what is behind them is zero
 } nbi_image;
 
-// Where images come from: pages that get memory as they are used.
+// Where images come from: the end of the ring's memory, which gets shorter as they are made. So both have what they
+// need, whichever regions change much, and when.
 typedef struct nbi_image_pool {
-    unsigned char *bytes;
-    size_t size_bytes, used_bytes; // used: given out once, and from then on by way of the regions
+    unsigned char *end;            // images lie in front of it, the first one last
+    size_t size_bytes, used_bytes; // taken from the ring; and given out once, from then on by way of the regions
+    size_t size_bytes_max;         // 0: there are none
     size_t held_bytes;             // by records
-    bool is_worn;                  // was in other use before; else it is zero
 } nbi_image_pool;
 
 // --- regions (history_region.c) ---
@@ -56,6 +57,8 @@ struct nbi_region {
     bool may_image;         // where it changes much it is kept as images
     bool is_dense;          // it did when it was last compared, and an image was made of it
     uint32_t image_count;   // since then
+    uint64_t *marks;        // of chunks that differ; where may_image
+    bool is_marked;         // the marks are those of this save
     nbi_image *image;       // that the shadow is; NULL = home
     nbi_image *free_images;
 };
@@ -68,8 +71,12 @@ typedef struct nbi_range {
 // The next run behind range->end of blocks with a version above `since`; begin with {0, 0}. False: no more.
 bool nbi_region_next(const nbi_region *region, uint64_t since, nbi_range *range);
 
-// Whether more than limit_bytes of the blocks with a version above `since` are in cells that differ.
-bool nbi_region_differs(const nbi_region *region, uint64_t since, size_t limit_bytes);
+// Whether more than limit_bytes of the blocks with a version above `since` are in cells that differ. Where not, chunks
+// that differ are marked, and following looks at no others: nothing is compared twice.
+bool nbi_region_differs(nbi_region *region, uint64_t since, size_t limit_bytes);
+
+// Memory for the marks of a region.
+size_t nbi_region_marks_bytes(size_t size_bytes_max);
 
 // The live bytes become those of the shadow; all blocks looked at get `version`.
 void nbi_region_restore(const nbi_region *region, uint64_t since, uint64_t version);
@@ -107,6 +114,7 @@ struct nbi_undo {
     uint32_t record_count_max;
     uint64_t first, now, last;
     uint64_t head, tail;  // of the bytes in use
+    uint64_t origin;      // the position of the ring's first byte, or a whole number of rings before it
     uint64_t tick_oldest; // that can be gone back to
     uint64_t fallen_count;
     uint64_t changed_bytes; // added since the last begin
@@ -135,6 +143,9 @@ bool nbi_undo_has_room(const nbi_undo *undo, size_t size_bytes);
 // Lets the oldest record go, to give back its images. False: there is none.
 bool nbi_undo_drop(nbi_undo *undo);
 
+// Takes so many bytes from the ring's end. False: they are in use.
+bool nbi_undo_shrink(nbi_undo *undo, size_t size_bytes);
+
 // False: the record did not fit, and all is forgotten.
 bool nbi_undo_end(nbi_undo *undo);
 
@@ -151,8 +162,8 @@ void nbi_region_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_u
 // it is to follow.
 bool nbi_image_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo);
 
-// Room for all images that a region can have of so many ticks, in a pool of pool_bytes at most.
-size_t nbi_image_room(const nbi_region *region, size_t pool_bytes, uint32_t tick_count_max);
+// All of change_bytes is the ring's; nothing is in it.
+void nbi_images_begin(nbi_undo *undo, size_t change_bytes);
 
 // After its changes were kept cell by cell.
 void nbi_image_note(nbi_region *region);

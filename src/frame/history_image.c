@@ -23,6 +23,12 @@
 // Copies after which a region is compared again: it may have come to rest while all of it is still written.
 #define IMAGE_RUN_MAX 16
 
+// Bytes for changes from which on there are images: dozens of a table with a hundred rows.
+#define IMAGE_CHANGE_BYTES_MIN ((size_t)256 << 10)
+
+// The pool grows by this part of what it may have, or by one image: what is in the ring moves then.
+#define POOL_STEPS 32
+
 // Images begin on a cache line, and so do the copies in them.
 #define IMAGE_HEAD_BYTES NB_CACHE_LINE
 
@@ -39,16 +45,15 @@ static bool is_much(const nbi_region *region, uint64_t changed_bytes) {
 
 static bool can_image(const nbi_undo *undo, const nbi_region *region) {
     return region->may_image && region->size_bytes >= IMAGE_BYTES_MIN &&
-           image_bytes(region) <= undo->images.size_bytes / IMAGE_COUNT_MIN;
+           image_bytes(region) <= undo->images.size_bytes_max / IMAGE_COUNT_MIN;
 }
 
-size_t nbi_image_room(const nbi_region *region, size_t pool_bytes, uint32_t tick_count_max) {
-    bool may_image = region->may_image && region->size_bytes_max >= IMAGE_BYTES_MIN &&
-                     image_bytes(region) <= pool_bytes / IMAGE_COUNT_MIN;
-    // One for each record, the shadow, and one to be taken.
-    size_t count = (size_t)tick_count_max + 2 > IMAGE_COUNT_MIN ? (size_t)tick_count_max + 2 : IMAGE_COUNT_MIN;
-    if (!may_image) return 0;
-    return image_bytes(region) > pool_bytes / count ? pool_bytes : image_bytes(region) * count;
+// At least a quarter stays with those that are kept cell by cell.
+void nbi_images_begin(nbi_undo *undo, size_t change_bytes) {
+    size_t limit = change_bytes >= IMAGE_CHANGE_BYTES_MIN ? change_bytes / 4 * 3 / NB_CACHE_LINE * NB_CACHE_LINE : 0;
+    if (limit != 0) change_bytes = change_bytes / NB_CACHE_LINE * NB_CACHE_LINE; // pages begin on one
+    undo->size_bytes = change_bytes;
+    undo->images = (nbi_image_pool){.end = undo->bytes + change_bytes, .size_bytes_max = limit};
 }
 
 // Bytes of the blocks that were written.
@@ -58,12 +63,28 @@ static size_t written_bytes(const nbi_region *region, uint64_t since) {
     return sum;
 }
 
-static nbi_image *pool_take(nbi_image_pool *pool, const nbi_region *region) {
-    if (pool->size_bytes - pool->used_bytes < image_bytes(region)) return NULL;
-    nbi_image *image = (nbi_image *)(void *)(pool->bytes + pool->used_bytes);
-    // Dealt out anew it has what others left there.
-    *image = (nbi_image){.used_bytes = pool->is_worn ? region->size_bytes_max : 0};
-    pool->used_bytes += image_bytes(region);
+// Takes bytes from the ring that nobody needs there now.
+static bool pool_grow(nbi_undo *undo, size_t size_bytes) {
+    nbi_image_pool *pool = &undo->images;
+    size_t left = pool->size_bytes_max - pool->size_bytes;
+    size_t step = pool->size_bytes_max / POOL_STEPS / NB_CACHE_LINE * NB_CACHE_LINE;
+    if (size_bytes > left) return false;
+    if (step < size_bytes || step > left || !nbi_undo_shrink(undo, step)) {
+        step = size_bytes;
+        if (!nbi_undo_shrink(undo, step)) return false;
+    }
+    pool->size_bytes += step;
+    return true;
+}
+
+static nbi_image *pool_take(nbi_undo *undo, const nbi_region *region) {
+    nbi_image_pool *pool = &undo->images;
+    size_t left = pool->size_bytes - pool->used_bytes, size_bytes = image_bytes(region);
+    if (left < size_bytes && !pool_grow(undo, size_bytes - left)) return NULL;
+    pool->used_bytes += size_bytes;
+    nbi_image *image = (nbi_image *)(void *)(pool->end - pool->used_bytes);
+    // It has what the ring left there.
+    *image = (nbi_image){.used_bytes = region->size_bytes_max};
     return image;
 }
 
@@ -73,14 +94,18 @@ static bool may_drop(const nbi_undo *undo, const nbi_region *region) {
     return undo->last - undo->first > RECORD_COUNT_MIN || !nbi_undo_has_room(undo, region->size_bytes);
 }
 
-// One that is free, or that the oldest record gives back.
-static nbi_image *image_take(nbi_undo *undo, nbi_region *region) {
-    nbi_image *image = region->free_images == NULL ? pool_take(&undo->images, region) : NULL;
-    if (image == NULL && region->free_images == NULL && may_drop(undo, region)) nbi_undo_drop(undo);
-    if (image != NULL || region->free_images == NULL) return image;
-    image = region->free_images;
+static nbi_image *image_at_hand(nbi_undo *undo, nbi_region *region) {
+    nbi_image *image = region->free_images;
+    if (image == NULL) return pool_take(undo, region);
     region->free_images = image->next;
     return image;
+}
+
+// One that is free, or that there is room for, or that the oldest record makes room for.
+static nbi_image *image_take(nbi_undo *undo, nbi_region *region) {
+    nbi_image *image = image_at_hand(undo, region);
+    if (image != NULL || !may_drop(undo, region) || !nbi_undo_drop(undo)) return image;
+    return image_at_hand(undo, region);
 }
 
 static void fill(nbi_image *image, const nbi_region *region) {

@@ -31,7 +31,7 @@ typedef struct cursor {
 } cursor;
 
 static cursor cursor_at(const nbi_undo *undo, uint64_t position) {
-    return (cursor){undo->bytes, undo->size_bytes, (size_t)(position % undo->size_bytes)};
+    return (cursor){undo->bytes, undo->size_bytes, (size_t)((position - undo->origin) % undo->size_bytes)};
 }
 
 // The next bytes that lie in one piece, `size_bytes` of them or up to the ring's end.
@@ -114,7 +114,7 @@ static void free_images(nbi_undo *undo, const nbi_record *record) {
 void nbi_undo_clear(nbi_undo *undo, uint64_t tick) {
     for (uint64_t i = undo->first; i < undo->last; ++i) free_images(undo, record_at(undo, i));
     undo->first = undo->now = undo->last = 0;
-    undo->head = undo->tail = 0;
+    undo->head = undo->tail = undo->origin = 0;
     undo->tick_oldest = tick;
     undo->changed_bytes = 0;
     undo->is_open = undo->is_over = false;
@@ -147,6 +147,21 @@ void nbi_undo_begin(nbi_undo *undo, uint64_t tick) {
 bool nbi_undo_drop(nbi_undo *undo) {
     if (undo->first == undo->last) return false;
     undo->fallen_count += drop_first(undo);
+    return true;
+}
+
+// What lies up to the ring's end moves to in front of the new one; what has run over the end stays where it is.
+bool nbi_undo_shrink(nbi_undo *undo, size_t size_bytes) {
+    size_t used_bytes = (size_t)(undo->head - undo->tail), end = undo->size_bytes - size_bytes;
+    if (size_bytes > undo->size_bytes || used_bytes > end) return false;
+    size_t at = cursor_at(undo, undo->tail).at, piece_bytes = undo->size_bytes - at;
+    if (piece_bytes > used_bytes) piece_bytes = used_bytes;
+    if (at + piece_bytes > end) {
+        memmove(undo->bytes + end - piece_bytes, undo->bytes + at, piece_bytes);
+        at = end - piece_bytes;
+    }
+    undo->size_bytes = end;
+    undo->origin = undo->tail - at;
     return true;
 }
 

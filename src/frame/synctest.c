@@ -65,7 +65,9 @@ void nbi_synctest_end(nb_engine *engine) {
     for (uint32_t i = 0; i < slot_count(engine); ++i) {
         copy_free(hooks, &self->slots[i].state);
         copy_free(hooks, &self->slots[i].local);
+        copy_free(hooks, &self->slots[i].program);
     }
+    for (uint32_t i = 0; i < 2; ++i) copy_free(hooks, &self->program.tries[i]);
     copy_free(hooks, &self->local_again);
     copy_free(hooks, &self->scratch);
     nbi_free(hooks, self->slots, slots_bytes(engine));
@@ -124,6 +126,7 @@ static void before_first(nbi_synctest *self, uint64_t tick_count) {
     slot->tick_count = tick_count;
     slot->hash = hash;
     nbi_local_keep(self, &slot->local);
+    nbi_sync_program_keep(self, &slot->program);
 }
 
 static void after_first(nbi_synctest *self, uint64_t tick_count) {

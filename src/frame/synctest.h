@@ -2,10 +2,11 @@
 #pragma once
 
 // What the files of synctest share: synctest.c goes back and simulates again; synctest_local.c keeps what is not
-// simulated; synctest_cause.c looks for what a tick depends on.
+// simulated; synctest_program.c keeps the program's own variables; synctest_cause.c looks for what a tick depends on.
 
 #include "nebula/synctest.h"
 
+#include "../platform/platform.h"
 #include "engine.h"
 #include "world.h"
 
@@ -19,9 +20,37 @@ typedef struct nbi_copy {
 typedef struct nbi_sync_slot {
     uint64_t tick_count; // UINT64_MAX: none
     uint64_t hash;
-    nbi_copy state; // of nb_states_save; empty where there was no memory
-    nbi_copy local; // of nbi_local_keep, before the next tick
+    nbi_copy state;   // of nb_states_save; empty where there was no memory
+    nbi_copy local;   // of nbi_local_keep, before the next tick
+    nbi_copy program; // of nbi_sync_program_keep, the same
 } nbi_sync_slot;
+
+// Runs of memory with variables: two for each library, and holes where much of it is registered.
+#define NBI_SYNC_RUN_MAX 64u
+
+// Places that are tried one by one: what a tick, or the frames since, change of a program.
+#define NBI_SYNC_PLACE_MAX 32u
+
+// Bytes of the program in one row that may have made a tick end otherwise.
+typedef struct nbi_sync_place {
+    const unsigned char *address;
+    const unsigned char *before, *now; // in the copies
+    size_t size_bytes;
+} nbi_sync_place;
+
+// The program's own variables, which a rewind does not bring back unless they are registered.
+typedef struct nbi_sync_program {
+    nbi_program_run runs[NBI_SYNC_RUN_MAX];
+    uint32_t run_count;
+    size_t size_bytes;     // of all runs
+    nbi_copy tries[2];     // before two tries of one tick
+    const nbi_copy *first; // before its first run
+    bool is_steady;        // the tries ended alike
+    bool is_proven;        // a copy of the process in which they were put back has shown it
+    nbi_sync_place places[NBI_SYNC_PLACE_MAX], last;
+    uint32_t place_count; // all of them, also those that have no room
+    char text[1024];      // their names
+} nbi_sync_program;
 
 typedef enum nbi_sync_mode {
     NBI_SYNC_FIRST, // a tick of the game, noted
@@ -38,6 +67,7 @@ struct nbi_synctest {
     bool has_diverged;   // in this pass
     uint64_t tick_first; // no going back behind it
     uint64_t setup;      // of modules, providers and tables: another one begins anew
+    nbi_sync_program program;
     nb_synctest_report report;
 };
 
@@ -89,6 +119,23 @@ void nbi_local_put(nbi_synctest *self, const nbi_copy *copy, nbi_local_filter fi
 
 // Whether a piece was the same in both.
 bool nbi_local_is_same(const nbi_copy *a, const nbi_copy *b, uint32_t index);
+
+// --- synctest_program.c ---
+
+// The program's own variables as they are; empty where that is not possible.
+void nbi_sync_program_keep(nbi_synctest *self, nbi_copy *copy);
+
+// Finds what may have made a tick end otherwise: `first` is from before its first run, program.tries from before two
+// others. is_steady: those two ended alike. Returns the number of places.
+uint32_t nbi_sync_program_look(nbi_synctest *self, const nbi_copy *first, bool is_steady);
+
+#define NBI_SYNC_ALL UINT32_MAX
+
+// Puts a place, or all, to what it was. Only in a copy of the process.
+void nbi_sync_program_put(nbi_synctest *self, uint32_t place);
+
+// Names a place, or all, in program.text and in the report.
+void nbi_sync_program_say(nbi_synctest *self, uint32_t place);
 
 // --- synctest_cause.c ---
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What does a tick depend on that a rewind does not bring back? Found by trying: with one piece of local state put to
-// what it was when the tick first ran, does it end as it first did?
+// What does a tick depend on that a rewind does not bring back? Found by trying: the same tick from the same state,
+// with one thing changed each time. First what it does by itself, on one thread: ends it alike each time, whatever lies
+// in memory that it has not written? Then with all threads. Then with one piece of local state put to what it was when
+// the tick first ran. What is left is compared: the program's variables.
 
 #include "synctest.h"
+
+#include "../base/arena.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +15,16 @@
 // other time is missed once in eight.
 #define STEADY_TRY_COUNT 4
 
+// What a tick's own locals take of the stack, and it must have: a thread of a game has 256 KiB and more.
+#define PAINT_STACK_BYTES 32768
+
+// More than a tick allocates from its arena before it writes.
+#define PAINT_ARENA_BYTES ((size_t)1 << 20)
+
+// Two patterns that differ in every bit, and are no small numbers.
+#define PAINT_ONE 0x5Au
+#define PAINT_OTHER 0xA5u
+
 // Pieces that are put to what they were in the first run.
 typedef enum pick_kind { PICK_NONE, PICK_ONE, PICK_ALL } pick_kind;
 
@@ -18,6 +32,16 @@ typedef struct pick {
     pick_kind kind;
     uint32_t index; // of PICK_ONE
 } pick;
+
+// One run of the tick.
+typedef struct trial {
+    pick picked;
+    unsigned char paint;    // in memory that it has not written
+    nb_scheduler *solo;     // NULL = with all threads
+    nbi_copy *program_copy; // gets the program's variables before it; may be NULL
+    bool puts_variables;    // in a copy of the process: puts this place
+    uint32_t place;
+} trial;
 
 static bool is_candidate(const nbi_local *piece) { return piece->kind != NBI_LOCAL_ASIDE; }
 
@@ -31,17 +55,110 @@ static bool is_local(const nbi_local *piece, uint32_t index, const void *user) {
     return is_candidate(piece);
 }
 
-// The hash that the tick ends with: from the state before it, with all that is local as it was when it ran again, but
-// for what is picked.
-static uint64_t try_tick(nbi_synctest *self, uint64_t tick, pick picked) {
-    if (nb_history_rewind(self->engine->history, tick) != NB_OK) return 0;
-    nbi_local_put(self, &self->local_again, is_local, NULL);
-    nbi_local_put(self, &nbi_sync_slot_of(self, tick)->local, is_picked, &picked);
-    nbi_sync_simulate(self, NBI_SYNC_TRY, tick);
-    return self->engine->stats.tick_hash;
+// Leaves a pattern where the next calls have their locals. Volatile, or it would be left out.
+static void paint_stack(unsigned char byte) {
+    volatile unsigned char bytes[PAINT_STACK_BYTES];
+    for (size_t i = 0; i < sizeof bytes; ++i) bytes[i] = byte;
 }
 
-// --- the search ---
+// The hash that the tick ends with: from the state before it, with all that is local as it was when it ran again, but
+// for what is picked.
+static uint64_t try_tick(nbi_synctest *self, uint64_t tick, const trial *t) {
+    nb_engine *engine = self->engine;
+    if (nb_history_rewind(engine->history, tick) != NB_OK) return 0;
+    nbi_local_put(self, &self->local_again, is_local, NULL);
+    nbi_local_put(self, &nbi_sync_slot_of(self, tick)->local, is_picked, &t->picked);
+    if (t->program_copy != NULL) nbi_sync_program_keep(self, t->program_copy);
+    if (t->puts_variables) nbi_sync_program_put(self, t->place);
+    engine->solo = t->solo;
+    nbi_arena_paint(&engine->arena, t->paint, PAINT_ARENA_BYTES);
+    paint_stack(t->paint);
+    nbi_sync_simulate(self, NBI_SYNC_TRY, tick);
+    engine->solo = NULL;
+    return engine->stats.tick_hash;
+}
+
+// What is looked for.
+typedef struct search {
+    nbi_synctest *self;
+    uint64_t tick;
+    uint64_t hash;      // of the first run
+    uint64_t again;     // of the tries
+    nb_scheduler *solo; // NULL: there are no other threads, or no memory
+} search;
+
+// --- the program's variables ---
+
+// For all copies of the process together: one takes milliseconds, and may wait for a lock that nobody opens.
+#define PROBE_NS UINT64_C(10000000000)
+
+typedef struct probe {
+    search *s;
+    trial t;
+    uint64_t deadline_ns;
+} probe;
+
+static uint64_t probe_run(void *user) {
+    const probe *p = user;
+    return try_tick(p->s->self, p->s->tick, &p->t);
+}
+
+// The hash that the tick ends with in a copy of the process, with a place put back. Fails as nbi_probe.
+static nb_result probe_place(probe *p, uint32_t place, uint64_t *hash) {
+    // Other threads are not in the copy.
+    if (p->s->solo == NULL && !p->s->self->engine->is_alone) return NB_ERR_UNSUPPORTED;
+    p->t.place = place;
+    return nbi_probe(probe_run, p, p->deadline_ns, hash);
+}
+
+// The variable that alone makes the tick end as it did, or all that may. False: none does.
+static bool find_variable(search *s, bool is_steady) {
+    nbi_synctest *self = s->self;
+    nbi_sync_program *program = &self->program;
+    uint64_t hash = 0, wanted = is_steady ? s->hash : s->again;
+    uint32_t count = nbi_sync_program_look(self, &nbi_sync_slot_of(self, s->tick)->program, is_steady);
+    if (count == 0) return false;
+    probe p = {.s = s, .deadline_ns = nbi_clock_now_ns() + PROBE_NS};
+    p.t = (trial){.paint = PAINT_ONE, .solo = s->solo, .puts_variables = true};
+    nb_result result = probe_place(&p, NBI_SYNC_ALL, &hash);
+    if (result == NB_OK && hash != wanted) return false;
+    program->is_proven = result == NB_OK;
+    for (uint32_t i = 0; i < count && i < NBI_SYNC_PLACE_MAX; ++i) {
+        if (probe_place(&p, i, &hash) != NB_OK || hash != wanted) continue;
+        program->is_proven = true;
+        nbi_sync_program_say(self, i);
+        return true;
+    }
+    nbi_sync_program_say(self, NBI_SYNC_ALL);
+    return true;
+}
+
+// --- the tick by itself ---
+
+static bool ends_alike(search *s, const trial *t) {
+    for (uint32_t i = 0; i < STEADY_TRY_COUNT; ++i) {
+        if (try_tick(s->self, s->tick, t) != s->again) return false;
+    }
+    return true;
+}
+
+// NONE: it ends alike, however it is run.
+static nb_synctest_cause find_unsteady(search *s) {
+    nbi_synctest *self = s->self;
+    trial t = {.paint = PAINT_ONE, .solo = s->solo, .program_copy = &self->program.tries[0]};
+    s->again = try_tick(self, s->tick, &t);
+    t.program_copy = &self->program.tries[1];
+    bool is_same = try_tick(self, s->tick, &t) == s->again;
+    t.program_copy = NULL;
+    if (!is_same || !ends_alike(s, &t))
+        return find_variable(s, false) ? NB_SYNCTEST_UNREGISTERED : NB_SYNCTEST_UNSTEADY;
+    t.paint = PAINT_OTHER;
+    if (try_tick(self, s->tick, &t) != s->again) return NB_SYNCTEST_UNINITIALISED;
+    t = (trial){.paint = PAINT_ONE};
+    return s->solo == NULL || ends_alike(s, &t) ? NB_SYNCTEST_NONE : NB_SYNCTEST_RACE;
+}
+
+// --- what is local ---
 
 static nb_synctest_cause cause_of(const nbi_local *piece) {
     if (piece->kind == NBI_LOCAL_COLUMN) return NB_SYNCTEST_LOCAL_COLUMN;
@@ -54,55 +171,115 @@ static void name_culprit(nb_synctest_report *report, const nbi_local *piece) {
 }
 
 // One piece alone, or all together.
-static nb_synctest_cause find_local(nbi_synctest *self, uint64_t tick, uint64_t hash) {
-    const nbi_copy *first = &nbi_sync_slot_of(self, tick)->local, *again = &self->local_again;
+static nb_synctest_cause find_local(search *s) {
+    nbi_synctest *self = s->self;
+    const nbi_copy *first = &nbi_sync_slot_of(self, s->tick)->local, *again = &self->local_again;
     uint32_t index = 0;
+    trial t = {.paint = PAINT_ONE, .solo = s->solo};
     for (nbi_local piece = {0}; nbi_local_next(self->engine, &piece); ++index) {
         if (!is_candidate(&piece) || nbi_local_is_same(first, again, index)) continue;
         // Tables may be loaded meanwhile; what the cursor holds stays true.
-        if (try_tick(self, tick, (pick){PICK_ONE, index}) != hash) continue;
+        t.picked = (pick){PICK_ONE, index};
+        if (try_tick(self, s->tick, &t) != s->hash) continue;
         name_culprit(&self->report, &piece);
         return cause_of(&piece);
     }
-    bool is_any = try_tick(self, tick, (pick){PICK_ALL, 0}) == hash;
-    return is_any ? NB_SYNCTEST_LOCAL_SEVERAL : NB_SYNCTEST_UNREGISTERED;
+    t.picked = (pick){PICK_ALL, 0};
+    return try_tick(self, s->tick, &t) == s->hash ? NB_SYNCTEST_LOCAL_SEVERAL : NB_SYNCTEST_NONE;
+}
+
+static nb_synctest_cause search_all(search *s) {
+    nb_synctest_cause cause = find_unsteady(s);
+    if (cause != NB_SYNCTEST_NONE) return cause;
+    // As in the first run, with nothing put to what it was: what made the difference is in no piece.
+    if (s->again != s->hash) cause = find_local(s);
+    if (cause != NB_SYNCTEST_NONE) return cause;
+    // Where it ends as it first did whatever is done, nothing can be shown by putting something back.
+    bool is_variable = s->again != s->hash && find_variable(s, true);
+    return is_variable ? NB_SYNCTEST_UNREGISTERED : NB_SYNCTEST_UNKNOWN;
 }
 
 static nb_synctest_cause find_cause(nbi_synctest *self, uint64_t tick) {
-    uint64_t hash = nbi_sync_slot_of(self, tick + 1)->hash;
-    const pick none = {PICK_NONE, 0};
-    uint64_t again = try_tick(self, tick, none);
-    for (uint32_t i = 1; i < STEADY_TRY_COUNT; ++i) {
-        if (try_tick(self, tick, none) != again) return NB_SYNCTEST_UNSTEADY;
-    }
-    // As in the first run, with nothing put to what it was: what made the difference is in no piece.
-    if (again == hash) return NB_SYNCTEST_UNREGISTERED;
-    return find_local(self, tick, hash);
+    nb_engine *engine = self->engine;
+    search s = {.self = self, .tick = tick, .hash = nbi_sync_slot_of(self, tick + 1)->hash};
+    nb_scheduler_desc desc = engine->desc.scheduler_desc;
+    desc.worker_count = NB_WORKER_COUNT_NONE;
+    desc.affinity = NULL;
+    desc.on_start = desc.on_stop = NULL;
+    desc.labels = engine->labels;
+    desc.hooks = engine->hooks;
+    if (!engine->is_alone && nb_scheduler_create(&desc, &s.solo) != NB_OK) s.solo = NULL;
+    nb_synctest_cause cause = search_all(&s);
+    if (s.solo != NULL) nb_scheduler_destroy(s.solo);
+    return cause;
 }
 
 // --- telling ---
 
-static const char *cause_text(nb_synctest_cause cause) {
-    switch (cause) {
+static const char *cause_text(const nb_synctest_report *report) {
+    bool is_compared = report->program_bytes != 0;
+    switch (report->cause) {
     case NB_SYNCTEST_LOCAL_COLUMN: return "the tick depends on a local column, which is not saved: ";
     case NB_SYNCTEST_LOCAL_TABLE: return "the tick depends on a local table, which is not saved: ";
     case NB_SYNCTEST_LOCAL_PROVIDER: return "the tick depends on a local provider, which is not saved: ";
     case NB_SYNCTEST_LOCAL_SEVERAL: return "the tick depends on several local states, which are not saved";
-    case NB_SYNCTEST_UNREGISTERED:
-        return "the tick depends on something not registered (a static or heap variable, time, thread order)";
+    case NB_SYNCTEST_RACE:
+        return "the tick depends on which threads run its tasks: on one thread it ends alike each time, on all of them "
+               "it does not";
+    case NB_SYNCTEST_UNINITIALISED:
+        return "the tick reads memory that it has not written: it ends otherwise where its stack and its arena have "
+               "other bytes in them";
     case NB_SYNCTEST_UNSTEADY:
-        return "the tick is not deterministic (a race, time, or addresses; or a variable that is not registered and "
-               "changes each time)";
-    default: return "";
+        return is_compared
+                   ? "the tick depends on time, on addresses, or on heap memory that is not registered: from the "
+                     "same state, on one thread and with the same variables of the program, it ends otherwise "
+                     "each time"
+                   : "the tick depends on time, on addresses, or on a variable that is not registered: from "
+                     "the same state, on one thread, it ends otherwise each time. The program's variables "
+                     "cannot be compared here";
+    default:
+        return is_compared ? "no cause was found: from the same state the tick ends alike each time, on one thread and "
+                             "on all, and neither local state nor the program's variables, put to what they were, make "
+                             "it end as it first did. Left are heap memory that is not registered, variables of one "
+                             "thread, files, and a race that rarely shows"
+                           : "the tick depends on something not registered: no local state makes it end as it first "
+                             "did. The program's variables cannot be compared here";
     }
 }
 
-static void tell(nb_synctest_report *report) {
+// Variables with their values; how sure it is depends on what could be tried.
+static const char *variable_text(const nbi_synctest *self) {
+    bool is_one = self->report.variable_count == 1;
+    if (self->program.is_proven) {
+        return is_one ? "the tick depends on a variable that is not registered; put to what it was, it makes the tick "
+                        "end as it did: "
+                      : "the tick depends on variables that are not registered; put to what they were, they make the "
+                        "tick end as it did: ";
+    }
+    return self->program.is_steady
+               ? "the tick ends alike each time, and of the program's variables that are not registered these have "
+                 "changed since it first ran: "
+               : "the tick ends otherwise each time, on one thread too. It depends on one of the variables that are "
+                 "not registered and that each run of it changes, or on time or addresses where it reads none of "
+                 "them: ";
+}
+
+static void tell_cause(const nbi_synctest *self, char *text, size_t size_bytes) {
+    const nb_synctest_report *report = &self->report;
+    bool is_variable = report->cause == NB_SYNCTEST_UNREGISTERED;
+    const char *text_of = is_variable ? variable_text(self) : cause_text(report);
+    snprintf(text, size_bytes, "%s%s", text_of, is_variable ? self->program.text : report->culprit);
+}
+
+static void tell(nbi_synctest *self) {
+    nb_synctest_report *report = &self->report;
     bool is_told = report->difference.kind != NB_DIFFERENCE_NONE;
+    char cause[1600];
+    tell_cause(self, cause, sizeof cause);
     snprintf(report->text, sizeof report->text,
-             "after going back %u ticks, tick %llu ended otherwise (here: first, there: again): %s; %s%s",
+             "after going back %u ticks, tick %llu ended otherwise (here: first, there: again): %s; %s",
              (unsigned)report->back_count, (unsigned long long)report->tick,
-             is_told ? report->difference.text : "no memory to tell where", cause_text(report->cause), report->culprit);
+             is_told ? report->difference.text : "no memory to tell where", cause);
 }
 
 void nbi_sync_find(nbi_synctest *self, uint64_t tick, uint64_t from, uint64_t now) {
@@ -115,5 +292,5 @@ void nbi_sync_find(nbi_synctest *self, uint64_t tick, uint64_t from, uint64_t no
         nb_states_compare(self->engine->states, first->bytes, first->size_bytes, self->scratch.bytes,
                           self->scratch.size_bytes, &report->difference);
     report->cause = find_cause(self, tick);
-    tell(report);
+    tell(self);
 }

@@ -139,12 +139,12 @@ static void put_memory(const nbi_synctest *self, const nbi_local *piece, const u
 }
 
 void nbi_local_put(nbi_synctest *self, const nbi_copy *copy, nbi_local_filter filter, const void *user) {
-    const unsigned char *at = copy->bytes, *end = copy->bytes + copy->size_bytes;
+    size_t at = 0;
     uint32_t index = 0;
-    for (nbi_local piece = {0}; at < end && nbi_local_next(self->engine, &piece); ++index) {
-        size_t size_bytes = read_size(at);
-        const unsigned char *bytes = at + 8;
-        at = bytes + size_bytes;
+    for (nbi_local piece = {0}; at < copy->size_bytes && nbi_local_next(self->engine, &piece); ++index) {
+        size_t size_bytes = read_size(copy->bytes + at);
+        const unsigned char *bytes = copy->bytes + at + 8;
+        at += 8 + size_bytes;
         if (filter != NULL && !filter(&piece, index, user)) continue;
         if (piece.kind == NBI_LOCAL_TABLE)
             nbi_table_load(nbi_world_of(self->engine->world), piece.table, bytes, size_bytes);

@@ -14,6 +14,8 @@ typedef enum nbi_ability {
     NBI_ABILITY_PAGE_PROTECT,    // nbi_pages_protect
     NBI_ABILITY_TIMER_SLACK,     // nbi_thread_set_timer_slack
     NBI_ABILITY_FAULT_WATCH,     // nbi_fault_watch_add
+    NBI_ABILITY_PROGRAM_MEMORY,  // nbi_program_runs and the others of its kind
+    NBI_ABILITY_PROBE,           // nbi_probe
     NBI_ABILITY_COUNT,
 } nbi_ability;
 
@@ -139,6 +141,47 @@ nb_result nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access ac
 // Ends a reservation made with nbi_pages_reserve, whole.
 // Thread: any. Owner: the range is gone. Fails: never.
 void nbi_pages_release(void *address, size_t size_bytes);
+
+// --- the program's own variables ---
+
+// Memory of static variables, in whole words of 64 bits.
+typedef struct nbi_program_run {
+    const unsigned char *begin;
+    size_t size_bytes;
+} nbi_program_run;
+
+// A variable, by the symbol table of the file that it comes from.
+typedef struct nbi_program_symbol {
+    char name[64]; // cut where it is longer
+    const unsigned char *begin;
+    size_t size_bytes;
+} nbi_program_symbol;
+
+// Lists the writable memory of the program and of the libraries that it brought along: not of the system's libraries,
+// nor of Nebula as a library of its own, nor what the loader writes. Variables of one thread are no part of it. Returns
+// how many runs are filled in.
+// Thread: any. Owner: the memory may go with its library. Fails: 0.
+uint32_t nbi_program_runs(nbi_program_run *runs, uint32_t count_max);
+
+// Copies whole words of what is listed, which other threads may write meanwhile.
+// Thread: any. Owner: unchanged. Fails: never.
+void nbi_program_read(void *to, const unsigned char *from, size_t size_bytes);
+
+// The variable at an address. It reads files, without the heap.
+// Thread: any. Owner: *out is a value. Fails: false (no symbol says).
+bool nbi_program_name(const void *address, nbi_program_symbol *out);
+
+// The address as the file counts it, for a debugger.
+// Thread: any. Owner: nothing. Fails: the address itself.
+size_t nbi_program_offset(const void *address);
+
+// --- a copy of the process ---
+
+// Runs a function in a copy of this process, in which the calling thread is the only one: nothing it writes is seen
+// here, and a crash or a lock that nobody opens ends the copy alone. Its standard output and error go nowhere.
+// Thread: any. Owner: *out is what it returned, written on NB_OK alone. Fails: NB_TIMEOUT (past the absolute deadline),
+// NB_CLOSED (the copy has crashed), NB_ERR_OS, NB_ERR_UNSUPPORTED.
+nb_result nbi_probe(uint64_t (*run)(void *user), void *user, uint64_t deadline_ns, uint64_t *out);
 
 // --- faults ---
 

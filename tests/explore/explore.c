@@ -300,6 +300,25 @@ bool nbi_platform_has(nbi_ability ability) {
     return false;
 }
 
+uint32_t nbi_program_runs(nbi_program_run *runs, uint32_t count_max) {
+    (void)runs, (void)count_max;
+    return 0;
+}
+
+void nbi_program_read(void *to, const unsigned char *from, size_t size_bytes) { memcpy(to, from, size_bytes); }
+
+bool nbi_program_name(const void *address, nbi_program_symbol *out) {
+    (void)address, (void)out;
+    return false;
+}
+
+size_t nbi_program_offset(const void *address) { return (size_t)address; }
+
+nb_result nbi_probe(uint64_t (*run)(void *user), void *user, uint64_t deadline_ns, uint64_t *out) {
+    (void)run, (void)user, (void)deadline_ns, (void)out;
+    return NB_ERR_UNSUPPORTED;
+}
+
 static void fiber_create(uint32_t index);
 
 // A place whose fiber has ended and was joined, or a new one.
