@@ -126,6 +126,9 @@ typedef struct nb_engine_desc {
     uint32_t module_count_max;
     size_t output_bytes;        // of each job
     size_t frame_bytes;         // of the coordinator's arena
+    size_t task_bytes;          // of each thread's memory for the frame-bound tasks of one frame, see nb_task_arena;
+                                // more is chained; default NB_ARENA_CAPACITY_DEFAULT. Without effect on a borrowed
+                                // scheduler and on scheduler_desc.arenas
     uint64_t shutdown_ns;       // default NB_SHUTDOWN_NS_DEFAULT
     uint32_t failure_count_max; // ticks or frames in a row with a failure after which a module's tick handler, or its
                                 // other handlers, are disabled; 0 = never. Which tick handlers are is then

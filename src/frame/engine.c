@@ -4,6 +4,8 @@
 #include "engine.h"
 #include "history.h"
 
+#include "../tasks/host.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +23,7 @@ nb_engine_desc nb_engine_desc_default(void) {
         .module_count_max = NB_MODULE_COUNT_DEFAULT,
         .output_bytes = NB_OUTPUT_BYTES_DEFAULT,
         .frame_bytes = NB_FRAME_BYTES_DEFAULT,
+        .task_bytes = NB_ARENA_CAPACITY_DEFAULT,
         .shutdown_ns = NB_SHUTDOWN_NS_DEFAULT,
         .command_count_max = NB_COMMAND_COUNT_DEFAULT,
         .stage_bytes = NB_STAGE_BYTES_DEFAULT,
@@ -52,6 +55,7 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     if (desc->module_count_max == 0) desc->module_count_max = defaults.module_count_max;
     if (desc->output_bytes == 0) desc->output_bytes = defaults.output_bytes;
     if (desc->frame_bytes == 0) desc->frame_bytes = defaults.frame_bytes;
+    if (desc->task_bytes == 0) desc->task_bytes = defaults.task_bytes;
     if (desc->shutdown_ns == 0) desc->shutdown_ns = defaults.shutdown_ns;
     if (desc->command_count_max == 0) desc->command_count_max = defaults.command_count_max;
     if (desc->stage_bytes == 0) desc->stage_bytes = defaults.stage_bytes;
@@ -151,9 +155,25 @@ static nb_result scheduler_create(nb_engine *engine) {
     return NB_OK;
 }
 
+// One set of arenas for the scheduler's tasks and the fence's frames, so that what a task of a frame leaves in memory
+// is there until the frame ends. Those of an own scheduler outlive it: the fence gives its pins back after it.
+static nb_result arenas_create(nb_engine *engine) {
+    nb_scheduler_desc *given = &engine->desc.scheduler_desc;
+    engine->arenas = engine->desc.scheduler != NULL ? nbi_scheduler_arenas(engine->desc.scheduler) : given->arenas;
+    if (engine->arenas != NULL) return NB_OK;
+    nb_thread_arenas_desc desc = {
+        .capacity_bytes = engine->desc.task_bytes, .slot_count = NBI_ARENA_SLOT_COUNT, .hooks = engine->hooks};
+    nb_result result = nb_thread_arenas_create(&desc, &engine->arenas);
+    engine->owns_arenas = result == NB_OK;
+    given->arenas = engine->arenas;
+    return result;
+}
+
 static nb_result fence_create(nb_engine *engine) {
-    nb_fence_desc desc = {
-        .timeout_ns = engine->desc.fence_timeout_ns, .labels = engine->labels, .hooks = engine->hooks};
+    nb_fence_desc desc = {.timeout_ns = engine->desc.fence_timeout_ns,
+                          .labels = engine->labels,
+                          .arenas = engine->arenas,
+                          .hooks = engine->hooks};
     return nb_fence_create(&desc, &engine->fence);
 }
 
@@ -184,6 +204,7 @@ static nb_result create_all(nb_engine *engine) {
     if (result == NB_OK) result = nb_states_create(&states_desc, &engine->states);
     if (result == NB_OK) result = nbi_health_create(engine);
     if (result == NB_OK) result = labels_create(engine);
+    if (result == NB_OK) result = arenas_create(engine);
     if (result == NB_OK) result = fence_create(engine);
     if (result == NB_OK) result = scheduler_create(engine);
     if (result == NB_OK) name_phases(engine);
@@ -195,6 +216,7 @@ static void free_all(nb_engine *engine) {
     uint32_t count = engine->desc.module_count_max;
     if (engine->owns_scheduler) nb_scheduler_destroy(engine->scheduler);
     if (engine->fence != NULL) nb_fence_destroy(engine->fence);
+    if (engine->owns_arenas) nb_thread_arenas_destroy(engine->arenas);
     if (engine->owns_labels) nb_labels_destroy(engine->labels);
     if (engine->token != NULL) nb_token_release(engine->token);
     nbi_synctest_end(engine);

@@ -106,6 +106,8 @@ struct nb_engine {
     nb_hooks hooks;
     nb_scheduler *scheduler;
     bool owns_scheduler;
+    nb_thread_arenas *arenas; // of the scheduler and of the fence
+    bool owns_arenas;
     nb_fence *fence;
     nb_labels *labels; // of desc.labels, trace or scheduler, or its own
     bool owns_labels;
