@@ -171,6 +171,7 @@ static nb_result arenas_create(nb_engine *engine) {
 
 static nb_result fence_create(nb_engine *engine) {
     nb_fence_desc desc = {.timeout_ns = engine->desc.fence_timeout_ns,
+                          .strike_count_max = engine->desc.strike_count_max,
                           .labels = engine->labels,
                           .arenas = engine->arenas,
                           .hooks = engine->hooks};
@@ -258,7 +259,7 @@ nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out) {
 // Waits for work of late frames. False: the time was over first.
 static bool drain(nb_engine *engine) {
     uint64_t end_ns = nbi_shutdown_deadline_ns(engine);
-    while (nb_fence_stats_get(engine->fence).pending_slots != 0) {
+    while (nb_fence_stats_get(engine->fence).pending_slots != 0 || !nbi_modules_are_idle(engine)) {
         if (nbi_clock_now_ns() >= end_ns) return false;
         if (nb_scheduler_help(engine->scheduler, 0, NULL) != NB_OK) nbi_thread_yield();
     }
@@ -347,6 +348,7 @@ static nb_result run_begun(nb_engine *engine) {
     engine->is_in_frame = true;
     engine->closed_barriers = 0;
     engine->failure = NB_OK;
+    engine->is_degraded = false;
     engine->time = nb_loop_frame_get(&engine->loop);
     engine->trace = engine->desc.trace != NULL ? nb_trace_current(engine->desc.trace) : NULL;
     nbi_frame_run(engine);
@@ -503,6 +505,7 @@ nb_engine_stats nb_engine_stats_get(const nb_engine *engine) {
     nb_engine_stats stats = engine->stats;
     stats.tick_count = nb_loop_tick_count(&engine->loop);
     stats.module_count = engine->module_count;
+    stats.quarantine_count = (uint32_t)nb_fence_stats_get(engine->fence).quarantine_count;
     stats.violation_count = nbi_atomic_load_relaxed_u64(&engine->violation_count);
     if (engine->world != NULL) stats.violation_count += nb_world_stats_get(engine->world).denied_count;
     stats.output_full_count = nbi_atomic_load_relaxed_u64(&engine->output_full_count);
