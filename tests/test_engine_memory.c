@@ -124,6 +124,28 @@ static nb_result start(const nb_context *context, void *user) {
     return NB_OK;
 }
 
+// --- loops ---
+
+static void write_range(nb_task_context *context, void *user, uint64_t begin, uint64_t end) {
+    writers *w = user;
+    for (uint64_t i = begin; i < end; ++i) {
+        w->pages[i].stamp = i << 16;
+        write_page(context, &w->pages[i]);
+    }
+}
+
+static nb_result loop(const nb_context *context, void *user) {
+    writers *w = user;
+    memset(w->pages, 0, sizeof w->pages);
+    nb_parallel_desc desc = {.run = write_range,
+                             .user = w,
+                             .count = 2 * TASK_COUNT,
+                             .grain = 1,
+                             .lifetime = NB_LIFETIME_FRAME,
+                             .fence = context->fence};
+    return nb_parallel_for(context->scheduler, &desc, NULL);
+}
+
 // What a job submits belongs to its frame, too.
 static nb_result start_in_job(const nb_context *context, void *user) {
     writers *w = user;
@@ -149,7 +171,7 @@ static nb_result read_pages(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void open_desc(writers *w, setting by, nb_engine_desc desc) {
+static void open_with(writers *w, setting by, nb_engine_desc desc, nb_module_desc module) {
     memset(w, 0, sizeof *w);
     w->coordinator = nbi_thread_id();
     desc.is_headless = true;
@@ -158,13 +180,18 @@ static void open_desc(writers *w, setting by, nb_engine_desc desc) {
         desc.scheduler = w->borrowed;
     }
     rig_open_desc(&w->rig, desc);
-    attach(&w->rig, (nb_module_desc){.name = "writers",
-                                     .frame = start,
-                                     .parallel = start_in_job,
-                                     .handlers = {[NB_PHASE_POST_PARALLEL] = read_pages,
-                                                  [NB_PHASE_ASYNC_POLL] = read_pages,
-                                                  [NB_PHASE_FRAME_END] = read_pages},
-                                     .user = w});
+    attach(&w->rig, module);
+}
+
+static void open_desc(writers *w, setting by, nb_engine_desc desc) {
+    nb_module_desc module = {.name = "writers",
+                             .frame = start,
+                             .parallel = start_in_job,
+                             .handlers = {[NB_PHASE_POST_PARALLEL] = read_pages,
+                                          [NB_PHASE_ASYNC_POLL] = read_pages,
+                                          [NB_PHASE_FRAME_END] = read_pages},
+                             .user = w};
+    open_with(w, by, desc, module);
 }
 
 static void open(writers *w, setting by) { open_desc(w, by, rig_desc(by.worker_count)); }
@@ -191,6 +218,23 @@ static void memory_of_tasks_lives_to_the_end_of_their_frame(void **state) {
             assert_int_equal(w.told_count, f * 2 * TASK_COUNT);
         }
         assert_int_equal(w.refused_count + nbi_atomic_load_seq_cst_u32(&w.refused_in_job), 0);
+        close(&w);
+    }
+}
+
+// The share of the calling thread is the frame's as well.
+static void memory_of_loops_lives_to_the_end_of_their_frame(void **state) {
+    (void)state;
+    static writers w;
+    for (uint32_t i = 0; i < SETTING_COUNT; ++i) {
+        open_with(
+            &w, settings[i], rig_desc(settings[i].worker_count),
+            (nb_module_desc){.name = "loop",
+                             .frame = loop,
+                             .handlers = {[NB_PHASE_POST_PARALLEL] = read_pages, [NB_PHASE_FRAME_END] = read_pages},
+                             .user = &w});
+        for (uint32_t f = 1; f <= 10; ++f) frame(&w);
+        assert_int_equal(w.read_count, 10 * 2 * 2 * TASK_COUNT);
         close(&w);
     }
 }
@@ -355,6 +399,7 @@ static void frames_of_another_engine_end_nobody_elses_memory(void **state) {
 }
 
 TEST_MAIN(cmocka_unit_test(memory_of_tasks_lives_to_the_end_of_their_frame),
+          cmocka_unit_test(memory_of_loops_lives_to_the_end_of_their_frame),
           cmocka_unit_test(tasks_run_inline_leave_their_memory_to_the_frame),
           cmocka_unit_test(late_tasks_keep_their_memory_until_they_are_told),
           cmocka_unit_test(memory_of_frames_with_tickets_out_is_not_used_again),

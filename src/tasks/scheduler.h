@@ -522,6 +522,10 @@ void nbi_task_run_claimed(nbi_lane *lane, nbi_hint hint);
 nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, nbi_tally *frame_tally,
                             void *argument);
 
+// The same in the frame that the desc asks for, held meanwhile: what a task leaves in memory is the frame's, whichever
+// thread ran it. Where there is no such frame it runs without. (submit.c)
+nb_result nbi_task_run_bound(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, void *argument);
+
 // Claims and ends every queued task.
 void nbi_task_cancel_all(nb_scheduler *scheduler);
 

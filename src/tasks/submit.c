@@ -335,12 +335,11 @@ static NBI_HOT nb_result submit_plain(nbi_lane *lane, const nb_task_desc *desc, 
     return NB_OK;
 }
 
-// Runs a task in its frame, so that its memory is that of any other; one that finds no frame runs without.
-static nb_result run_bound(nbi_lane *lane, const nb_task_desc *desc, void *argument) {
+nb_result nbi_task_run_bound(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, void *argument) {
     entry in = {.group = NULL, .frame_tally = NULL, .fence = NULL};
     nb_task_desc here = *desc;
     if (bind(lane, desc, &in) == NB_OK) here.fence = in.fence, here.frame = in.frame;
-    nb_result told = nbi_task_run_here(lane, &here, NULL, in.frame_tally, argument);
+    nb_result told = nbi_task_run_here(lane, &here, group, in.frame_tally, argument);
     if (in.frame_tally != NULL) nbi_pocket_put(&lane->frame_pocket, in.frame_tally);
     nbi_lane_settle_pockets(lane);
     return told;
@@ -360,7 +359,7 @@ static nb_result run_inline(nb_scheduler *scheduler, const nb_task_desc *desc, n
     if (result == NB_OK) {
         nbi_count(&lane->counts.submit_count, 1);
         nbi_count(&lane->counts.inline_count, 1);
-        nb_result told = run_bound(lane, desc, argument);
+        nb_result told = nbi_task_run_bound(lane, desc, NULL, argument);
         if (told != NB_OK) nbi_group_note(group, told);
         nb_token_task_leave(desc->token);
         nbi_count(&lane->counts.run_count, 1);
