@@ -270,6 +270,24 @@ static void tasks_run_inline_leave_their_memory_to_the_frame(void **state) {
     }
 }
 
+// What cannot be had is refused. Scratch memory in its place would be gone before the frame ends.
+static void task_without_memory_gets_none_and_the_next_frame_has_it(void **state) {
+    (void)state;
+    static writers w;
+    for (uint32_t workers = 0; workers <= 2; ++workers) {
+        open(&w, (setting){workers, false});
+        w.is_inline = true; // no on_complete
+        w.rig.heap.fail_from = nbi_atomic_load_seq_cst_u64(&w.rig.heap.call_count) + 1;
+        frame(&w);
+        for (uint32_t i = 0; i < 2 * TASK_COUNT; ++i) assert_null(w.pages[i].words);
+        w.rig.heap.fail_from = 0;
+        w.read_count = 0;
+        frame(&w);
+        assert_int_equal(w.read_count, 3 * 2 * TASK_COUNT);
+        close(&w);
+    }
+}
+
 // --- late tasks ---
 
 // A thread of the host that joins the scheduler, and leaves when it has run the late task.
@@ -395,6 +413,7 @@ static void frames_of_another_engine_end_nobody_elses_memory(void **state) {
 TEST_MAIN(cmocka_unit_test(memory_of_tasks_lives_to_the_end_of_their_frame),
           cmocka_unit_test(memory_of_loops_lives_to_the_end_of_their_frame),
           cmocka_unit_test(tasks_run_inline_leave_their_memory_to_the_frame),
+          cmocka_unit_test(task_without_memory_gets_none_and_the_next_frame_has_it),
           cmocka_unit_test(late_tasks_keep_their_memory_until_they_are_told),
           cmocka_unit_test(memory_of_frames_with_tickets_out_is_not_used_again),
           cmocka_unit_test(frames_with_task_memory_leave_the_heap_alone),

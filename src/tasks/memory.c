@@ -26,13 +26,10 @@ void nbi_outcome_memory_end(const nb_scheduler *scheduler, const nbi_outcome *ou
     if (outcome->memory.value != 0) nb_thread_arenas_unpin(scheduler->desc.arenas, outcome->memory);
 }
 
-// NULL: the fence has other arenas or none, or there is no memory.
 static nb_arena *frame_arena(nbi_lane *lane, const nb_task_context *context) {
-    nb_thread_arenas *arenas = lane->scheduler->desc.arenas;
-    if (nbi_fence_arenas(context->fence) != arenas) return NULL;
     nb_arena_frame frame = nb_fence_arena_frame(context->fence, context->frame);
     if (frame.value == 0) return NULL;
-    if (lane->arena == NULL && nb_thread_arena_attach(arenas, &lane->arena) != NB_OK) return NULL;
+    if (lane->arena == NULL && nb_thread_arena_attach(lane->scheduler->desc.arenas, &lane->arena) != NB_OK) return NULL;
     nb_arena *arena = nb_thread_arena_at(lane->arena, frame);
     return arena != NULL && keep_for_outcome(lane->scheduler, lane->running, frame) ? arena : NULL;
 }
@@ -60,8 +57,10 @@ nb_arena *nb_task_arena(nb_task_context *context) {
         return NULL;
     }
     nbi_lane *lane = context->lane;
-    nb_arena *arena = lane->running->frame_tally != NULL ? frame_arena(lane, context) : NULL;
-    return arena != NULL ? arena : scratch_arena(lane);
+    // Never one for the other: a task that counts on the frame's end must not get memory that ends with itself.
+    bool is_joined =
+        lane->running->frame_tally != NULL && nbi_fence_arenas(context->fence) == lane->scheduler->desc.arenas;
+    return is_joined ? frame_arena(lane, context) : scratch_arena(lane);
 }
 
 void nbi_scratch_end(nbi_lane *lane, const nbi_running *running) {
