@@ -57,6 +57,7 @@ typedef struct nb_context {
     uint32_t capabilities;       // NB_CAPABILITY_* that the handler has here
     uint32_t job_index;          // of a job, or of the job whose outputs are merged; else 0
     uint32_t job_count;          // of the handler; 0 outside jobs and merges
+    uint64_t job_age;            // of a late job whose outputs are merged: frames since its own; else 0
     nb_outputs *outputs;         // of a job: for nb_output_add; else NULL
     void *call;                  // private
     uint64_t serial;             // private
@@ -65,8 +66,9 @@ typedef struct nb_context {
 NB_EXTERN_C_BEGIN
 
 // Adds a block of zeroed bytes to the outputs of a job, 16-byte aligned. It can be written until the job returns, and
-// is handed to the handler's merge in PostParallel, or to its submit at the end of CommandRecord.
-// Thread: the one that runs the job. Owner: the engine, until that phase of this frame has ended. Fails: NULL where
+// is handed to the handler's merge in PostParallel, or to its submit at the end of CommandRecord. Those of a late job
+// are dropped, or merged in a later frame: see nb_module_desc.adopts_late.
+// Thread: the one that runs the job. Owner: the engine, until that phase of that frame has ended. Fails: NULL where
 // memory is exhausted (counted, and the job fails with NB_ERR_MEMORY), where the job has returned or runs on another
 // thread (counted and reported like a refusal of nb_context_check), and where the call does not come from a job.
 NB_API void *nb_output_add(const nb_context *context, size_t size_bytes);

@@ -97,8 +97,12 @@ typedef struct nb_module_desc {
     // ParallelTasks: job_count jobs on all threads. They read the snapshot and what never changes, not the state of the
     // game: one that is late may run on while the next frame has begun.
     nb_handler parallel;
-    nb_merge_handler merge;              // PostParallel, before its handlers: what the jobs have made, by index
-    uint32_t job_count;                  // of `parallel`; 0 = 1
+    nb_merge_handler merge; // PostParallel, before its handlers: what the jobs have made, by index
+    uint32_t job_count;     // of `parallel`; 0 = 1
+    // Outputs of a late job are merged in the frame in which the job has ended, ahead of that frame's own: oldest
+    // first, then by index; nb_context.job_age says how old they are. A load, a rewind or nb_engine_set_tick since the
+    // job was started drops them. false = they are always dropped.
+    bool adopts_late;
     nb_handler record;                   // CommandRecord: record_count jobs on all threads
     nb_merge_handler submit;             // at the end of CommandRecord: what the jobs have recorded, by index
     uint32_t record_count;               // of `record`; 0 = 1
@@ -125,9 +129,20 @@ typedef struct nb_engine_desc {
     nb_scheduler *scheduler;          // borrowed, for several engines; NULL = one of its own, by the next field
     nb_scheduler_desc scheduler_desc; // hooks are the engine's
     uint64_t fence_timeout_ns;        // how long ParallelTasks waits for late jobs; default 100 ms
+    uint32_t fence_timeout_frames;    // the same in frames of the budget's target; 0 = fence_timeout_ns decides
+    // Frames in a row in which work of one label is late, after which no frame waits for that label any more: see
+    // nb_fence_is_quarantined. A module's jobs have its name as label. 0 = never. Late work of a frame after a
+    // discontinuity, a load, a rewind or nb_engine_set_tick does not count. Quarantine ends with nb_fence_forgive.
+    uint32_t strike_count_max;
+    // Time that a degraded frame spends in ParallelTasks is left out of the coming ticks (nb_loop_exclude), and the
+    // budget does not look at that frame. Else the ticks catch up, and the quality level may fall.
+    bool excludes_degraded_time;
     uint32_t module_count_max;
     size_t output_bytes;        // of each job
     size_t frame_bytes;         // of the coordinator's arena
+    size_t task_bytes;          // of each thread's memory for the frame-bound tasks of one frame, see nb_task_arena;
+                                // more is chained; default NB_ARENA_CAPACITY_DEFAULT. Without effect on a borrowed
+                                // scheduler and on scheduler_desc.arenas
     uint64_t shutdown_ns;       // default NB_SHUTDOWN_NS_DEFAULT
     uint32_t failure_count_max; // ticks or frames in a row with a failure after which a module's tick handler, or its
                                 // other handlers, are disabled; 0 = never. Which tick handlers are is then
@@ -201,6 +216,8 @@ typedef struct nb_engine_stats {
     uint64_t failure_count;            // handlers and jobs that failed
     uint64_t violation_count;          // operations refused because of phase, thread or capability, also by the world
     uint64_t late_job_count;           // jobs left out because the one of an earlier frame still runs
+    uint64_t adopted_count;            // late jobs whose outputs were merged in a later frame
+    uint64_t late_drop_count;          // late jobs whose outputs were dropped
     uint64_t job_count;                // jobs run
     uint64_t output_full_count;        // nb_output_add without memory
     uint64_t command_count;            // commands that a tick got
@@ -208,6 +225,7 @@ typedef struct nb_engine_stats {
     uint64_t stage_full_count;         // nb_context_stage without memory
     size_t frame_peak_bytes;           // most memory that the coordinator's arena had in use in one frame
     size_t output_peak_bytes;          // most memory that one job's arena had in use
+    uint32_t quarantine_count;         // labels that frames do not wait for: see desc.strike_count_max
     uint32_t module_count;             // attached
     uint32_t disabled_count;           // of them, with handlers disabled after too many failures
     uint64_t tick_hash;                // of all states after the newest tick, where desc.hashes_ticks; else 0

@@ -231,7 +231,8 @@ NB_API bool nb_fence_is_degraded(const nb_fence *fence, nb_frame frame);
 NB_API bool nb_fence_is_quarantined(const nb_fence *fence, nb_label label);
 
 // Forgets the strikes of all labels, and, with `ends_quarantine`, lets quarantined ones count again: after a load, a
-// suspend or a debugger's stop, where being late says nothing.
+// suspend or a debugger's stop, where being late says nothing. Time-outs of frames that have begun before the call are
+// no strikes either.
 // Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_ERR_MISUSE.
 NB_API nb_result nb_fence_forgive(nb_fence *fence, bool ends_quarantine);
 

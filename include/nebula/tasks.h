@@ -197,7 +197,7 @@ typedef struct nb_scheduler_desc {
     size_t stack_size_bytes;  // of a worker; default 2 MiB
     const uint64_t *affinity; // per worker a mask of CPUs; NULL = anywhere, off the CPU of the thread that wakes it
     bool is_unplaced;         // leave placement to the OS; for comparison
-    nb_thread_arenas *arenas; // for nb_task_arena in frame-bound tasks; borrowed, may be NULL
+    nb_thread_arenas *arenas; // memory of frame-bound tasks: see nb_task_arena; borrowed. NULL = the scheduler's own
     void (*on_start)(void *user, uint32_t worker_index); // in each worker, before its first task
     void (*on_stop)(void *user, uint32_t worker_index);  // in each worker, after its last
     void *user;
@@ -322,8 +322,10 @@ NB_API nb_result nb_task_depend(nb_scheduler *scheduler, nb_task task, nb_task o
 // Thread: the one that runs the task. Owner: unchanged. Fails: false for NULL.
 NB_API bool nb_task_should_stop(nb_task_context *context);
 
-// Inside a task: memory that needs no freeing. In a frame-bound task, with desc.arenas here and in the fence, it lives
-// as long as that frame's does (nebula/thread_arena.h); in any other task until that returns.
+// Inside a task: memory that needs no freeing. In a frame-bound task, where the fence has the arenas of desc.arenas, or
+// is that of an engine which runs on this scheduler, it lives until the frame has ended and all its work is back, and
+// until on_complete has returned. In any other task it lives until the task returns, also in one that the frame does
+// not wait for because its label is in quarantine.
 // Thread: the one that runs the task. Owner: the scheduler; reset and deinit are not the task's. Fails: NULL for NULL
 // and when memory runs out.
 NB_API nb_arena *nb_task_arena(nb_task_context *context);

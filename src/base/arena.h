@@ -5,6 +5,7 @@
 // the arenas they manage and nobody else may.
 
 #include "nebula/arena.h"
+#include "nebula/thread_arena.h"
 
 // As the public functions, for an arena marked is_managed and without the owner check: the context calls them for the
 // owner, or for a thread that has left.
@@ -16,6 +17,11 @@ nb_result nbi_arena_check_object(const nb_arena *arena, const char *function);
 
 // The same, and NB_ERR_THREAD for a foreign thread where checks are on, NB_ERR_MISUSE from a cleanup.
 nb_result nbi_arena_check_caller(const nb_arena *arena, const char *function);
+
+// As nb_thread_arenas_advance, with one pin of the frame for the caller, who gives it back with nb_thread_arenas_unpin.
+// In one step: between an advance and a pin, other fences that share the context could end the frame. Where the advance
+// is refused, the frame that stays open is pinned. Zero: that one has all its pins out.
+nb_arena_frame nbi_thread_arenas_advance_pinned(nb_thread_arenas *arenas);
 
 // Whether [memory, memory + size) lies in blocks handed out and not released.
 bool nbi_arena_is_in_use(const nb_arena *arena, const void *memory, size_t size_bytes);

@@ -258,20 +258,20 @@ static bool take_slot(nb_thread_arenas *arenas, uint32_t slot, uint64_t next_num
 
 // The lowest slot whose frame is old and unpinned gets the new frame; others like it end theirs. So the slots that pins
 // made necessary fall out of use when the pins are back. Returns SLOT_MAX where there is none.
-static uint32_t open_frame(nb_thread_arenas *arenas, uint64_t number) {
+static uint32_t open_frame(nb_thread_arenas *arenas, uint64_t number, uint64_t pins) {
     uint32_t chosen = SLOT_MAX;
     uint32_t slot_count = nbi_atomic_load_relaxed_u32(&arenas->slot_count);
     for (uint32_t i = 0; i < slot_count; ++i) {
         if (chosen != SLOT_MAX) {
             take_slot(arenas, i, number, PINS_NO_FRAME);
-        } else if (take_slot(arenas, i, number, slot_word(number, 0))) {
+        } else if (take_slot(arenas, i, number, slot_word(number, pins))) {
             chosen = i;
         }
     }
     if (chosen == SLOT_MAX && slot_count < arenas->slot_count_max) {
         chosen = slot_count;
         nbi_atomic_store_relaxed_u32(&arenas->slot_count, slot_count + 1);
-        take_slot(arenas, chosen, number, slot_word(number, 0));
+        take_slot(arenas, chosen, number, slot_word(number, pins));
     }
     return chosen;
 }
@@ -311,30 +311,57 @@ static void sweep_idle(nb_thread_arenas *arenas) {
     nbi_lock_release(&arenas->lock);
 }
 
-nb_result nb_thread_arenas_advance(nb_thread_arenas *arenas, nb_arena_frame *frame) {
-    if (arenas == NULL) return NBI_FAIL_NULL("arenas");
+// One more pin of a frame. NB_ERR_STALE: it has ended; NB_FULL: too many are out.
+static nb_result pin_frame(nb_thread_arenas *arenas, uint64_t frame) {
+    nb_atomic_u64 *slot = &arenas->slots[frame_slot_index(frame)].word;
+    uint64_t word = nbi_atomic_load_acquire_u64(slot);
+    do {
+        if (!is_frame_in_word(frame, word)) return NB_ERR_STALE;
+        if (word_pins(word) == NB_THREAD_ARENA_PIN_COUNT_MAX) return NB_FULL;
+    } while (!nbi_atomic_compare_exchange_acq_rel_u64(slot, &word, word + 1));
+    return NB_OK;
+}
+
+// Opens the next frame with so many pins, or, where there is no slot, pins the one that stays open; zero in *frame
+// where it has no room for a pin. False: it was refused.
+static bool advance(nb_thread_arenas *arenas, uint64_t pins, nb_arena_frame *frame, const char *function) {
     nbi_lock_acquire(&arenas->lock);
     uint64_t current = nbi_atomic_load_relaxed_u64(&arenas->current);
     uint64_t number = (frame_number(current) + 1) & NUMBER_MASK;
-    uint32_t slot = open_frame(arenas, number);
+    uint32_t slot = open_frame(arenas, number, pins);
     bool is_open = slot != SLOT_MAX;
     bool is_report_due = !is_open && !arenas->is_full_reported;
     arenas->is_full_reported = !is_open;
     if (!is_open) nbi_atomic_fetch_add_relaxed_u64(&arenas->full_count, 1);
-    uint64_t opened = frame_value(number, slot);
+    uint64_t opened = is_open ? frame_value(number, slot) : current;
     // Publishes the new frame; read by the acquire load in nb_thread_arena_get.
     if (is_open) nbi_atomic_store_release_u64(&arenas->current, opened);
+    // The current frame does not end while the lock is held.
+    bool is_pinned = is_open || pins == 0 || pin_frame(arenas, current) == NB_OK;
+    *frame = (nb_arena_frame){is_pinned ? opened : 0};
     nbi_lock_release(&arenas->lock);
 
     if (is_report_due) {
-        nbi_log(&arenas->hooks, NB_LOG_WARNING, NB_ITEM_ARENA_PINNED, __func__,
+        nbi_log(&arenas->hooks, NB_LOG_WARNING, NB_ITEM_ARENA_PINNED, function,
                 "all %u slots are pinned or young: frame %llu stays open", (unsigned)arenas->slot_count_max,
                 (unsigned long long)frame_number(current));
     }
-    if (!is_open) return NB_FULL;
-    sweep_idle(arenas);
-    if (frame != NULL) *frame = (nb_arena_frame){opened};
+    if (is_open) sweep_idle(arenas);
+    return is_open;
+}
+
+nb_result nb_thread_arenas_advance(nb_thread_arenas *arenas, nb_arena_frame *frame) {
+    if (arenas == NULL) return NBI_FAIL_NULL("arenas");
+    nb_arena_frame opened;
+    if (!advance(arenas, 0, &opened, __func__)) return NB_FULL;
+    if (frame != NULL) *frame = opened;
     return NB_OK;
+}
+
+nb_arena_frame nbi_thread_arenas_advance_pinned(nb_thread_arenas *arenas) {
+    nb_arena_frame frame;
+    advance(arenas, 1, &frame, "nb_thread_arenas_advance");
+    return frame;
 }
 
 static nb_result fail_stale(nb_thread_arenas *arenas, nb_arena_frame frame, const char *function) {
@@ -345,14 +372,8 @@ static nb_result fail_stale(nb_thread_arenas *arenas, nb_arena_frame frame, cons
 
 nb_result nb_thread_arenas_pin(nb_thread_arenas *arenas, nb_arena_frame frame) {
     if (arenas == NULL) return NBI_FAIL_NULL("arenas");
-    if (!is_frame_value(frame.value)) return fail_stale(arenas, frame, __func__);
-    nb_atomic_u64 *slot = &arenas->slots[frame_slot_index(frame.value)].word;
-    uint64_t word = nbi_atomic_load_acquire_u64(slot);
-    do {
-        if (!is_frame_in_word(frame.value, word)) return fail_stale(arenas, frame, __func__);
-        if (word_pins(word) == NB_THREAD_ARENA_PIN_COUNT_MAX) return NB_FULL;
-    } while (!nbi_atomic_compare_exchange_acq_rel_u64(slot, &word, word + 1));
-    return NB_OK;
+    nb_result result = is_frame_value(frame.value) ? pin_frame(arenas, frame.value) : NB_ERR_STALE;
+    return result == NB_ERR_STALE ? fail_stale(arenas, frame, __func__) : result;
 }
 
 nb_result nb_thread_arenas_unpin(nb_thread_arenas *arenas, nb_arena_frame frame) {

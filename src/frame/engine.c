@@ -7,6 +7,8 @@
 #include "../tasks/host.h"
 #include "history.h"
 
+#include "../tasks/host.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +26,7 @@ nb_engine_desc nb_engine_desc_default(void) {
         .module_count_max = NB_MODULE_COUNT_DEFAULT,
         .output_bytes = NB_OUTPUT_BYTES_DEFAULT,
         .frame_bytes = NB_FRAME_BYTES_DEFAULT,
+        .task_bytes = NB_ARENA_CAPACITY_DEFAULT,
         .shutdown_ns = NB_SHUTDOWN_NS_DEFAULT,
         .command_count_max = NB_COMMAND_COUNT_DEFAULT,
         .stage_bytes = NB_STAGE_BYTES_DEFAULT,
@@ -55,6 +58,7 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     if (desc->module_count_max == 0) desc->module_count_max = defaults.module_count_max;
     if (desc->output_bytes == 0) desc->output_bytes = defaults.output_bytes;
     if (desc->frame_bytes == 0) desc->frame_bytes = defaults.frame_bytes;
+    if (desc->task_bytes == 0) desc->task_bytes = defaults.task_bytes;
     if (desc->shutdown_ns == 0) desc->shutdown_ns = defaults.shutdown_ns;
     if (desc->command_count_max == 0) desc->command_count_max = defaults.command_count_max;
     if (desc->stage_bytes == 0) desc->stage_bytes = defaults.stage_bytes;
@@ -154,9 +158,26 @@ static nb_result scheduler_create(nb_engine *engine) {
     return NB_OK;
 }
 
+// One set of arenas for the scheduler's tasks and the fence's frames, so that what a task of a frame leaves in memory
+// is there until the frame ends. Those of an own scheduler outlive it: the fence gives its pins back after it.
+static nb_result arenas_create(nb_engine *engine) {
+    nb_scheduler_desc *given = &engine->desc.scheduler_desc;
+    engine->arenas = engine->desc.scheduler != NULL ? nbi_scheduler_arenas(engine->desc.scheduler) : given->arenas;
+    if (engine->arenas != NULL) return NB_OK;
+    nb_thread_arenas_desc desc = {
+        .capacity_bytes = engine->desc.task_bytes, .slot_count = NBI_ARENA_SLOT_COUNT, .hooks = engine->hooks};
+    nb_result result = nb_thread_arenas_create(&desc, &engine->arenas);
+    engine->owns_arenas = result == NB_OK;
+    given->arenas = engine->arenas;
+    return result;
+}
+
 static nb_result fence_create(nb_engine *engine) {
-    nb_fence_desc desc = {
-        .timeout_ns = engine->desc.fence_timeout_ns, .labels = engine->labels, .hooks = engine->hooks};
+    nb_fence_desc desc = {.timeout_ns = engine->desc.fence_timeout_ns,
+                          .strike_count_max = engine->desc.strike_count_max,
+                          .labels = engine->labels,
+                          .arenas = engine->arenas,
+                          .hooks = engine->hooks};
     return nb_fence_create(&desc, &engine->fence);
 }
 
@@ -195,6 +216,7 @@ static nb_result create_all(nb_engine *engine) {
     if (result == NB_OK) result = nb_states_create(&states_desc, &engine->states);
     if (result == NB_OK) result = nbi_health_create(engine);
     if (result == NB_OK) result = labels_create(engine);
+    if (result == NB_OK) result = arenas_create(engine);
     if (result == NB_OK) result = fence_create(engine);
     if (result == NB_OK) result = scheduler_create(engine);
     if (result == NB_OK) name_phases(engine);
@@ -214,6 +236,7 @@ static void free_all(nb_engine *engine) {
     trace_end(engine);
     if (engine->owns_scheduler) nb_scheduler_destroy(engine->scheduler);
     if (engine->fence != NULL) nb_fence_destroy(engine->fence);
+    if (engine->owns_arenas) nb_thread_arenas_destroy(engine->arenas);
     if (engine->owns_labels) nb_labels_destroy(engine->labels);
     if (engine->token != NULL) nb_token_release(engine->token);
     nbi_synctest_end(engine);
@@ -255,7 +278,7 @@ nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out) {
 // Waits for work of late frames. False: the time was over first.
 static bool drain(nb_engine *engine) {
     uint64_t end_ns = nbi_shutdown_deadline_ns(engine);
-    while (nb_fence_stats_get(engine->fence).pending_slots != 0) {
+    while (nb_fence_stats_get(engine->fence).pending_slots != 0 || !nbi_modules_are_idle(engine)) {
         if (nbi_clock_now_ns() >= end_ns) return false;
         if (nb_scheduler_help(engine->scheduler, 0, NULL) != NB_OK) nbi_thread_yield();
     }
@@ -352,6 +375,7 @@ static nb_result run_begun(nb_engine *engine) {
     engine->is_in_frame = true;
     engine->closed_barriers = 0;
     engine->failure = NB_OK;
+    engine->is_degraded = false;
     engine->time = nb_loop_frame_get(&engine->loop);
     trace_coordinator(engine);
     uint32_t fp_mode = nbi_fp_enter();
@@ -510,6 +534,7 @@ nb_engine_stats nb_engine_stats_get(const nb_engine *engine) {
     nb_engine_stats stats = engine->stats;
     stats.tick_count = nb_loop_tick_count(&engine->loop);
     stats.module_count = engine->module_count;
+    stats.quarantine_count = (uint32_t)nb_fence_stats_get(engine->fence).quarantine_count;
     stats.violation_count = nbi_atomic_load_relaxed_u64(&engine->violation_count);
     if (engine->world != NULL) stats.violation_count += nb_world_stats_get(engine->world).denied_count;
     stats.output_full_count = nbi_atomic_load_relaxed_u64(&engine->output_full_count);

@@ -38,23 +38,37 @@ struct nb_outputs {
     nbi_output *first, *last;
 };
 
+// What a late job has made, until it is adopted.
+typedef struct nbi_late {
+    nb_outputs outputs;
+    nb_result result;
+    uint64_t frame_index, run_number; // of the frame for which it was started
+    bool is_there;
+} nbi_late;
+
 // One job of a parallel handler: the same place in every frame.
 typedef struct nbi_job {
     nb_engine *engine;
     nb_handler run;
     void *user;
     nbi_call call;
-    nb_arena arena;
+    nb_arena arenas[2]; // of the outputs; the second one where late ones are adopted
+    uint32_t arena_count;
+    nb_arena *arena; // of these the one for `outputs`; the other one is that of `late`
     nb_outputs outputs;
+    nbi_late late;
     uint32_t index, count, module;
     nb_phase phase;
     nb_loop_frame time; // of the frame for which it was started, as is `frame`
     nb_frame frame;
     const nb_snapshot *snapshot; // held for it
     uint32_t quality_level;
-    nb_task task;          // that runs it
-    bool is_started;       // in this frame; the coordinator's
-    bool has_arena;        // it was made
+    nb_task task; // that runs it
+    // The coordinator's.
+    uint64_t run_number;   // of the engine when it was started
+    bool is_started;       // in this frame
+    bool is_awaited;       // the frame waits for it: its module is not in quarantine
+    bool is_late;          // its frame has gone on without it, and nobody has looked at what it has made
     nb_atomic_u32 is_busy; // its task has not ended; a late one stays so into later frames
     nb_result result;      // valid once it is not busy
 } nbi_job;
@@ -107,6 +121,8 @@ struct nb_engine {
     nb_hooks hooks;
     nb_scheduler *scheduler;
     bool owns_scheduler;
+    nb_thread_arenas *arenas; // of the scheduler and of the fence
+    bool owns_arenas;
     nb_fence *fence;
     nb_labels *labels; // of desc.labels, trace or scheduler, or its own
     bool owns_labels;
@@ -124,6 +140,9 @@ struct nb_engine {
     nb_history *history;    // where desc.keeps_history, from the first frame on
     nbi_synctest *synctest; // where desc.synctest_depth is not 0, the same
     uint64_t load_count;    // of the states, as the history knows it
+    uint64_t run_number;    // how often the game went on from somewhere else: a load or a jump between frames
+    uint64_t run_loads;     // of the states, when the newest frame ended
+    uint64_t run_forgiven;  // run_number in the newest frame
     nb_timeline *epochs;
     nb_budget budget;
     nb_loop loop;
@@ -166,7 +185,7 @@ struct nb_engine {
     bool has_stage_arena;     // it was made
     uint64_t frame_start_ns;
     nb_result failure; // the first of this frame
-    bool is_degraded;
+    bool is_degraded;  // jobs of it were late
     bool is_resimulating;
     nb_scheduler *solo;  // without workers, in place of the scheduler's own, where synctest runs a tick on one thread
     bool has_correction; // of input: ticks from correct_from on are to be simulated again
@@ -206,6 +225,9 @@ bool nbi_module_is_disabled(const nbi_module *module);
 
 // Between frames: ends modules that were detached and have nothing running; puts the others in order.
 void nbi_modules_settle(nb_engine *engine);
+
+// Whether no job of any module runs, or is queued.
+bool nbi_modules_are_idle(const nb_engine *engine);
 
 // Ends all. NB_BUSY: jobs of one still run; those that could be ended are.
 nb_result nbi_modules_end(nb_engine *engine);
@@ -342,6 +364,21 @@ void nbi_jobs_record(nb_engine *engine);
 
 // Merges the outputs of the jobs of ParallelTasks.
 void nbi_jobs_merge(nb_engine *engine);
+
+// Whether the job has returned, or never will because its task was cancelled with its scheduler.
+bool nbi_job_is_settled(nbi_job *job);
+
+// Hands outputs of a job that have this age to its module.
+nb_result nbi_job_merge(nb_engine *engine, const nbi_job *job, const nb_outputs *outputs, uint64_t age, nb_phase phase,
+                        nb_merge_handler merge);
+
+// --- late.c ---
+
+// A late job has returned: its outputs are put aside for the merge, or dropped.
+void nbi_late_return(nb_engine *engine, nbi_job *job);
+
+// Merges what late jobs of a module have made.
+void nbi_late_merge(nb_engine *engine, nbi_module *module);
 
 // --- frame.c ---
 

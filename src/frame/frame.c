@@ -2,12 +2,22 @@
 // One frame. The boxes of docs/frame.md, in their order.
 
 #include "engine.h"
+#include "state.h"
+
+// Being late says nothing about work after a pause of the whole program, a load or a jump.
+static void forgive_late(nb_engine *engine) {
+    if (engine->run_loads != nbi_states_load_count(engine->states)) ++engine->run_number;
+    bool is_elsewhere = engine->run_forgiven != engine->run_number;
+    engine->run_forgiven = engine->run_number;
+    if (is_elsewhere || engine->time.is_discontinuity) nb_fence_forgive(engine->fence, false);
+}
 
 static void frame_start(nb_engine *engine) {
     if (engine->timelines != NULL) nb_timelines_reclaim(engine->timelines, 0, NULL);
     nb_arena_reset(&engine->arena);
     // Where every slot has late work the frame has none of its own: jobs run on the coordinator then.
     if (nb_fence_begin(engine->fence, &engine->frame) != NB_OK) engine->frame = (nb_frame){0};
+    forgive_late(engine);
     if (engine->trace != NULL) nb_trace_frame(engine->trace, engine->time.index);
     nbi_tasks_tell(engine);
     nbi_frame_async_publish(engine);
@@ -48,11 +58,20 @@ static void publish(nb_engine *engine) {
     engine->snapshot = nb_snapshots_acquire(engine->snapshots);
 }
 
+// What a degraded frame has lost would come back as ticks to catch up. A frame that was given its time has lost none.
+static void exclude_since(nb_engine *engine, uint64_t start_ns) {
+    uint64_t now_ns = nb_clock_now_ns(&engine->desc.loop.clock);
+    if (engine->loop.is_clocked && now_ns > start_ns) nb_loop_exclude(&engine->loop, now_ns - start_ns);
+}
+
 static void parallel_tasks(nb_engine *engine) {
+    bool may_exclude = engine->desc.excludes_degraded_time;
+    uint64_t start_ns = may_exclude ? nb_clock_now_ns(&engine->desc.loop.clock) : 0;
     nbi_world_guard(engine);
     nbi_jobs_start(engine, NB_PHASE_PARALLEL_TASKS);
     nbi_jobs_await(engine);
     nbi_world_unguard(engine);
+    if (may_exclude && engine->is_degraded) exclude_since(engine, start_ns);
 }
 
 // What tasks have left is there when the outputs of jobs are merged.
@@ -70,13 +89,15 @@ static void async_poll(nb_engine *engine) {
 
 // The work of the frame so far: what is left is the wait for the display.
 static void budget_adapt(nb_engine *engine) {
+    bool is_left_out = engine->is_degraded && engine->desc.excludes_degraded_time;
     nb_budget_sample sample = {.measured_ns = engine->phase_start_ns - engine->frame_start_ns,
-                               .is_discontinuity = engine->time.is_discontinuity,
+                               .is_discontinuity = engine->time.is_discontinuity || is_left_out,
                                .has_nothing_visible = engine->has_nothing_visible};
     if (engine->desc.adapts_budget) nb_budget_update(&engine->budget, &sample);
 }
 
 static void frame_end(nb_engine *engine) {
+    engine->run_loads = nbi_states_load_count(engine->states);
     engine->stats.frame_peak_bytes = nb_arena_high_watermark(&engine->arena);
     nb_snapshot_release(engine->snapshot);
     engine->snapshot = NULL;

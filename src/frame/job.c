@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Parallel handlers: jobs on all threads, each with outputs of its own, merged by index on the coordinator. A job has
 // one place for all frames. One that is late keeps its place, and its outputs, until it returns; meanwhile the frames
-// go on without it.
+// go on without it. What becomes of its outputs then: late.c.
 
 #include "engine.h"
 
@@ -100,11 +100,11 @@ static nb_trace_thread *span_begin(const nbi_job *job, bool is_task) {
 }
 
 static void run_job(nbi_job *job, bool is_task) {
-    nb_arena_adopt(&job->arena);
-    nb_arena_reset(&job->arena);
+    nb_arena_adopt(job->arena);
+    nb_arena_reset(job->arena);
     job->outputs = (nb_outputs){NULL, NULL};
     job->result = NB_OK;
-    nb_context context = job_begin(job, nbi_thread_id(), &job->arena);
+    nb_context context = job_begin(job, nbi_thread_id(), job->arena);
     nb_trace_thread *ring = span_begin(job, is_task);
     job->call.fp_mode = nbi_fp_enter();
     nb_result result = job->run(&context, job->user);
@@ -128,12 +128,32 @@ static nbi_jobs *jobs_of(nbi_module *module, nb_phase phase) {
     return phase == NB_PHASE_PARALLEL_TASKS ? &module->parallel : &module->record;
 }
 
-static void start_job(nb_engine *engine, nbi_job *job, nb_group group, bool is_bound) {
-    job->is_started = is_done(job);
+static void note_cancelled(nbi_job *job) {
+    release_snapshot(job);
+    job->outputs = (nb_outputs){NULL, NULL};
+    job->result = NB_CANCELLED;
+    nbi_atomic_store_relaxed_u32(&job->is_busy, 0);
+}
+
+bool nbi_job_is_settled(nbi_job *job) {
+    if (is_done(job)) return true;
+    // In this order: a task that has ended has run its job before, or was cancelled with its scheduler.
+    if (!nb_task_is_complete(job->engine->scheduler, job->task)) return false;
+    if (!is_done(job)) note_cancelled(job);
+    return true;
+}
+
+static void start_job(nb_engine *engine, nbi_job *job, nb_group group) {
+    bool is_bound = job->phase == NB_PHASE_PARALLEL_TASKS; // to the frame; others are waited for with their group
+    job->is_started = nbi_job_is_settled(job);
     if (!job->is_started) {
         ++engine->stats.late_job_count;
         return;
     }
+    if (job->is_late) nbi_late_return(engine, job);
+    nb_label label = engine->modules[job->module].label;
+    job->is_awaited = !is_bound || !nb_fence_is_quarantined(engine->fence, label);
+    job->run_number = engine->run_number;
     job->time = engine->time;
     job->frame = engine->frame;
     job->quality_level = nb_budget_level(&engine->budget);
@@ -145,19 +165,19 @@ static void start_job(nb_engine *engine, nbi_job *job, nb_group group, bool is_b
     nb_task_desc desc = {.run = run_job_task,
                          .argument = &job,
                          .argument_size_bytes = sizeof job,
-                         .label = {engine->modules[job->module].label.id | (is_bound ? 0 : NBI_LABEL_RECORDS)},
+                         .label = {label.id | (is_bound ? 0 : NBI_LABEL_RECORDS)},
                          .priority = NB_PRIORITY_CRITICAL,
                          .lifetime = is_bound ? NB_LIFETIME_FRAME : NB_LIFETIME_FLOATING,
                          .fence = is_bound ? engine->fence : NULL,
                          .frame = is_bound ? engine->frame : (nb_frame){0},
                          .group = group};
-    // Where there is no room for tasks, or no frame to hold them, the coordinator does it.
-    bool is_queued =
-        (!is_bound || engine->frame.value != 0) && nb_task_submit(engine->scheduler, &desc, &job->task) == NB_OK;
+    // Where there is no room for tasks, or nothing to wait for one with, the coordinator does it.
+    bool can_wait = is_bound ? engine->frame.value != 0 || !job->is_awaited : group.value != 0;
+    bool is_queued = can_wait && nb_task_submit(engine->scheduler, &desc, &job->task) == NB_OK;
     if (!is_queued) run_job(job, false);
 }
 
-static void start_all(nb_engine *engine, nb_phase phase, nb_group group, bool is_bound) {
+static void start_all(nb_engine *engine, nb_phase phase, nb_group group) {
     const nbi_order *order = &engine->orders[phase];
     for (uint32_t i = 0; i < order->count; ++i) {
         nbi_module *module = &engine->modules[order->modules[i]];
@@ -165,39 +185,44 @@ static void start_all(nb_engine *engine, nb_phase phase, nb_group group, bool is
         const nbi_jobs *all = jobs_of(module, phase);
         for (uint32_t j = 0; j < all->count; ++j) {
             all->jobs[j].is_started = false;
-            if (!health->has_failed && !health->is_disabled) start_job(engine, &all->jobs[j], group, is_bound);
+            if (!health->has_failed && !health->is_disabled) start_job(engine, &all->jobs[j], group);
         }
     }
 }
 
-void nbi_jobs_start(nb_engine *engine, nb_phase phase) { start_all(engine, phase, (nb_group){0}, true); }
+void nbi_jobs_start(nb_engine *engine, nb_phase phase) { start_all(engine, phase, (nb_group){0}); }
 
-static void note_cancelled(nbi_job *job) {
-    release_snapshot(job);
-    job->outputs = (nb_outputs){NULL, NULL};
-    job->result = NB_CANCELLED;
-    nbi_atomic_store_relaxed_u32(&job->is_busy, 0);
-}
-
-// Looks after jobs of the phase that have not returned. Where all tasks have ended, one whose job has not was cancelled
-// with the scheduler. On a time-out those that nobody has begun are withdrawn: they would keep their places for
-// nothing.
+// Looks after jobs of the phase that have not returned. On a time-out those that nobody has begun are withdrawn: they
+// would keep their places for nothing. One in quarantine runs when a thread comes to it, in whatever frame.
 static void settle_jobs(nb_engine *engine, nb_phase phase, bool is_timeout) {
     const nbi_order *order = &engine->orders[phase];
     for (uint32_t i = 0; i < order->count; ++i) {
         const nbi_jobs *all = jobs_of(&engine->modules[order->modules[i]], phase);
         for (uint32_t j = 0; j < all->count; ++j) {
             nbi_job *job = &all->jobs[j];
-            if (!job->is_started || is_done(job)) continue;
-            if (!is_timeout || nb_task_cancel(engine->scheduler, job->task) == NB_OK) note_cancelled(job);
+            if (!job->is_started || nbi_job_is_settled(job)) continue;
+            bool is_withdrawn = is_timeout && job->is_awaited && nb_task_cancel(engine->scheduler, job->task) == NB_OK;
+            if (is_withdrawn) note_cancelled(job);
+            job->is_late = !is_withdrawn;
         }
     }
 }
 
+// The time-out in frames is one of the budget's target now: that may change.
+static uint64_t await_deadline_ns(const nb_engine *engine) {
+    uint64_t frames = engine->desc.fence_timeout_frames, target_ns = engine->budget.desc.target_ns;
+    if (frames == 0) return NB_FENCE_DEADLINE_DEFAULT;
+    uint64_t now_ns = nbi_clock_now_ns(), left_ns = NB_FENCE_DEADLINE_DEFAULT - 1 - now_ns;
+    return now_ns + (frames < left_ns / target_ns ? frames * target_ns : left_ns);
+}
+
 void nbi_jobs_await(nb_engine *engine) {
-    if (engine->frame.value == 0) return;
+    if (engine->frame.value == 0) {
+        settle_jobs(engine, NB_PHASE_PARALLEL_TASKS, false);
+        return;
+    }
     nb_result result =
-        nb_scheduler_frame_wait(engine->scheduler, engine->fence, engine->frame, NB_FENCE_DEADLINE_DEFAULT, NULL);
+        nb_scheduler_frame_wait(engine->scheduler, engine->fence, engine->frame, await_deadline_ns(engine), NULL);
     settle_jobs(engine, NB_PHASE_PARALLEL_TASKS, result != NB_OK);
     if (result != NB_TIMEOUT) return;
     engine->is_degraded = true;
@@ -212,12 +237,14 @@ void nbi_tasks_tell(nb_engine *engine) {
 
 // --- merging ---
 
-static nb_result merge_job(nb_engine *engine, nbi_job *job, nb_phase phase, nb_merge_handler merge) {
+nb_result nbi_job_merge(nb_engine *engine, const nbi_job *job, const nb_outputs *outputs, uint64_t age, nb_phase phase,
+                        nb_merge_handler merge) {
     if (merge == NULL) return NB_OK;
     nb_context context = nbi_call_begin(engine, job->module, phase);
     context.job_index = job->index;
     context.job_count = job->count;
-    nb_result result = merge(&context, job->user, &job->outputs);
+    context.job_age = age;
+    nb_result result = merge(&context, job->user, outputs);
     nbi_call_end(engine);
     return result;
 }
@@ -229,14 +256,16 @@ static void merge_all(nb_engine *engine, nb_phase made_in, nb_phase phase) {
         const nbi_jobs *all = jobs_of(module, made_in);
         bool is_record = made_in == NB_PHASE_COMMAND_RECORD;
         nb_merge_handler merge = is_record ? module->desc.submit : module->desc.merge;
+        if (!is_record) nbi_late_merge(engine, module);
         for (uint32_t j = 0; j < all->count && !module->health[NBI_HEALTH_FRAMES].has_failed; ++j) {
             nbi_job *job = &all->jobs[j];
             if (!job->is_started || !is_done(job)) continue; // late: the frame is degraded
-            size_t used_bytes = nb_arena_bytes_used(&job->arena);
+            job->is_late = false;
+            size_t used_bytes = nb_arena_bytes_used(job->arena);
             if (used_bytes > engine->stats.output_peak_bytes) engine->stats.output_peak_bytes = used_bytes;
             if (job->result < 0) nbi_module_failed(engine, module, made_in, job->result);
             if (job->result < 0 || job->result == NB_CANCELLED) continue;
-            nb_result result = merge_job(engine, job, phase, merge);
+            nb_result result = nbi_job_merge(engine, job, &job->outputs, 0, phase, merge);
             if (result < 0) nbi_module_failed(engine, module, phase, result);
         }
     }
@@ -250,7 +279,7 @@ void nbi_jobs_record(nb_engine *engine) {
     // Without a group there is no task to wait for: every job runs here.
     bool has_group = nb_group_begin(engine->scheduler, &group) == NB_OK;
     nbi_world_guard(engine);
-    start_all(engine, NB_PHASE_COMMAND_RECORD, group, !has_group);
+    start_all(engine, NB_PHASE_COMMAND_RECORD, group);
     if (has_group) nb_group_end(engine->scheduler, group, NB_NEVER_NS);
     settle_jobs(engine, NB_PHASE_COMMAND_RECORD, false);
     if (nbi_world_unguard(engine) != NB_OK) return;
@@ -275,9 +304,12 @@ static nb_result create_all(nb_engine *engine, nbi_module *module, nb_phase phas
         job->user = module->desc.user;
         job->index = i, job->count = count, job->phase = phase;
         job->module = (uint32_t)(module - engine->modules);
-        nb_result result = nb_arena_init(&job->arena, &desc);
-        if (result != NB_OK) return result;
-        job->has_arena = true;
+        job->arena = &job->arenas[0];
+        uint32_t arena_count = module->desc.adopts_late && phase == NB_PHASE_PARALLEL_TASKS ? 2 : 1;
+        for (; job->arena_count < arena_count; ++job->arena_count) {
+            nb_result result = nb_arena_init(&job->arenas[job->arena_count], &desc);
+            if (result != NB_OK) return result;
+        }
     }
     return NB_OK;
 }
@@ -291,7 +323,7 @@ nb_result nbi_jobs_create(nb_engine *engine, nbi_module *module) {
 
 static bool are_idle(const nbi_jobs *all) {
     for (uint32_t i = 0; i < all->count; ++i) {
-        if (!is_done(&all->jobs[i])) return false;
+        if (!nbi_job_is_settled(&all->jobs[i])) return false;
     }
     return true;
 }
@@ -300,9 +332,12 @@ bool nbi_jobs_are_idle(const nbi_module *module) { return are_idle(&module->para
 
 static void destroy_all(nb_engine *engine, nbi_jobs *all) {
     for (uint32_t i = 0; i < all->count; ++i) {
-        if (!all->jobs[i].has_arena) continue;
-        nb_arena_adopt(&all->jobs[i].arena);
-        nb_arena_deinit(&all->jobs[i].arena);
+        nbi_job *job = &all->jobs[i];
+        if (job->is_late || job->late.is_there) ++engine->stats.late_drop_count;
+        for (uint32_t j = 0; j < job->arena_count; ++j) {
+            nb_arena_adopt(&job->arenas[j]);
+            nb_arena_deinit(&job->arenas[j]);
+        }
     }
     if (all->jobs != NULL) nbi_free(&engine->hooks, all->jobs, all->count * sizeof *all->jobs);
     *all = (nbi_jobs){NULL, 0};

@@ -364,6 +364,13 @@ void nbi_modules_settle(nb_engine *engine) {
     engine->is_tick_order_old = false;
 }
 
+bool nbi_modules_are_idle(const nb_engine *engine) {
+    for (uint32_t i = 0; i < engine->module_limit; ++i) {
+        if (engine->modules[i].number != 0 && !nbi_jobs_are_idle(&engine->modules[i])) return false;
+    }
+    return true;
+}
+
 nb_result nbi_modules_end(nb_engine *engine) {
     nb_result result = NB_OK;
     engine->is_ending = true;

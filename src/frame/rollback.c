@@ -231,6 +231,7 @@ static nb_result check_between_frames(nb_engine *engine, const char *function) {
 }
 
 static nb_result move_to(nb_engine *engine, uint64_t tick_count) {
+    ++engine->run_number;
     nb_result result = nb_loop_set_tick(&engine->loop, tick_count);
     if (result == NB_OK && engine->desc.hashes_ticks) engine->stats.tick_hash = nb_states_hash(engine->states);
     return result;

@@ -8,6 +8,8 @@
 
 #include "fence_state.h"
 
+#include "../base/arena.h"
+
 // --- life ---
 
 nb_fence_desc nb_fence_desc_default(void) {
@@ -205,11 +207,13 @@ static nb_result refuse_begin(nb_fence *fence) {
 static void advance_arenas(nb_fence *fence, nbi_fence_slot *slot) {
     nb_thread_arenas *arenas = fence->desc.arenas;
     if (arenas == NULL) return;
-    nb_arena_frame arena_frame;
-    if (nb_thread_arenas_advance(arenas, &arena_frame) != NB_OK) arena_frame = nb_thread_arenas_frame(arenas);
-    if (slot == NULL) return;
-    slot->is_pinned = nb_thread_arenas_pin(arenas, arena_frame) == NB_OK;
-    nbi_atomic_store_relaxed_u64(&slot->arena_frame, slot->is_pinned ? arena_frame.value : 0);
+    if (slot == NULL) {
+        nb_thread_arenas_advance(arenas, NULL);
+        return;
+    }
+    nb_arena_frame arena_frame = nbi_thread_arenas_advance_pinned(arenas);
+    slot->is_pinned = arena_frame.value != 0;
+    nbi_atomic_store_relaxed_u64(&slot->arena_frame, arena_frame.value);
 }
 
 nb_result nb_fence_begin(nb_fence *fence, nb_frame *frame) {
@@ -274,6 +278,8 @@ nb_frame nb_fence_current(const nb_fence *fence) {
     // Pairs with the release stores in nb_fence_begin.
     return (nb_frame){nbi_atomic_load_acquire_u64(&fence->current)};
 }
+
+nb_thread_arenas *nbi_fence_arenas(const nb_fence *fence) { return fence->desc.arenas; }
 
 nb_arena_frame nb_fence_arena_frame(const nb_fence *fence, nb_frame frame) {
     if (fence == NULL) {

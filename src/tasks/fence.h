@@ -25,5 +25,8 @@ typedef struct nbi_fence_sleep {
 nb_result nbi_fence_wait(nb_fence *fence, nb_frame frame, uint64_t deadline_ns, const nb_fence_help *help,
                          const nbi_fence_sleep *sleep, nb_fence_report *report);
 
+// The thread arenas of its desc, or NULL.
+nb_thread_arenas *nbi_fence_arenas(const nb_fence *fence);
+
 // The tally of a frame that the fence knows, or NULL.
 nbi_tally *nbi_fence_tally(nb_fence *fence, nb_frame frame);

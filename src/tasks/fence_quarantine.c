@@ -52,11 +52,11 @@ static bool strike_label(nb_fence *fence, nb_label label, uint64_t number) {
     return true;
 }
 
-void nbi_fence_note_late(nb_fence *fence, nb_frame frame, const nb_fence_straggler *stragglers, uint32_t count) {
-    if (fence->desc.strike_count_max == 0) return;
-    nb_label caught[NB_FENCE_STRAGGLER_COUNT_MAX];
+// Labels of the list that have come into quarantine. The lock is held.
+static uint32_t strike_all(nb_fence *fence, uint64_t number, const nb_fence_straggler *stragglers, uint32_t count,
+                           nb_label *caught) {
     uint32_t caught_count = 0;
-    nbi_lock_acquire(&fence->strike_lock);
+    if (number <= fence->forgiven_number) return 0;
     // A list that is full may have left somebody out: nobody's strikes are forgotten then.
     for (uint32_t i = 0; i < NBI_FENCE_STRIKE_MAX && count < NB_FENCE_STRAGGLER_COUNT_MAX; ++i) {
         nbi_fence_strike *strike = &fence->strikes[i];
@@ -65,10 +65,16 @@ void nbi_fence_note_late(nb_fence *fence, nb_frame frame, const nb_fence_straggl
     for (uint32_t i = 0; i < count; ++i) {
         // Work without a label cannot be told apart, so it is never struck.
         if (stragglers[i].label.id == 0) continue;
-        if (strike_label(fence, stragglers[i].label, nbi_fence_number(frame))) {
-            caught[caught_count++] = stragglers[i].label;
-        }
+        if (strike_label(fence, stragglers[i].label, number)) caught[caught_count++] = stragglers[i].label;
     }
+    return caught_count;
+}
+
+void nbi_fence_note_late(nb_fence *fence, nb_frame frame, const nb_fence_straggler *stragglers, uint32_t count) {
+    if (fence->desc.strike_count_max == 0) return;
+    nb_label caught[NB_FENCE_STRAGGLER_COUNT_MAX];
+    nbi_lock_acquire(&fence->strike_lock);
+    uint32_t caught_count = strike_all(fence, nbi_fence_number(frame), stragglers, count, caught);
     nbi_lock_release(&fence->strike_lock);
     for (uint32_t i = 0; i < caught_count; ++i) {
         char number[NBI_LABEL_NUMBER_SIZE];
@@ -103,6 +109,7 @@ nb_result nb_fence_forgive(nb_fence *fence, bool ends_quarantine) {
         return NBI_FAIL(&fence->hooks, NB_ITEM_FENCE_THREAD, NB_ERR_THREAD, "this thread is not the coordinator");
     }
     nbi_lock_acquire(&fence->strike_lock);
+    fence->forgiven_number = nbi_atomic_load_relaxed_u64(&fence->number);
     for (uint32_t i = 0; i < NBI_FENCE_STRIKE_MAX; ++i) {
         nbi_fence_strike *strike = &fence->strikes[i];
         if (ends_quarantine && is_in_quarantine(strike)) {

@@ -74,7 +74,8 @@ struct nb_fence {
 
     nb_atomic_u32 quarantine_count;
     nb_atomic_u32 struck_count; // entries of `strikes` in use
-    nbi_lock strike_lock;       // protects the plain fields of `strikes`; cold
+    nbi_lock strike_lock;       // protects the plain fields of `strikes` and forgiven_number; cold
+    uint64_t forgiven_number;   // no strikes for this frame and those before it
     nbi_fence_strike strikes[NBI_FENCE_STRIKE_MAX];
 
     nbi_fence_slot slots[NBI_FENCE_SLOT_MAX];

@@ -148,7 +148,7 @@ static nb_result run_loop(nbi_lane *lane, loop_job *job) {
     if (!has_group) job->helper_left.value = 0;
     nb_task_desc here = helper_desc(job, &job);
     nbi_group *group = has_group ? nbi_group_find(scheduler, job->group) : NULL;
-    nbi_task_run_here(lane, &here, group, &job);
+    nbi_task_run_bound(lane, &here, group, &job);
     if (has_group) end_group(scheduler, job->group);
     return (nb_result)(int32_t)job->result.value;
 }

@@ -108,6 +108,7 @@ static void tell(nb_scheduler *scheduler, uint32_t slot) {
     nbi_atomic_fetch_add_relaxed_u64(&scheduler->result_count, 1);
     nbi_atomic_fetch_add_relaxed_u64(&scheduler->stale_count, result.is_stale ? 1 : 0);
     outcome->on_complete(outcome->user, &result);
+    nbi_outcome_memory_end(scheduler, outcome);
     nbi_lane *lane = nbi_lane_enter(scheduler);
     nbi_result_part(lane, slot, NBI_OUTCOME_TOLD);
     nbi_lane_leave(lane);

@@ -2,6 +2,7 @@
 // Making and ending a scheduler, and its numbers.
 
 #include "scheduler.h"
+#include "host.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +74,16 @@ static nb_result pools_create(nb_scheduler *scheduler) {
     return NB_OK;
 }
 
+// Tasks of a frame have memory until that ends, whoever made the scheduler and its fences.
+static nb_result arenas_create(nb_scheduler *scheduler) {
+    nb_scheduler_desc *desc = &scheduler->desc;
+    if (desc->arenas != NULL) return NB_OK;
+    nb_thread_arenas_desc arenas_desc = {.slot_count = NBI_ARENA_SLOT_COUNT, .hooks = desc->hooks};
+    nb_result result = nb_thread_arenas_create(&arenas_desc, &desc->arenas);
+    scheduler->owns_arenas = result == NB_OK;
+    return result;
+}
+
 static nb_result workers_start(nb_scheduler *scheduler) {
     for (uint32_t i = 0; i < scheduler->worker_count; ++i) {
         nbi_lane *lane = scheduler->lanes[1 + i];
@@ -108,6 +119,7 @@ static void workers_end(nb_scheduler *scheduler) {
 static void free_all(nb_scheduler *scheduler) {
     for (uint32_t i = 0; i < NBI_LANE_COUNT_MAX; ++i) nbi_lane_destroy(scheduler->lanes[i]);
     if (scheduler->pages != NULL) nbi_pages_release(scheduler->pages, scheduler->pages_bytes);
+    if (scheduler->owns_arenas) nb_thread_arenas_destroy(scheduler->desc.arenas);
     nb_hooks hooks = scheduler->desc.hooks;
     nbi_free(&hooks, scheduler, sizeof *scheduler);
 }
@@ -145,6 +157,7 @@ nb_result nb_scheduler_create(const nb_scheduler_desc *desc, nb_scheduler **out)
     scheduler->ring_capacity = 1;
     while (scheduler->ring_capacity < scheduler->slot_count) scheduler->ring_capacity *= 2;
     result = pools_create(scheduler);
+    if (result == NB_OK) result = arenas_create(scheduler);
     if (result == NB_OK) result = lanes_create(scheduler);
     if (result == NB_OK) {
         result = workers_start(scheduler);
@@ -191,6 +204,8 @@ nb_result nb_scheduler_destroy(nb_scheduler *scheduler) {
     free_all(scheduler);
     return NB_OK;
 }
+
+nb_thread_arenas *nbi_scheduler_arenas(const nb_scheduler *scheduler) { return scheduler->desc.arenas; }
 
 // --- numbers ---
 

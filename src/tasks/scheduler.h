@@ -147,6 +147,7 @@ typedef struct nbi_outcome {
     const nb_fence *fence; // of the task, once it has ended; NULL = none. Only compared: it may be gone
     nb_frame completed;
     nb_result status;
+    nb_arena_frame memory; // of the thread arenas: pinned, because the task has memory there; zero = not
     uint32_t stale_frame_count;
     uint32_t next;       // slot + 1: in the stack of ended ones, or in the drain's sorted list
     nb_atomic_u32 parts; // NBI_OUTCOME_*: who of the two has done with the slot
@@ -312,6 +313,7 @@ struct nb_scheduler {
     uint64_t ring_capacity;
     nb_atomic_u32 traced_count; // entries of `traced` with a trace; changes under traced_lock
     nb_scheduler_desc desc;     // resolved
+    bool owns_arenas;           // desc.arenas was made with the scheduler
     void *pages;                // of slots, more and groups
     size_t pages_bytes;
     char pad_hot[NB_CACHE_LINE];
@@ -535,8 +537,14 @@ bool nbi_task_run(nbi_lane *lane, nbi_hint hint);
 // Runs a task that the caller has claimed, or that was never in a queue.
 void nbi_task_run_claimed(nbi_lane *lane, nbi_hint hint);
 
-// Calls run in the calling thread as if in a task of the group (NULL = none), and returns the result it set.
-nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, void *argument);
+// Calls run in the calling thread as if in a task of the group and of desc's frame, whose tally the caller has a unit
+// of (NULL = none), and returns the result it set.
+nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, nbi_tally *frame_tally,
+                            void *argument);
+
+// The same in the frame that the desc asks for, held meanwhile: what a task leaves in memory is the frame's, whichever
+// thread ran it. Where there is no such frame it runs without. (submit.c)
+nb_result nbi_task_run_bound(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, void *argument);
 
 // Claims and ends every queued task.
 void nbi_task_cancel_all(nb_scheduler *scheduler);
@@ -590,6 +598,9 @@ static inline void nbi_span_end(nbi_lane *lane, uint32_t begun) {
 void nbi_span_forget(nbi_lane *lane);
 
 // --- memory.c ---
+
+// Gives back the memory that a task has left for the one who is told of its end.
+void nbi_outcome_memory_end(const nb_scheduler *scheduler, const nbi_outcome *outcome);
 
 // Gives back what a task has taken of the lane's scratch memory.
 void nbi_scratch_end(nbi_lane *lane, const nbi_running *running);

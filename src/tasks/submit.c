@@ -113,6 +113,17 @@ static NB_NOINLINE nb_result frame_enter(nbi_lane *lane, const nb_task_desc *des
     return is_optional && result == NB_CLOSED ? NB_OK : result;
 }
 
+// The frame that the task belongs to, or, where it floats, is submitted in.
+static nb_result bind(nbi_lane *lane, const nb_task_desc *desc, entry *in) {
+    bool may_be_bound = desc->lifetime == NB_LIFETIME_FRAME ||
+                        (desc->lifetime == NB_LIFETIME_DEFAULT && desc->priority == NB_PRIORITY_CRITICAL);
+    if (may_be_bound) return frame_enter(lane, desc, in);
+    if (desc->fence == NULL) return NB_OK;
+    in->fence = desc->fence;
+    in->frame = desc->frame.value != 0 ? desc->frame : nb_fence_current(desc->fence);
+    return NB_OK;
+}
+
 static NB_NOINLINE void leave_all(nbi_lane *lane, const nb_task_desc *desc, const entry *in) {
     if (in->frame_tally != NULL) nbi_pocket_put(&lane->frame_pocket, in->frame_tally);
     if (in->group != NULL) nbi_pocket_put(&lane->group_pocket, &in->group->tally);
@@ -135,14 +146,7 @@ static nb_result enter_all(nbi_lane *lane, const nb_task_desc *desc, entry *in) 
         if (result != NB_OK) return result;
     }
     if (desc->group.value != 0) result = group_enter(lane, desc->group, &in->group);
-    bool may_be_bound = desc->lifetime == NB_LIFETIME_FRAME ||
-                        (desc->lifetime == NB_LIFETIME_DEFAULT && desc->priority == NB_PRIORITY_CRITICAL);
-    if (may_be_bound && result == NB_OK) {
-        result = frame_enter(lane, desc, in);
-    } else if (desc->fence != NULL) {
-        in->fence = desc->fence;
-        in->frame = desc->frame.value != 0 ? desc->frame : nb_fence_current(desc->fence);
-    }
+    if (result == NB_OK) result = bind(lane, desc, in);
     if (NB_UNLIKELY(result != NB_OK)) leave_all(lane, desc, in);
     return result;
 }
@@ -331,6 +335,16 @@ static NBI_HOT nb_result submit_plain(nbi_lane *lane, const nb_task_desc *desc, 
     return NB_OK;
 }
 
+nb_result nbi_task_run_bound(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, void *argument) {
+    entry in = {.group = NULL, .frame_tally = NULL, .fence = NULL};
+    nb_task_desc here = *desc;
+    if (bind(lane, desc, &in) == NB_OK) here.fence = in.fence, here.frame = in.frame;
+    nb_result told = nbi_task_run_here(lane, &here, group, in.frame_tally, argument);
+    if (in.frame_tally != NULL) nbi_pocket_put(&lane->frame_pocket, in.frame_tally);
+    nbi_lane_settle_pockets(lane);
+    return told;
+}
+
 // Runs a task that found no room, in the call that submitted it: nobody has to wait for it.
 static nb_result run_inline(nb_scheduler *scheduler, const nb_task_desc *desc, nb_task *task) {
     nbi_group *group = nbi_group_find(scheduler, desc->group);
@@ -345,7 +359,7 @@ static nb_result run_inline(nb_scheduler *scheduler, const nb_task_desc *desc, n
     if (result == NB_OK) {
         nbi_count(&lane->counts.submit_count, 1);
         nbi_count(&lane->counts.inline_count, 1);
-        nb_result told = nbi_task_run_here(lane, desc, NULL, argument);
+        nb_result told = nbi_task_run_bound(lane, desc, NULL, argument);
         if (told != NB_OK) nbi_group_note(group, told);
         nb_token_task_leave(desc->token);
         nbi_count(&lane->counts.run_count, 1);

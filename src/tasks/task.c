@@ -126,7 +126,8 @@ bool nbi_task_run(nbi_lane *lane, nbi_hint hint) {
     return true;
 }
 
-nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, void *argument) {
+nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, nbi_tally *frame_tally,
+                            void *argument) {
     const nbi_running *outer = lane->running;
     nbi_running running = {.context = {.scheduler = lane->scheduler,
                                        .token = desc->token,
@@ -135,11 +136,12 @@ nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group 
                                        .label = desc->label,
                                        .lane = lane},
                            .below = lane->running,
-                           .group = group};
+                           .group = group,
+                           .frame_tally = frame_tally};
     // What it submits belongs to the frame that the thread is working for.
     running.context.fence = desc->fence;
     running.context.frame = desc->frame;
-    if (outer != NULL && outer->frame_tally != NULL) {
+    if (frame_tally == NULL && outer != NULL && outer->frame_tally != NULL) {
         running.frame_tally = outer->frame_tally;
         running.context.fence = outer->context.fence;
         running.context.frame = outer->context.frame;

@@ -21,10 +21,12 @@ typedef struct room {
     uint32_t held_frame; // jobs of the frame before this number wait; 0 = of none
     uint32_t held_count; // now
     uint64_t coordinator;
-    uint32_t run_count, merge_count, frame_merge_count;
-    uint32_t running; // jobs inside their handler
-    uint64_t frame;   // that was merged last
-    uint64_t value;   // in the snapshot
+    uint32_t run_count, merge_count, adopted_count; // merged in time; late
+    uint64_t next_place;                            // the least that may be merged next: frame, then index
+    bool adopts;                                    // outputs of late jobs
+    uint32_t running;                               // jobs inside their handler
+    uint64_t frame;                                 // that was merged last
+    uint64_t value;                                 // in the snapshot
     bool has_value;
     bool gives_way;    // there is no end to the frames otherwise
     bool is_impatient; // the end of the engine is tried again and again
@@ -59,11 +61,13 @@ static nb_result run(const nb_context *context, void *user) {
 static nb_result merge(const nb_context *context, void *user, const nb_outputs *outputs) {
     room *r = user;
     const uint64_t *block = nb_outputs_next(outputs, NULL, NULL);
-    EXPLORE_CHECK(block != NULL && block[0] == context->frame_index && block[1] == context->job_index);
-    if (context->frame_index != r->frame) r->frame = context->frame_index, r->frame_merge_count = 0;
-    EXPLORE_CHECK(context->job_index >= r->frame_merge_count);
-    ++r->merge_count;
-    r->frame_merge_count = context->job_index + 1;
+    uint64_t made_in = context->frame_index - context->job_age, place = made_in * JOB_COUNT + context->job_index;
+    EXPLORE_CHECK(block != NULL && block[0] == made_in && block[1] == context->job_index);
+    if (context->frame_index != r->frame) r->frame = context->frame_index, r->next_place = 0;
+    EXPLORE_CHECK(place >= r->next_place);
+    r->next_place = place + 1;
+    if (context->job_age == 0) ++r->merge_count;
+    if (context->job_age != 0) ++r->adopted_count;
     return NB_OK;
 }
 
@@ -101,6 +105,7 @@ static void open_engine(room *r) {
                              .parallel = run,
                              .merge = merge,
                              .job_count = JOB_COUNT,
+                             .adopts_late = r->adopts,
                              .frame = give_way,
                              .on_detach = leave,
                              .user = r};
@@ -167,6 +172,7 @@ static void let_go(room *r) {
 static void hold_first_frame(room *r) {
     r->held_frame = 1;
     r->is_impatient = explore_random() % 2 == 0;
+    r->adopts = explore_random() % 2 == 0;
     open_engine(r);
     publish_frames(r);
     nb_engine_stats stats = frame(r);
@@ -192,6 +198,11 @@ static void late_into_frames(void *user, uint32_t index) {
         if (crew_count_now(&r->may_end) == 0) EXPLORE_CHECK(late == r->held_count);
         // Nothing of these frames is late, and what is started is merged.
         EXPLORE_CHECK(stats.degraded_count == before.degraded_count && r->merge_count - merge_count == started);
+        EXPLORE_CHECK(stats.adopted_count == r->adopted_count && (r->adopts || r->adopted_count == 0));
+        // Each late job has run once, and what it has made was adopted, or dropped, or is there still.
+        uint64_t gone = r->merge_count + stats.adopted_count + stats.late_drop_count;
+        EXPLORE_CHECK(gone <= r->run_count && (r->run_count - gone <= JOB_COUNT));
+        EXPLORE_CHECK(!r->adopts || stats.late_drop_count == 0);
     }
     close_engine(r);
 }

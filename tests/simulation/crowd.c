@@ -43,12 +43,14 @@ static nb_result crowd_merge(const nb_context *context, void *user, const nb_out
     size_t size_bytes = 0;
     const crowd_output *output = nb_outputs_next(outputs, NULL, &size_bytes);
     EXPLORE_CHECK(output != NULL && size_bytes == sizeof *output);
-    EXPLORE_CHECK(output->frame == context->frame_index && output->job == context->job_index);
+    EXPLORE_CHECK(output->frame == context->frame_index - context->job_age && output->job == context->job_index);
     EXPLORE_CHECK(nb_outputs_next(outputs, output, NULL) == NULL);
+    EXPLORE_CHECK(context->job_age == 0 || p->adopts_late);
     if (p->merge_frame != context->frame_index) p->merge_next = 0;
-    EXPLORE_CHECK(context->job_index >= p->merge_next);
+    uint64_t place = output->frame * JOB_COUNT + context->job_index; // late ones first, the oldest ahead
+    EXPLORE_CHECK(place >= p->merge_next);
     p->merge_frame = context->frame_index;
-    p->merge_next = context->job_index + 1;
+    p->merge_next = place + 1;
     if (context->phase == NB_PHASE_COMMAND_RECORD && context->job_index == 1) p->merge_next = 0;
     if (sim_random(8) == 0) peer_command(context, p);
     return NB_OK;
@@ -70,18 +72,44 @@ static nb_result crowd_submit(const nb_context *context, void *user, const nb_ou
 
 // --- Gameplay ---
 
+typedef struct bound_note {
+    peer *peer;
+    uint64_t frame;
+    uint32_t index;
+} bound_note;
+
+static uint64_t page_value(uint64_t frame, uint32_t index) { return frame * BOUND_MAX + index + 1; }
+
+// What it has made lies in the frame's memory. Without memory there is none.
 static void bound_task(nb_task_context *context, void *argument) {
-    (void)context;
-    ++(*(peer **)argument)->bound_run_count;
+    const bound_note *note = argument;
+    peer *p = note->peer;
+    ++p->bound_run_count;
+    nb_arena *arena = nb_task_arena(context);
+    uint64_t *page = arena != NULL ? nb_arena_alloc(arena, sizeof *page, 8) : NULL;
+    if (page == NULL) return;
+    *page = page_value(note->frame, note->index);
+    if (note->frame == p->bound_frame) p->bound_pages[note->index] = page;
+}
+
+static nb_result crowd_read(const nb_context *context, void *user) {
+    const peer *p = user;
+    for (uint32_t i = 0; i < BOUND_MAX && p->bound_frame == context->frame_index; ++i) {
+        if (p->bound_pages[i] != NULL) EXPLORE_CHECK(*p->bound_pages[i] == page_value(context->frame_index, i));
+    }
+    return NB_OK;
 }
 
 // They are done when the frame is.
 static void submit_tasks(const nb_context *context, peer *p) {
-    uint64_t count = fault_happens(p->sim, FAULT_TASK_FLOOD) ? 24 : sim_random(3);
-    for (uint64_t i = 0; i < count && context->frame.value != 0; ++i) {
+    uint64_t count = fault_happens(p->sim, FAULT_TASK_FLOOD) ? BOUND_MAX : sim_random(3);
+    p->bound_frame = context->frame_index;
+    memset(p->bound_pages, 0, sizeof p->bound_pages);
+    for (uint32_t i = 0; i < count && context->frame.value != 0; ++i) {
+        bound_note note = {p, context->frame_index, i};
         nb_task_desc desc = {.run = bound_task,
-                             .argument = &p,
-                             .argument_size_bytes = sizeof p,
+                             .argument = &note,
+                             .argument_size_bytes = sizeof note,
                              .priority = NB_PRIORITY_CRITICAL,
                              .lifetime = NB_LIFETIME_FRAME,
                              .fence = context->fence,
@@ -251,15 +279,19 @@ void crowd_check(const peer *p) {
 nb_result crowd_attach(peer *p) {
     nb_module_desc net = {.name = "net", .user = p, .priority = 20};
     net.handlers[NB_PHASE_NETWORK_RECONCILIATION] = link_reconcile;
+    p->adopts_late = sim_random(2) == 0;
     nb_module_desc crowd = {.name = "crowd",
                             .frame = crowd_frame,
                             .parallel = crowd_job,
                             .merge = crowd_merge,
                             .job_count = JOB_COUNT,
+                            .adopts_late = p->adopts_late,
                             .record = crowd_record,
                             .submit = crowd_submit,
                             .record_count = 2,
                             .user = p};
+    crowd.handlers[NB_PHASE_POST_PARALLEL] = crowd_read;
+    crowd.handlers[NB_PHASE_FRAME_END] = crowd_read;
     for (uint32_t i = 0; i < GUEST_COUNT; ++i) p->guests[i] = (guest){.owner = p, .index = i};
     nb_result result = nb_engine_module_attach(p->engine, &net, NULL);
     if (result == NB_OK) result = nb_engine_module_attach(p->engine, &crowd, &p->crowd);

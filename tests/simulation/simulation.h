@@ -51,6 +51,7 @@
 #define SHOT_MAX 32u
 #define PUFF_MAX 40u
 #define JOB_COUNT 3u
+#define BOUND_MAX 24u // tasks of one frame that belong to it
 #define READER_COUNT 1u
 
 typedef struct sim sim;
@@ -241,7 +242,8 @@ typedef struct peer {
     uint32_t failures_certain, failures_possible; // in this frame
     uint64_t violation_count;
     uint64_t merge_frame;
-    uint32_t merge_next;
+    uint64_t merge_next;
+    bool adopts_late; // outputs of the crowd
     nb_engine_stats before;
     nb_rollback_stats rolled_before;
     bool is_paused; // by the flow
@@ -259,6 +261,8 @@ typedef struct peer {
     uint64_t retired_count, reclaimed_count;
     uint32_t running_jobs;
     uint64_t bound_count, bound_run_count; // tasks that belong to the frame
+    uint64_t bound_frame;                  // the newest that had any, and where they have left their pages
+    uint64_t *bound_pages[BOUND_MAX];
     nb_result frame_result;
     uint32_t heap_calls_in_frame, logs_in_frame;
     uint32_t steps_max;
