@@ -171,6 +171,7 @@ typedef struct nb_loop_pacer {
     uint64_t wake_late_ns;  // how late sleeps end, calibrated; the spin covers it
     uint64_t frame_cost_ns; // predicted begin-to-end time, a slowly falling maximum
     uint64_t wait_count, skip_count, sleep_ns, spin_ns, error_ns, error_ns_max; // as reported
+    bool is_given;                                                              // the rate is the host's, no default
     bool is_anchored;                                                           // the grid exists
     bool has_grid_ns;                                                           // grid_ns waits for nb_loop_begin
     bool is_late_latched;                                                       // as in the desc

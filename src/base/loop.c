@@ -79,6 +79,7 @@ nb_result nb_loop_init(nb_loop *loop, const nb_loop_desc *given) {
     loop->gap_ns = desc.gap_ns;
     loop->tick_count_max = desc.tick_count_max;
     loop->pacer.rate = desc.pace_rate;
+    loop->pacer.is_given = given != NULL && given->pace_rate.num != 0;
     loop->pacer.is_late_latched = desc.is_late_latched;
     loop->clock = desc.clock;
     loop->stats = desc.stats;

@@ -166,6 +166,7 @@ nb_result nb_loop_set_pace(nb_loop *loop, nb_rate rate) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "a pace of %u/%u", rate.num, rate.den);
     }
     loop->pacer.rate = rate;
+    loop->pacer.is_given = true;
     loop->pacer.is_anchored = false;
     return NB_OK;
 }

@@ -176,6 +176,8 @@ struct nb_engine {
     nbi_call call;
     uint64_t serial;
     uint64_t phase_start_ns;
+    uint64_t wait_start_ns, wait_ns; // of the waits that are open; of this frame's that have ended
+    uint32_t wait_depth;             // waits that are open, one inside the other
     nb_trace_thread *trace;
     nb_label phase_labels[NB_PHASE_COUNT];
 
@@ -335,6 +337,23 @@ void nbi_jobs_record(nb_engine *engine);
 
 // Merges the outputs of the jobs of ParallelTasks.
 void nbi_jobs_merge(nb_engine *engine);
+
+// --- work.c ---
+
+// The time, on the clock of the loop.
+static inline uint64_t nbi_engine_now_ns(const nb_engine *engine) { return nb_clock_now_ns(&engine->desc.loop.clock); }
+
+// Present: the whole phase is a wait.
+void nbi_work_present(nb_engine *engine);
+
+// At the end of a phase, which is now: no wait lasts longer.
+void nbi_work_phase_end(nb_engine *engine, uint64_t now_ns);
+
+// Time of this frame until the phase that runs, without waits.
+uint64_t nbi_work_ns(const nb_engine *engine);
+
+// Feeds the budget.
+void nbi_work_adapt(nb_engine *engine);
 
 // --- frame.c ---
 

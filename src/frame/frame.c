@@ -33,7 +33,7 @@ static void wake_workers(nb_engine *engine) {
 static void publish(nb_engine *engine) {
     if (engine->snapshots == NULL) return;
     uint64_t tick_count = nb_loop_tick_count(&engine->loop);
-    uint64_t target_ns = engine->budget.desc.target_ns, used_ns = engine->phase_start_ns - engine->frame_start_ns;
+    uint64_t target_ns = engine->budget.desc.target_ns, used_ns = nbi_work_ns(engine);
     nb_snapshot_info info = {.frame = engine->time.index,
                              .tick = tick_count,
                              .tick_previous = tick_count > 0 ? tick_count - 1 : 0,
@@ -67,14 +67,6 @@ static void async_poll(nb_engine *engine) {
     nbi_frame_async_poll(engine);
 }
 
-// The work of the frame so far: what is left is the wait for the display.
-static void budget_adapt(nb_engine *engine) {
-    nb_budget_sample sample = {.measured_ns = engine->phase_start_ns - engine->frame_start_ns,
-                               .is_discontinuity = engine->time.is_discontinuity,
-                               .has_nothing_visible = engine->has_nothing_visible};
-    if (engine->desc.adapts_budget) nb_budget_update(&engine->budget, &sample);
-}
-
 static void frame_end(nb_engine *engine) {
     engine->stats.frame_peak_bytes = nb_arena_high_watermark(&engine->arena);
     nb_snapshot_release(engine->snapshot);
@@ -97,8 +89,8 @@ void nbi_frame_run(nb_engine *engine) {
     nbi_phase_run(engine, NB_PHASE_POST_PARALLEL, post_parallel, NULL);
     if (has_picture) nbi_phase_run(engine, NB_PHASE_FRAME_GRAPH, NULL, NULL);
     if (has_picture) nbi_phase_run(engine, NB_PHASE_COMMAND_RECORD, nbi_jobs_record, NULL);
-    if (has_picture) nbi_phase_run(engine, NB_PHASE_PRESENT, NULL, NULL);
+    if (has_picture) nbi_phase_run(engine, NB_PHASE_PRESENT, nbi_work_present, NULL);
     nbi_phase_run(engine, NB_PHASE_ASYNC_POLL, async_poll, NULL);
-    nbi_phase_run(engine, NB_PHASE_BUDGET_ADAPT, budget_adapt, NULL);
+    nbi_phase_run(engine, NB_PHASE_BUDGET_ADAPT, nbi_work_adapt, NULL);
     nbi_phase_run(engine, NB_PHASE_FRAME_END, NULL, frame_end);
 }
