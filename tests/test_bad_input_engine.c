@@ -61,6 +61,8 @@ static void null_is_refused_everywhere(void **state) {
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_input(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_async(NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_set_blind(NULL, true));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_wait_begin(NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_wait_end(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_snapshots(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_timelines(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_epochs(NULL));

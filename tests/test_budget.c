@@ -184,7 +184,7 @@ static void rare_spikes_do_not_stop_a_raise(void **state) {
     run r = run_of((world){{400, 480, 580, 700}, 2000, 0, 0});
     run_frames(&r, 1000);
     r.world.load_permille = 1000;
-    r.world.spike_every = 100;
+    r.world.spike_every = 20;
     run_frames(&r, 3000);
     assert_int_equal(nb_budget_level(&r.budget), 3);
 }

@@ -283,11 +283,12 @@ static void odd_frame_times_keep_the_account(void **state) {
             assert_alpha_in_range(&loop);
         }
     }
-    // The end of 64 bits: time stands still, and the account still adds up.
-    frame(&loop, UINT64_MAX);
-    frame(&loop, UINT64_MAX);
-    assert_int_equal(report_of(&loop).elapsed_ns, UINT64_MAX);
-    assert_int_equal(frame(&loop, S), 0);
+    // Beyond the end of 64 bits: the sums wrap, time goes on, and the account still adds up.
+    for (int i = 0; i < 5; ++i) assert_in_range(frame(&loop, INT64_MAX), 15, 15);
+    assert_account(&loop);
+    assert_int_equal(frame(&loop, UINT64_MAX), 0); // one nanosecond back
+    assert_int_equal(report_of(&loop).clock_backwards_count, 1);
+    assert_in_range(frame(&loop, S), 15, 15);
     assert_account(&loop);
 }
 
@@ -409,8 +410,21 @@ static void clock_that_steps_back_gives_zero_time(void **state) {
     assert_int_equal(clock_frame(&c), 0);
     assert_int_equal(report_of(&c.loop).clock_backwards_count, 1);
     assert_int_equal(test_log_count(&c.log, NB_ITEM_LOOP_CLOCK_BACKWARDS), 1);
+    // Forth again: only what lies beyond the largest reading is new.
+    nb_clock_manual_set(&c.manual, 10 * S + 50 * MS);
+    assert_int_equal(clock_frame(&c), 3);
+    // Back for good: after eight frames time goes on from the new place.
+    nb_clock_manual_set(&c.manual, 4 * S);
+    for (uint32_t i = 0; i < NB_LOOP_BEHIND_COUNT_MAX; ++i) {
+        assert_int_equal(report_of(&c.loop).clock_adopt_count, 0);
+        nb_clock_manual_advance(&c.manual, 50 * MS);
+        assert_int_equal(clock_frame(&c), 0);
+    }
+    assert_int_equal(report_of(&c.loop).clock_adopt_count, 1);
     nb_clock_manual_advance(&c.manual, 50 * MS);
-    assert_int_equal(clock_frame(&c), 3); // it goes on at once, from the new time
+    assert_int_equal(clock_frame(&c), 3);
+    assert_int_equal(report_of(&c.loop).clock_backwards_count, 1 + NB_LOOP_BEHIND_COUNT_MAX);
+    assert_int_equal(test_log_count(&c.log, NB_ITEM_LOOP_CLOCK_BACKWARDS), 2); // back, and adopted
     assert_account(&c.loop);
 }
 

@@ -33,9 +33,10 @@
 #define NB_BUDGET_WINDOW_MAX 32
 #define NB_BUDGET_OVER_DEFAULT 3
 
-// Frames in a row that must prove room before a raise: two seconds at 60 Hz, longer than most bursts of load. Two of
-// them may be slower than the rest: the third slowest counts, about the 98th percentile.
-#define NB_BUDGET_RAISE_FRAMES_DEFAULT 120
+// Frames in a row that must prove room before a raise: two thirds of a second at 60 Hz, so that quality which fits is
+// back within a second or two. Two of them may be slower than the rest: the third slowest counts, about the 95th
+// percentile.
+#define NB_BUDGET_RAISE_FRAMES_DEFAULT 40
 
 // Room is proven where those frames stay within this many thousandths of the target. Between here and the target is the
 // band where nothing happens; it is wider than what one level is expected to cost.
@@ -49,8 +50,8 @@
 // flight), and the first one after it pays for what is made anew.
 #define NB_BUDGET_SETTLE_FRAMES_DEFAULT 4
 
-// The longest wait after failed raises, in frames: it doubles from raise_frames with each of them and ends at about a
-// minute of 60 Hz.
+// The longest wait after failed raises, in frames: it starts at three times raise_frames, doubles with each of them and
+// ends at about a minute of 60 Hz.
 #define NB_BUDGET_WAIT_FRAMES_MAX 3840
 
 // Optional work whose time is given out.
@@ -72,7 +73,7 @@ typedef struct nb_budget_desc {
     uint64_t target_ns;     // of a frame; 0 = 16666667
     uint32_t window_frames; // 1..NB_BUDGET_WINDOW_MAX; 0 = 16
     uint32_t over_frames;   // of the window, up to window_frames; 0 = 3, or the window where that is smaller
-    uint32_t raise_frames;  // 3..NB_BUDGET_WAIT_FRAMES_MAX; 0 = 120
+    uint32_t raise_frames;  // 3..NB_BUDGET_WAIT_FRAMES_MAX; 0 = 40
     uint32_t room_permille; // of the target, 1..999; 0 = 750
     uint32_t gain_permille; // of a frame, 1..999; 0 = 150
     uint32_t settle_frames; // up to NB_BUDGET_WAIT_FRAMES_MAX; 0 = 4

@@ -165,9 +165,13 @@ typedef struct nb_engine_desc {
     // For debugging: after each tick so many are simulated again and compared, up to NB_SYNCTEST_DEPTH_MAX: see
     // synctest.h. Sets keeps_history and hashes_ticks. 0 = none.
     uint32_t synctest_depth;
-    bool adapts_budget;    // the quality level follows the measured frame times; else it stays at the highest
-    nb_budget_desc budget; // its hooks are the engine's
-    nb_world_desc world;   // of nb_engine_world, nb_engine_snapshots and nb_engine_input; hooks as above
+    // The quality level follows the work of frames: all their time but Present and what nb_engine_wait_begin and
+    // nb_engine_wait_end enclose. Else it stays at the highest.
+    bool adapts_budget;
+    // Its hooks are the engine's. target_ns 0 = the length of a frame: that of loop.refresh_rate or, where it is
+    // longer, of the pace. An estimated refresh rate only shortens it. Where neither is known, 16666667.
+    nb_budget_desc budget;
+    nb_world_desc world; // of nb_engine_world, nb_engine_snapshots and nb_engine_input; hooks as above
     nb_snapshots_desc snapshots;
     nb_input_desc input;
     nb_async_desc async; // of nb_engine_async; scheduler, token, labels and hooks are the engine's
@@ -231,7 +235,8 @@ typedef struct nb_engine_stats {
     uint64_t tick_hash;                // of all states after the newest tick, where desc.hashes_ticks; else 0
     uint64_t run_hash;                 // of all tick hashes so far, those simulated again as well: two runs that agree
                                        // here agreed in every tick
-    uint64_t frame_ns;                 // of the newest frame: time inside it
+    uint64_t frame_ns;                 // of the newest frame: time inside it, on the loop's clock
+    uint64_t work_ns;                  // of it, without Present and other waits
     uint64_t phase_ns[NB_PHASE_COUNT]; // of it, in each phase
 } nb_engine_stats;
 
@@ -362,6 +367,16 @@ NB_API nb_snapshots *nb_engine_snapshots(nb_engine *engine);
 // Thread: the coordinator; nb_async_submit and nb_async_cancel any, polling is the engine's. Owner: the engine. Fails:
 // NULL for NULL, and where there is no memory.
 NB_API nb_async *nb_engine_async(nb_engine *engine);
+
+// Encloses a wait that is no work of the frame: the time until nb_engine_wait_end is not charged to the budget. Enclose
+// waits for the display outside Present. Do not enclose waits for the device to finish its work, or a game that is
+// limited by the device keeps its quality. Waits may be nested; an open wait ends with its phase.
+// Thread: the coordinator, inside a frame. Owner: unchanged. Fails: NB_ERR_MISUSE (between frames), NB_ERR_THREAD.
+NB_API nb_result nb_engine_wait_begin(nb_engine *engine);
+
+// Ends the wait that nb_engine_wait_begin has begun in the same phase.
+// Thread: as nb_engine_wait_begin. Owner: unchanged. Fails: NB_ERR_MISUSE (also where none has begun), NB_ERR_THREAD.
+NB_API nb_result nb_engine_wait_end(nb_engine *engine);
 
 // Says that nothing is to be seen for now, such as behind a loading screen: optional work may take four times as long.
 // Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_MISUSE.

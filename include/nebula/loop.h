@@ -44,6 +44,10 @@
 // Secondary tick groups a loop holds: AI, network, audio, statistics and as many again.
 #define NB_LOOP_GROUP_COUNT_MAX 8u
 
+// Frames in a row that a clock may be below its largest reading before it counts as set back. A glitch is over within
+// one or two frames; eight of 60 Hz stop the game for an eighth of a second.
+#define NB_LOOP_BEHIND_COUNT_MAX 8u
+
 // In a desc: no such limit.
 #define NB_LOOP_UNLIMITED UINT64_MAX
 
@@ -74,7 +78,8 @@ typedef struct nb_loop_desc {
 typedef struct nb_tick {
     uint64_t index;          // counts from 0 without gaps
     uint64_t start_ns;       // simulated time at its start: index * den / num s, rounded down to a nanosecond
-    uint64_t input_until_ns; // clock time at which its slice of input ends: see nb_input_take_tick; 0 for a tick group
+    uint64_t input_until_ns; // clock time at which its slice of input ends: see nb_input_take_tick; 0 for a tick group;
+                             // UINT64_MAX for the first tick after the clock was set back: what waits is due
     double dt_s;             // den / num, the nearest double, the same for every tick
     uint32_t index_in_frame; // 0 for the first tick of a frame; 0 for a tick group
     bool is_last;            // no tick follows in this frame, whatever happens; false promises one, unless the loop
@@ -106,7 +111,7 @@ typedef struct nb_loop_report {
     uint64_t frame_count;           // frames ended
     uint64_t tick_count;            // ticks run
     uint64_t time_ns;               // simulated time, nb_loop_tick_count * den / num s
-    uint64_t elapsed_ns;            // clock time, or deltas, seen
+    uint64_t elapsed_ns;            // clock time, or deltas, seen; this and the next three are modulo 2^64
     uint64_t excluded_ns;           // left out on request: nb_loop_exclude, nb_loop_resync
     uint64_t paused_ns;             // passed while paused
     uint64_t clamped_ns;            // dropped by frame_ns_max, clock time
@@ -117,7 +122,10 @@ typedef struct nb_loop_report {
     uint64_t clamp_ticks_count;     // frames cut by tick_count_max
     uint64_t clamp_cost_count;      // frames cut by tick_budget_ns
     uint64_t discontinuity_count;   // frames after a gap or a resync
-    uint64_t clock_backwards_count; // times the clock stepped back; such a frame gets zero time
+    uint64_t clock_backwards_count; // frames whose clock reading was below the largest one, or UINT64_MAX, and frames
+                                    // whose delta underflowed; such a frame gets zero time
+    uint64_t clock_adopt_count;     // lasting steps back: after NB_LOOP_BEHIND_COUNT_MAX of these frames in a row time
+                                    // goes on from the clock's new place
     uint64_t overrun_count;         // paced frames whose work took more than 1.5 frame periods
     uint64_t tick_cost_ns;          // predicted cost of the next tick; 0 = never measured
     uint64_t pace_wait_count;       // frames nb_loop_pace waited for
@@ -163,6 +171,7 @@ typedef struct nb_loop_pacer {
     uint64_t wake_late_ns;  // how late sleeps end, calibrated; the spin covers it
     uint64_t frame_cost_ns; // predicted begin-to-end time, a slowly falling maximum
     uint64_t wait_count, skip_count, sleep_ns, spin_ns, error_ns, error_ns_max; // as reported
+    bool is_given;                                                              // the rate is the host's, no default
     bool is_anchored;                                                           // the grid exists
     bool has_grid_ns;                                                           // grid_ns waits for nb_loop_begin
     bool is_late_latched;                                                       // as in the desc
@@ -203,7 +212,10 @@ typedef struct nb_loop {
     nb_loop_total scaled_base;   // `scaled` when the scale was last set
     nb_loop_total advanced_base; // units before scaling, at the same moment
     uint64_t exclude_pending_ns; // asked for by nb_loop_exclude and not yet found in a delta
-    uint64_t now_ns;             // clock time of the newest frame
+    uint64_t now_ns;             // clock time of the newest frame: the largest reading so far
+    uint64_t reading_ns;         // the newest reading
+    uint32_t behind_count;       // readings in a row below now_ns
+    bool is_slice_open;          // the clock was set back: the next tick gets all input that waits for the old time
     uint64_t delta_ns;           // its length, from grid point to grid point where paced
     uint64_t measured_ns;        // the same from start to start, for the statistics
     uint64_t slice_end_ns;       // end of the newest input slice
@@ -225,11 +237,12 @@ typedef struct nb_loop {
     uint64_t elapsed_ns, excluded_ns, paused_ns, clamped_ns;        // as reported
     uint64_t dropped_count;                                         // dropped_tick_count as reported
     uint64_t clamp_time_count, clamp_ticks_count, clamp_cost_count; // as reported
-    uint64_t discontinuity_count, backwards_count, overrun_count;   // as reported
+    uint64_t discontinuity_count, overrun_count;                    // as reported
+    uint64_t backwards_count, adopt_count;                          // as reported
     nb_loop_snap snap;
     nb_loop_pacer pacer;
     nb_loop_group groups[NB_LOOP_GROUP_COUNT_MAX];
-    nb_loop_quiet quiet[4]; // one for each cause of a rate-limited record
+    nb_loop_quiet quiet[5]; // one for each cause of a rate-limited record
     nb_clock clock;         // as in the desc
     nb_frame_stats *stats;  // as in the desc
     nb_hooks hooks;         // resolved
@@ -254,11 +267,15 @@ NB_API nb_result nb_loop_init(nb_loop *loop, const nb_loop_desc *desc);
 NB_API nb_result nb_loop_pace(nb_loop *loop);
 
 // Begins a frame with the time passed on the loop's clock, up to now or to the grid point nb_loop_pace waited for. The
-// first frame gets zero: loading is not simulated.
+// first frame gets zero: loading is not simulated. Time is measured from the largest reading so far, so no time passes
+// twice on a clock that steps back and forth; a reading of UINT64_MAX means that the clock has no answer. A clock that
+// stays below its largest reading for NB_LOOP_BEHIND_COUNT_MAX frames was set back: time goes on from there.
 // Thread: the loop's own. Owner: nothing. Fails: NB_ERR_MISUSE inside a frame.
 NB_API nb_result nb_loop_begin(nb_loop *loop);
 
-// Begins a frame with a given delta. No clock is read and no cost measured, so the same deltas give the same ticks.
+// Begins a frame with a given delta. No clock is read and no cost measured, so the same deltas give the same ticks. A
+// delta above INT64_MAX is a step back of the host's clock (an unsigned difference that underflowed), and counts as in
+// nb_loop_begin.
 // Thread: the loop's own. Owner: nothing. Fails: NB_ERR_MISUSE inside a frame.
 NB_API nb_result nb_loop_begin_delta(nb_loop *loop, uint64_t delta_ns);
 

@@ -248,7 +248,7 @@ nb_result nb_input_take_tick(nb_input *input, uint64_t until_ns, nb_input_view *
         count = take_due(input, until_ns, true);
         input->early_count += count;
     }
-    input->slice_end_ns = until_ns;
+    input->slice_end_ns = until_ns == UINT64_MAX ? 0 : until_ns; // nothing is late for a slice without an end
     input->delivered_count += count;
     view->count = count;
     view->events = count > 0 ? input->tick_events : NULL;

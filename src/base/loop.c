@@ -79,6 +79,7 @@ nb_result nb_loop_init(nb_loop *loop, const nb_loop_desc *given) {
     loop->gap_ns = desc.gap_ns;
     loop->tick_count_max = desc.tick_count_max;
     loop->pacer.rate = desc.pace_rate;
+    loop->pacer.is_given = given != NULL && given->pace_rate.num != 0;
     loop->pacer.is_late_latched = desc.is_late_latched;
     loop->clock = desc.clock;
     loop->stats = desc.stats;
@@ -98,17 +99,16 @@ nb_result nbi_loop_check(const nb_loop *loop, const char *function) {
 
 bool nbi_loop_may_log(nb_loop *loop, int cause, uint64_t *suppressed) {
     nb_loop_quiet *quiet = &loop->quiet[cause];
-    if (loop->elapsed_ns < quiet->until_ns) {
+    uint64_t left_ns = quiet->until_ns - loop->elapsed_ns; // elapsed time may wrap
+    if (left_ns != 0 && left_ns <= LOG_INTERVAL_NS) {
         ++quiet->suppressed;
         return false;
     }
     *suppressed = quiet->suppressed;
     quiet->suppressed = 0;
-    quiet->until_ns = loop->elapsed_ns + nbi_min_u64(LOG_INTERVAL_NS, UINT64_MAX - loop->elapsed_ns);
+    quiet->until_ns = loop->elapsed_ns + LOG_INTERVAL_NS;
     return true;
 }
-
-static uint64_t since(uint64_t now_ns, uint64_t then_ns) { return now_ns > then_ns ? now_ns - then_ns : 0; }
 
 // What may not be called from a callback of nb_loop_run, nor inside or outside a frame.
 static nb_result check_place(const nb_loop *loop, bool is_in_frame, const char *function) {
@@ -130,9 +130,8 @@ static void log_discontinuity(nb_loop *loop, const char *function) {
             (double)loop->delta_ns / 1e6, (unsigned long long)suppressed);
 }
 
-static void begin_frame(nb_loop *loop, uint64_t now_ns, uint64_t delta_ns, const char *function) {
+static void begin_frame(nb_loop *loop, uint64_t delta_ns, const char *function) {
     loop->is_in_frame = true;
-    loop->now_ns = now_ns;
     loop->delta_ns = delta_ns;
     loop->frame_tick_count = 0;
     loop->is_tick_last = false;
@@ -145,28 +144,6 @@ static void begin_frame(nb_loop *loop, uint64_t now_ns, uint64_t delta_ns, const
     nbi_loop_add_time(loop, delta_ns, function);
 }
 
-static void log_backwards(nb_loop *loop, uint64_t now_ns, const char *function) {
-    uint64_t suppressed;
-    if (!nbi_loop_may_log(loop, NBI_QUIET_BACKWARDS, &suppressed)) return;
-    nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_CLOCK_BACKWARDS, function,
-            "the clock stepped back by %.3f ms (%llu reports held back)", (double)(loop->now_ns - now_ns) / 1e6,
-            (unsigned long long)suppressed);
-}
-
-// Time since the frame before; zero for the first frame of this clock and when the clock stepped back.
-static uint64_t clock_delta(nb_loop *loop, uint64_t now_ns, const char *function) {
-    if (loop->source != NBI_SOURCE_CLOCK) {
-        loop->source = NBI_SOURCE_CLOCK;
-        loop->slice_end_ns = 0;
-        return 0;
-    }
-    if (now_ns >= loop->now_ns) return now_ns - loop->now_ns;
-    ++loop->backwards_count;
-    log_backwards(loop, now_ns, function);
-    loop->slice_end_ns = 0; // slices go on from the new time, or every event until the old one would be late
-    return 0;
-}
-
 static void begin_clocked(nb_loop *loop, const char *function) {
     uint64_t clock_ns = nb_clock_now_ns(&loop->clock), now_ns = clock_ns;
     nb_loop_pacer *pacer = &loop->pacer;
@@ -176,13 +153,15 @@ static void begin_clocked(nb_loop *loop, const char *function) {
         // The grid point, not the moment the wait ended: waits end late by a varying bit, ticks must not.
         now_ns = pacer->grid_ns;
         pacer->has_grid_ns = false;
-        if (pacer->is_late_latched) loop->latch_ns = clock_ns;
     }
-    uint64_t delta_ns = clock_delta(loop, now_ns, function);
-    loop->measured_ns = delta_ns == 0 ? 0 : since(clock_ns, loop->frame_start_ns);
+    uint64_t delta_ns = nbi_loop_read(loop, now_ns, function);
+    // No later than a late wait ends: a slice that ends at a wild reading would swallow the input of the ticks to come.
+    bool is_near = nbi_loop_since(clock_ns, loop->now_ns) <= nbi_rate_time_ns(pacer->rate, 2);
+    if (loop->is_paced && pacer->is_late_latched && is_near) loop->latch_ns = clock_ns;
+    loop->measured_ns = delta_ns == 0 ? 0 : nbi_loop_since(clock_ns, loop->frame_start_ns);
     loop->is_clocked = true;
     loop->frame_start_ns = clock_ns;
-    begin_frame(loop, now_ns, delta_ns, function);
+    begin_frame(loop, delta_ns, function);
 }
 
 nb_result nb_loop_begin(nb_loop *loop) {
@@ -194,16 +173,11 @@ nb_result nb_loop_begin(nb_loop *loop) {
 nb_result nb_loop_begin_delta(nb_loop *loop, uint64_t delta_ns) {
     nb_result result = check_place(loop, false, __func__);
     if (result != NB_OK) return result;
-    if (loop->source != NBI_SOURCE_DELTA) {
-        loop->source = NBI_SOURCE_DELTA;
-        loop->slice_end_ns = 0;
-        loop->now_ns = 0;
-    }
+    delta_ns = nbi_loop_read_delta(loop, delta_ns, __func__);
     loop->is_clocked = false;
     loop->latch_ns = 0;
     loop->measured_ns = delta_ns;
-    uint64_t now_ns = delta_ns > UINT64_MAX - loop->now_ns ? UINT64_MAX : loop->now_ns + delta_ns;
-    begin_frame(loop, now_ns, delta_ns, __func__);
+    begin_frame(loop, delta_ns, __func__);
     return NB_OK;
 }
 
@@ -212,7 +186,7 @@ static uint64_t settle_cost(nb_loop *loop) {
     if (!loop->is_clocked || loop->tick_budget_ns == NB_LOOP_UNLIMITED) return 0;
     uint64_t now_ns = nb_clock_now_ns(&loop->clock);
     if (!loop->is_tick_measured) return now_ns;
-    uint64_t cost_ns = since(now_ns, loop->tick_start_ns);
+    uint64_t cost_ns = nbi_loop_since(now_ns, loop->tick_start_ns);
     // A moving mean over about eight ticks, moved by whole nanoseconds.
     if (loop->cost_mean_ns == 0) loop->cost_mean_ns = cost_ns;
     loop->cost_mean_ns = loop->cost_mean_ns - loop->cost_mean_ns / 8 + cost_ns / 8;
@@ -251,7 +225,7 @@ static bool is_last_tick(nb_loop *loop) {
     }
     if (!loop->is_clocked || loop->tick_budget_ns == NB_LOOP_UNLIMITED) return false;
     uint64_t cost_ns = nbi_min_u64(loop->cost_mean_ns, loop->cost_last_ns);
-    uint64_t left_ns = since(loop->tick_budget_ns, loop->tick_spent_ns);
+    uint64_t left_ns = loop->tick_budget_ns - nbi_min_u64(loop->tick_spent_ns, loop->tick_budget_ns);
     if (cost_ns <= left_ns / 2) return false;
     loop->capped_by = NBI_CAP_COST;
     return true;
@@ -270,11 +244,12 @@ static bool next_tick(nb_loop *loop, nb_tick *tick) {
     *tick = (nb_tick){
         .index = index,
         .start_ns = nbi_rate_time_ns(loop->rate, index),
-        .input_until_ns = loop->slice_end_ns,
+        .input_until_ns = loop->is_slice_open ? UINT64_MAX : loop->slice_end_ns,
         .dt_s = nb_loop_dt_s(loop),
         .index_in_frame = loop->frame_tick_count - 1,
         .is_last = loop->is_tick_last,
     };
+    loop->is_slice_open = false;
     return true;
 }
 
@@ -305,7 +280,7 @@ static void drop_owed(nb_loop *loop, const char *function) {
 
 static void measure_frame(nb_loop *loop, const char *function) {
     if (!loop->is_clocked) return;
-    uint64_t work_ns = since(nb_clock_now_ns(&loop->clock), loop->frame_start_ns);
+    uint64_t work_ns = nbi_loop_since(nb_clock_now_ns(&loop->clock), loop->frame_start_ns);
     nbi_pace_frame_cost(&loop->pacer, work_ns);
     uint64_t limit_ns = nbi_rate_time_ns(loop->pacer.rate, 3) / 2;
     // Without a grid the work may include waiting for the display.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the files of the loop share: loop.c (frames and ticks), loop_time.c (from deltas to the accumulator),
-// loop_snap.c (refresh snapping), loop_pace.c (waiting), loop_control.c (the rest of the public functions).
+// What the files of the loop share: loop.c (frames and ticks), loop_reading.c (from readings to deltas), loop_time.c
+// (from deltas to the accumulator), loop_snap.c (refresh snapping), loop_pace.c (waiting), loop_control.c (the rest of
+// the public functions).
 
 #include "base.h"
 #include "nebula/loop.h"
@@ -22,7 +23,14 @@ enum { NBI_SOURCE_NONE, NBI_SOURCE_CLOCK, NBI_SOURCE_DELTA };
 enum { NBI_CAP_NONE, NBI_CAP_TICKS, NBI_CAP_COST };
 
 // Causes of rate-limited records, indices of nb_loop.quiet.
-enum { NBI_QUIET_CLAMPED, NBI_QUIET_DISCONTINUITY, NBI_QUIET_BACKWARDS, NBI_QUIET_OVERRUN, NBI_QUIET_COUNT };
+enum {
+    NBI_QUIET_CLAMPED,
+    NBI_QUIET_DISCONTINUITY,
+    NBI_QUIET_BACKWARDS,
+    NBI_QUIET_ADOPTED,
+    NBI_QUIET_OVERRUN,
+    NBI_QUIET_COUNT
+};
 
 // Why a loop cannot be used: NB_OK, or a reported error. `function` is the public function's name.
 nb_result nbi_loop_check(const nb_loop *loop, const char *function);
@@ -45,6 +53,20 @@ uint64_t nbi_rate_grid_ns(nb_rate rate, uint64_t index);
 
 // floor(time * num / den): the newest grid point at or before time_ns.
 uint64_t nbi_rate_index_at(nb_rate rate, uint64_t time_ns);
+
+// --- readings ---
+
+// What a clock without an answer shows: -1 as an unsigned number.
+#define NBI_NO_READING UINT64_MAX
+
+// Time passed at a reading of the clock, or after a delta of the host's: see nb_loop_begin.
+uint64_t nbi_loop_read(nb_loop *loop, uint64_t reading_ns, const char *function);
+uint64_t nbi_loop_read_delta(nb_loop *loop, uint64_t delta_ns, const char *function);
+
+// From one reading to a later one; zero across a step back, and where one of them is no answer.
+static inline uint64_t nbi_loop_since(uint64_t now_ns, uint64_t then_ns) {
+    return now_ns > then_ns && now_ns != NBI_NO_READING ? now_ns - then_ns : 0;
+}
 
 // --- time ---
 
@@ -74,6 +96,9 @@ void nbi_snap_estimate(nb_loop *loop);
 // --- pacing ---
 
 nb_result nbi_pace(nb_loop *loop);
+
+// Length of a frame: of the display's, or of the grid's where that is longer. 0 = neither is known.
+uint64_t nbi_loop_period_ns(const nb_loop *loop);
 
 // Feeds the measured length of a frame's work, for late latching.
 void nbi_pace_frame_cost(nb_loop_pacer *pacer, uint64_t cost_ns);

@@ -166,6 +166,7 @@ nb_result nb_loop_set_pace(nb_loop *loop, nb_rate rate) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "a pace of %u/%u", rate.num, rate.den);
     }
     loop->pacer.rate = rate;
+    loop->pacer.is_given = true;
     loop->pacer.is_anchored = false;
     return NB_OK;
 }
@@ -236,6 +237,7 @@ nb_loop_report nb_loop_report_get(const nb_loop *loop) {
         .clamp_cost_count = loop->clamp_cost_count,
         .discontinuity_count = loop->discontinuity_count,
         .clock_backwards_count = loop->backwards_count,
+        .clock_adopt_count = loop->adopt_count,
         .overrun_count = loop->overrun_count,
         .tick_cost_ns = nbi_min_u64(loop->cost_mean_ns, loop->cost_last_ns),
         .refresh_rate = loop->snap.rate,

@@ -19,8 +19,6 @@
 // Timer slack asked for, nanoseconds: Linux delays timers by 50 us unless told otherwise, more than all other errors.
 #define TIMER_SLACK_NS 1000
 
-static uint64_t since(uint64_t now_ns, uint64_t then_ns) { return now_ns > then_ns ? now_ns - then_ns : 0; }
-
 static uint64_t period_ns(const nb_loop_pacer *pacer) { return nbi_rate_grid_ns(pacer->rate, 1); }
 
 static uint64_t grid_at(const nb_loop_pacer *pacer, uint64_t index) {
@@ -40,8 +38,8 @@ static void calibrate(nb_loop_pacer *pacer, uint64_t late_ns) {
 static uint64_t sleep_until(nb_loop *loop, uint64_t now_ns, uint64_t deadline_ns) {
     nb_clock_sleep_until_ns(&loop->clock, deadline_ns);
     uint64_t woken_ns = nb_clock_now_ns(&loop->clock);
-    loop->pacer.sleep_ns += since(woken_ns, now_ns);
-    calibrate(&loop->pacer, since(woken_ns, deadline_ns));
+    loop->pacer.sleep_ns += nbi_loop_since(woken_ns, now_ns);
+    calibrate(&loop->pacer, nbi_loop_since(woken_ns, deadline_ns));
     return woken_ns;
 }
 
@@ -51,7 +49,7 @@ static uint64_t spin_until(nb_loop *loop, uint64_t now_ns, uint64_t deadline_ns)
         nbi_cpu_relax();
         now_ns = nb_clock_now_ns(&loop->clock);
     }
-    loop->pacer.spin_ns += since(now_ns, start_ns);
+    loop->pacer.spin_ns += nbi_loop_since(now_ns, start_ns);
     return now_ns;
 }
 
@@ -61,7 +59,7 @@ static void wait_until(nb_loop *loop, uint64_t now_ns, uint64_t deadline_ns) {
     if (deadline_ns - now_ns > spin_ns) now_ns = sleep_until(loop, now_ns, deadline_ns - spin_ns);
     now_ns = spin_until(loop, now_ns, deadline_ns);
     ++pacer->wait_count;
-    pacer->error_ns = since(now_ns, deadline_ns);
+    pacer->error_ns = nbi_loop_since(now_ns, deadline_ns);
     pacer->error_ns_max = nbi_max_u64(pacer->error_ns_max, pacer->error_ns);
 }
 
@@ -79,16 +77,22 @@ static void anchor(nb_loop *loop, uint64_t now_ns) {
 static uint64_t start_of(const nb_loop_pacer *pacer) {
     if (!pacer->is_late_latched) return pacer->grid_ns;
     uint64_t reserved_ns = pacer->frame_cost_ns + period_ns(pacer) / LATCH_MARGIN_PER_PERIOD;
-    return nbi_max_u64(pacer->grid_ns, since(grid_at(pacer, pacer->index + 1), reserved_ns));
+    return nbi_max_u64(pacer->grid_ns, nbi_loop_since(grid_at(pacer, pacer->index + 1), reserved_ns));
+}
+
+// More than two periods ahead of the clock: it stepped back, and waiting for the old grid could take for ever. More
+// than half of all time behind it: the reading is wild, and the points in between were not missed.
+static bool is_off_grid(const nb_loop_pacer *pacer, uint64_t next_ns, uint64_t now_ns) {
+    return next_ns > now_ns ? next_ns - now_ns > 2 * period_ns(pacer) : now_ns - next_ns > INT64_MAX;
 }
 
 nb_result nbi_pace(nb_loop *loop) {
     nb_loop_pacer *pacer = &loop->pacer;
     if (!nbi_loop_has_clock_that_sleeps(loop)) return NB_ERR_UNSUPPORTED;
     uint64_t now_ns = nb_clock_now_ns(&loop->clock);
+    if (now_ns == NBI_NO_READING) return NB_OK; // the frame has no grid point, and no time
     uint64_t next_ns = pacer->is_anchored ? grid_at(pacer, pacer->index + 1) : 0;
-    // More than two periods ahead of the clock: it stepped back, and waiting for the old grid could take for ever.
-    if (!pacer->is_anchored || since(next_ns, now_ns) > 2 * period_ns(pacer)) {
+    if (!pacer->is_anchored || is_off_grid(pacer, next_ns, now_ns)) {
         anchor(loop, now_ns);
         return NB_OK;
     }
@@ -109,4 +113,10 @@ nb_result nbi_pace(nb_loop *loop) {
 void nbi_pace_frame_cost(nb_loop_pacer *pacer, uint64_t cost_ns) {
     uint64_t fallen_ns = pacer->frame_cost_ns - pacer->frame_cost_ns / 64;
     pacer->frame_cost_ns = nbi_max_u64(cost_ns, fallen_ns);
+}
+
+uint64_t nbi_loop_period_ns(const nb_loop *loop) {
+    bool has_refresh = loop->snap.rate.num != 0, has_pace = loop->is_paced || loop->pacer.is_given;
+    uint64_t refresh_ns = has_refresh ? nbi_rate_time_ns(loop->snap.rate, 1) : 0;
+    return nbi_max_u64(refresh_ns, has_pace ? nbi_rate_time_ns(loop->pacer.rate, 1) : 0);
 }

@@ -28,9 +28,11 @@
 // second frame above it.
 #define AIM_PERMILLE 950u
 
-// How many rows of raise_frames a raise is on trial. In the first row the level shows what it costs; the second one is
-// for loads that come and go.
-#define TRIAL_ROWS 2u
+// How many rows of raise_frames a raise is on trial: four seconds of 60 Hz. In the first row the level shows what it
+// costs; the others are for loads that come and go.
+#define TRIAL_ROWS 6u
+// How many rows no raise comes after the first that failed: two seconds of 60 Hz, longer than most bursts of load.
+#define WAIT_ROWS 3u
 // The longest trial, in frames: about twenty minutes of 60 Hz, more than the scene of most games.
 #define TRIAL_FRAMES_MAX 65536u
 
@@ -76,6 +78,10 @@ static bool is_in_range(const nb_budget_desc *desc) {
            desc->gain_permille < 1000 && desc->settle_frames <= NB_BUDGET_WAIT_FRAMES_MAX;
 }
 
+static uint32_t wait_frames_first(const nb_budget_desc *desc) {
+    return (uint32_t)nbi_min_u64(WAIT_ROWS * (uint64_t)desc->raise_frames, NB_BUDGET_WAIT_FRAMES_MAX);
+}
+
 static void forget_marks(nb_budget *budget) {
     for (uint32_t i = 0; i < NB_BUDGET_LEVEL_COUNT_MAX; ++i) {
         budget->failed_permille[i] = 0;
@@ -93,7 +99,7 @@ nb_result nb_budget_init(nb_budget *budget, const nb_budget_desc *given) {
     memset(budget, 0, sizeof *budget);
     budget->desc = desc;
     budget->level = desc.level_count - 1 - desc.level_lowered;
-    budget->wait_frames = desc.raise_frames;
+    budget->wait_frames = wait_frames_first(&desc);
     forget_marks(budget);
     return NB_OK;
 }
@@ -196,9 +202,6 @@ static bool is_on_trial(const nb_budget *budget) {
 
 static bool may_raise(const nb_budget *budget, uint32_t slow_permille) {
     if (budget->level + 1 >= budget->desc.level_count || budget->wait_left > 0) return false;
-    // One level at a time: the last one first has to show what it costs.
-    if (budget->is_raised && budget->raised_frames < TRIAL_ROWS * budget->desc.raise_frames) return false;
-    if (slow_permille > budget->desc.room_permille) return false;
     uint32_t failed = budget->failed_permille[budget->level + 1];
     return failed == 0 || slow_permille < failed - failed / LIGHTER_DIVISOR;
 }
@@ -207,7 +210,7 @@ static void age_raise(nb_budget *budget) {
     if (!budget->is_raised || budget->raised_frames == UINT32_MAX) return;
     if (++budget->raised_frames != budget->trial_frames[budget->level]) return;
     budget->failed_permille[budget->level] = 0;
-    budget->wait_frames = budget->desc.raise_frames;
+    budget->wait_frames = wait_frames_first(&budget->desc);
 }
 
 static void decide(nb_budget *budget) {
@@ -222,10 +225,11 @@ static void decide(nb_budget *budget) {
         return;
     }
     age_raise(budget);
-    if (budget->room_count < budget->desc.raise_frames) return;
     uint32_t slow_permille = budget->slowest[2];
-    forget_room(budget);
-    if (may_raise(budget, slow_permille)) raise_on_trial(budget, slow_permille);
+    bool has_room = slow_permille <= budget->desc.room_permille;
+    if (has_room && budget->room_count < budget->desc.raise_frames) return;
+    forget_room(budget); // the row is over, and begins again with the next frame
+    if (has_room && may_raise(budget, slow_permille)) raise_on_trial(budget, slow_permille);
 }
 
 // What was learned belongs to the scene before; only the wait stays, so that many scenes do not make many tries.

@@ -3,14 +3,21 @@
 
 #include "engine.h"
 
+#include "../base/loop.h"
 #include "../base/trace.h"
-#include "../tasks/host.h"
 #include "history.h"
 
 #include "../tasks/host.h"
 
 #include <stdio.h>
 #include <string.h>
+
+// The target follows the loop's frame period, so that changing that is enough.
+static nb_budget_desc default_budget(void) {
+    nb_budget_desc desc = nb_budget_desc_default();
+    desc.target_ns = 0;
+    return desc;
+}
 
 static nb_snapshots_desc default_snapshots(void) {
     nb_snapshots_desc desc = nb_snapshots_desc_default();
@@ -34,7 +41,7 @@ nb_engine_desc nb_engine_desc_default(void) {
         .history = nb_history_desc_default(),
         .stage_count_max = NB_STAGE_COUNT_DEFAULT,
         .violation_policy = NB_VIOLATION_REPORT,
-        .budget = nb_budget_desc_default(),
+        .budget = default_budget(),
         .world = nb_world_desc_default(),
         .snapshots = default_snapshots(),
         .input = nb_input_desc_default(),
@@ -370,8 +377,9 @@ static void trace_coordinator(nb_engine *engine) {
 // One frame of the loop, which has begun.
 static nb_result run_begun(nb_engine *engine) {
     nbi_modules_settle(engine);
-    uint64_t start_ns = nbi_clock_now_ns();
+    uint64_t start_ns = nbi_engine_now_ns(engine);
     engine->phase_start_ns = engine->frame_start_ns = start_ns;
+    engine->wait_ns = 0;
     engine->is_in_frame = true;
     engine->closed_barriers = 0;
     engine->failure = NB_OK;
@@ -387,7 +395,8 @@ static nb_result run_begun(nb_engine *engine) {
     engine->is_in_frame = false;
     nbi_modules_settle(engine);
     nb_loop_end(&engine->loop);
-    engine->stats.frame_ns = engine->phase_start_ns - start_ns;
+    engine->stats.frame_ns = nbi_loop_since(engine->phase_start_ns, start_ns);
+    engine->stats.work_ns = nbi_work_ns(engine);
     ++engine->stats.frame_count;
     return engine->failure;
 }

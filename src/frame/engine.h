@@ -199,8 +199,10 @@ struct nb_engine {
     nbi_call call;
     uint64_t serial;
     uint64_t phase_start_ns;
-    nb_trace_thread *trace;     // the coordinator's ring for this frame; NULL = none
-    nb_trace_thread *trace_own; // the one that it got from the engine
+    uint64_t wait_start_ns, wait_ns; // of the waits that are open; of this frame's that have ended
+    uint32_t wait_depth;             // waits that are open, one inside the other
+    nb_trace_thread *trace;          // the coordinator's ring for this frame; NULL = none
+    nb_trace_thread *trace_own;      // the one that it got from the engine
     nb_label phase_labels[NB_PHASE_COUNT];
 
     nb_atomic_u32 is_stopping;
@@ -379,6 +381,23 @@ void nbi_late_return(nb_engine *engine, nbi_job *job);
 
 // Merges what late jobs of a module have made.
 void nbi_late_merge(nb_engine *engine, nbi_module *module);
+
+// --- work.c ---
+
+// The time, on the clock of the loop.
+static inline uint64_t nbi_engine_now_ns(const nb_engine *engine) { return nb_clock_now_ns(&engine->desc.loop.clock); }
+
+// Present: the whole phase is a wait.
+void nbi_work_present(nb_engine *engine);
+
+// At the end of a phase, which is now: no wait lasts longer.
+void nbi_work_phase_end(nb_engine *engine, uint64_t now_ns);
+
+// Time of this frame until the phase that runs, without waits.
+uint64_t nbi_work_ns(const nb_engine *engine);
+
+// Feeds the budget.
+void nbi_work_adapt(nb_engine *engine);
 
 // --- frame.c ---
 

@@ -4,6 +4,8 @@
 #include "engine.h"
 #include "state.h"
 
+#include "../base/loop.h"
+
 // Being late says nothing about work after a pause of the whole program, a load or a jump.
 static void forgive_late(nb_engine *engine) {
     if (engine->run_loads != nbi_states_load_count(engine->states)) ++engine->run_number;
@@ -43,7 +45,7 @@ static void wake_workers(nb_engine *engine) {
 static void publish(nb_engine *engine) {
     if (engine->snapshots == NULL) return;
     uint64_t tick_count = nb_loop_tick_count(&engine->loop);
-    uint64_t target_ns = engine->budget.desc.target_ns, used_ns = engine->phase_start_ns - engine->frame_start_ns;
+    uint64_t target_ns = engine->budget.desc.target_ns, used_ns = nbi_work_ns(engine);
     nb_snapshot_info info = {.frame = engine->time.index,
                              .tick = tick_count,
                              .tick_previous = tick_count > 0 ? tick_count - 1 : 0,
@@ -60,13 +62,12 @@ static void publish(nb_engine *engine) {
 
 // What a degraded frame has lost would come back as ticks to catch up. A frame that was given its time has lost none.
 static void exclude_since(nb_engine *engine, uint64_t start_ns) {
-    uint64_t now_ns = nb_clock_now_ns(&engine->desc.loop.clock);
-    if (engine->loop.is_clocked && now_ns > start_ns) nb_loop_exclude(&engine->loop, now_ns - start_ns);
+    if (engine->loop.is_clocked) nb_loop_exclude(&engine->loop, nbi_loop_since(nbi_engine_now_ns(engine), start_ns));
 }
 
 static void parallel_tasks(nb_engine *engine) {
     bool may_exclude = engine->desc.excludes_degraded_time;
-    uint64_t start_ns = may_exclude ? nb_clock_now_ns(&engine->desc.loop.clock) : 0;
+    uint64_t start_ns = may_exclude ? nbi_engine_now_ns(engine) : 0;
     nbi_world_guard(engine);
     nbi_jobs_start(engine, NB_PHASE_PARALLEL_TASKS);
     nbi_jobs_await(engine);
@@ -85,15 +86,6 @@ static void post_parallel(nb_engine *engine) {
 static void async_poll(nb_engine *engine) {
     if (engine->is_alone) nb_scheduler_help(engine->scheduler, 0, NULL);
     if (!engine->is_world_stuck) nbi_frame_async_poll(engine);
-}
-
-// The work of the frame so far: what is left is the wait for the display.
-static void budget_adapt(nb_engine *engine) {
-    bool is_left_out = engine->is_degraded && engine->desc.excludes_degraded_time;
-    nb_budget_sample sample = {.measured_ns = engine->phase_start_ns - engine->frame_start_ns,
-                               .is_discontinuity = engine->time.is_discontinuity || is_left_out,
-                               .has_nothing_visible = engine->has_nothing_visible};
-    if (engine->desc.adapts_budget) nb_budget_update(&engine->budget, &sample);
 }
 
 static void frame_end(nb_engine *engine) {
@@ -119,8 +111,8 @@ void nbi_frame_run(nb_engine *engine) {
     nbi_phase_run(engine, NB_PHASE_POST_PARALLEL, post_parallel, NULL);
     if (has_picture) nbi_phase_run(engine, NB_PHASE_FRAME_GRAPH, NULL, NULL);
     if (has_picture) nbi_phase_run(engine, NB_PHASE_COMMAND_RECORD, nbi_jobs_record, NULL);
-    if (has_picture) nbi_phase_run(engine, NB_PHASE_PRESENT, NULL, NULL);
+    if (has_picture) nbi_phase_run(engine, NB_PHASE_PRESENT, nbi_work_present, NULL);
     nbi_phase_run(engine, NB_PHASE_ASYNC_POLL, async_poll, NULL);
-    nbi_phase_run(engine, NB_PHASE_BUDGET_ADAPT, budget_adapt, NULL);
+    nbi_phase_run(engine, NB_PHASE_BUDGET_ADAPT, nbi_work_adapt, NULL);
     nbi_phase_run(engine, NB_PHASE_FRAME_END, NULL, frame_end);
 }

@@ -3,6 +3,8 @@
 
 #include "engine.h"
 
+#include "../base/loop.h"
+
 static nbi_module *module_at(nb_engine *engine, uint32_t index) { return &engine->modules[index]; }
 
 nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
@@ -86,12 +88,11 @@ void nbi_handlers_run(nb_engine *engine, nb_phase phase) {
     }
 }
 
-// Deadlines are on the loop's clock, which stands still in a frame that was given its time.
+// Deadlines are on the loop's clock, which stands still in a frame that was given its time. A clock without an answer
+// ends none.
 static void expire_tokens(nb_engine *engine) {
-    uint64_t now_ns = engine->time.now_ns;
-    if (engine->loop.is_clocked)
-        now_ns =
-            engine->desc.loop.clock.now_ns != NULL ? nb_clock_now_ns(&engine->desc.loop.clock) : engine->phase_start_ns;
+    bool has_reading = engine->loop.is_clocked && engine->phase_start_ns != NBI_NO_READING;
+    uint64_t now_ns = has_reading ? engine->phase_start_ns : engine->time.now_ns;
     nb_token_expire(engine->token, now_ns, engine->time.index, NULL);
 }
 
@@ -116,7 +117,8 @@ void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*before)(nb_engine *
     if (engine->trace != NULL) nb_trace_end(engine->trace);
     if (info->barrier != NB_BARRIER_NONE) engine->closed_barriers |= 1u << info->barrier;
     // The end of a phase is the start of the next: one look at the clock.
-    uint64_t now_ns = nbi_clock_now_ns();
-    engine->stats.phase_ns[phase] = now_ns - engine->phase_start_ns;
+    uint64_t now_ns = nbi_engine_now_ns(engine);
+    nbi_work_phase_end(engine, now_ns);
+    engine->stats.phase_ns[phase] = nbi_loop_since(now_ns, engine->phase_start_ns);
     engine->phase_start_ns = now_ns;
 }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// What of a frame's time is work, and what the budget makes of it. Present is none, for it blocks until the display is
+// ready; the host says of other waits what they are. Times are the loop's clock's.
+
+#include "engine.h"
+
+#include "../base/loop.h"
+
+// --- waits ---
+
+static void open_wait(nb_engine *engine, uint64_t now_ns) {
+    if (engine->wait_depth++ == 0) engine->wait_start_ns = now_ns;
+}
+
+static void close_waits(nb_engine *engine, uint64_t now_ns) {
+    engine->wait_depth = 0;
+    engine->wait_ns += nbi_loop_since(now_ns, engine->wait_start_ns);
+}
+
+void nbi_work_present(nb_engine *engine) { open_wait(engine, engine->phase_start_ns); }
+
+void nbi_work_phase_end(nb_engine *engine, uint64_t now_ns) {
+    if (engine->wait_depth != 0) close_waits(engine, now_ns);
+}
+
+static nb_result check_wait(const nb_engine *engine, const char *function) {
+    if (!nbi_is_coordinator(engine))
+        return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
+    if (engine->is_in_frame) return NB_OK;
+    return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, function, "no frame runs");
+}
+
+nb_result nb_engine_wait_begin(nb_engine *engine) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result result = check_wait(engine, __func__);
+    if (result == NB_OK) open_wait(engine, nbi_engine_now_ns(engine));
+    return result;
+}
+
+nb_result nb_engine_wait_end(nb_engine *engine) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result result = check_wait(engine, __func__);
+    if (result != NB_OK) return result;
+    uint32_t depth_min = nb_engine_phase(engine) == NB_PHASE_PRESENT ? 2 : 1; // Present's own wait ends with it
+    if (engine->wait_depth < depth_min)
+        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "no wait has begun in this phase");
+    if (engine->wait_depth == 1)
+        close_waits(engine, nbi_engine_now_ns(engine));
+    else
+        --engine->wait_depth;
+    return NB_OK;
+}
+
+uint64_t nbi_work_ns(const nb_engine *engine) {
+    uint64_t frame_ns = nbi_loop_since(engine->phase_start_ns, engine->frame_start_ns);
+    return frame_ns - nbi_min_u64(frame_ns, engine->wait_ns);
+}
+
+// --- the budget ---
+
+// 0: as before. An estimate may be of frames that are late because there is too much work: it never gives more time.
+static uint64_t target_ns(const nb_engine *engine) {
+    if (engine->desc.budget.target_ns != 0) return 0;
+    uint64_t period_ns = nbi_loop_period_ns(&engine->loop);
+    bool is_guess = engine->loop.snap.is_estimated;
+    return is_guess ? nbi_min_u64(period_ns, engine->budget.desc.target_ns) : period_ns;
+}
+
+void nbi_work_adapt(nb_engine *engine) {
+    bool is_left_out = engine->is_degraded && engine->desc.excludes_degraded_time;
+    nb_budget_sample sample = {.measured_ns = nbi_work_ns(engine),
+                               .target_ns = target_ns(engine),
+                               .is_discontinuity = engine->time.is_discontinuity || is_left_out,
+                               .has_nothing_visible = engine->has_nothing_visible};
+    if (engine->desc.adapts_budget) nb_budget_update(&engine->budget, &sample);
+}
