@@ -120,8 +120,15 @@ NB_API uint64_t nb_states_layout_hash(const nb_states *states);
 // NULL then), NB_ERR_MISUSE.
 NB_API nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, size_t *size_bytes);
 
+// Whether nb_states_load would take these bytes, as far as that can be known without asking a provider. The log names
+// the first state that was saved otherwise.
+// Thread: the registry's. Owner: the bytes are read. Fails: NB_ERR_UNSUPPORTED, NB_ERR_RANGE, NB_ERR_MISUSE, as
+// nb_states_load.
+NB_API nb_result nb_states_check(const nb_states *states, const void *bytes, size_t size_bytes);
+
 // Loads what nb_states_save wrote, with the same providers registered. What is there now is kept aside, on the heap,
-// and put back where a provider refuses.
+// and put back where a provider refuses: first come the providers with callbacks, in the order of their names, then the
+// world of an engine, and memory last, so that a refusal undoes as little as possible.
 // Thread: the registry's. Owner: unchanged. Fails: NB_ERR_UNSUPPORTED (other providers or layouts, or no save at all),
 // NB_ERR_RANGE (cut short, or changed on the way), NB_ERR_MEMORY, what a provider returned; nothing has changed then.
 NB_API nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes);

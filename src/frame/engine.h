@@ -118,9 +118,11 @@ struct nb_engine {
     nb_timelines *timelines;
     nb_services *services;
     nb_async *async;
-    nb_history *history;    // where desc.keeps_history, from the first frame on
-    nbi_synctest *synctest; // where desc.synctest_depth is not 0, the same
-    uint64_t load_count;    // of the states, as the history knows it
+    nb_history *history;     // where desc.keeps_history, from the first frame on
+    nbi_synctest *synctest;  // where desc.synctest_depth is not 0, the same
+    uint64_t load_count;     // of the states, as the history knows it
+    uint64_t run_tick;       // index of the tick that goes on with the present run; UINT64_MAX = none does
+    uint64_t run_load_count; // of the states in this run: a larger one means that another run was loaded
     nb_timeline *epochs;
     nb_budget budget;
     nb_loop loop;

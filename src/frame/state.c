@@ -7,6 +7,7 @@
 #include "nebula/bytes.h"
 #include "nebula/hash.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct provider {
@@ -14,6 +15,7 @@ typedef struct provider {
     char name[NB_STATE_NAME_SIZE_MAX + 1];
     uint64_t number; // how many were added before, + 1
     uint64_t name_hash;
+    bool is_loaded_last;
     // What save wrote last, for the hash.
     void *buffer;
     size_t buffer_bytes;
@@ -157,7 +159,8 @@ static nb_result check_desc(const nb_states *states, const nb_state_desc *desc) 
     else if (desc->data != NULL && desc->size_bytes == 0)
         problem = "memory without a size";
     if (problem == NULL) return NB_OK;
-    return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "nb_states_add", "%s", problem);
+    return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "nb_states_add", "state \"%s\": %s",
+                    has_name ? desc->name : "", problem);
 }
 
 // The place of a name: that of the first which is not before it.
@@ -218,6 +221,8 @@ const nb_state_desc *nbi_states_desc_at(const nb_states *states, uint32_t index,
 }
 
 const nb_hooks *nbi_states_hooks(const nb_states *states) { return &states->hooks; }
+
+void nbi_states_load_last(nb_states *states, nb_state state) { find(states, state)->is_loaded_last = true; }
 
 uint64_t nbi_states_added_count(const nb_states *states) { return states->number; }
 
@@ -333,6 +338,40 @@ nb_result nbi_states_check(const nb_states *states, const void *bytes, size_t si
     return count == 0 && at == size_bytes ? NB_OK : NB_ERR_UNSUPPORTED;
 }
 
+#define REFUSAL_SIZE 256
+
+// Why nbi_states_check refused a save, in words: the first provider that it has otherwise.
+static const char *describe_refusal(const nb_states *states, const unsigned char *start, size_t size_bytes,
+                                    nb_result result, char text[REFUSAL_SIZE]) {
+    snprintf(text, REFUSAL_SIZE, "not a save of these providers");
+    size_t at = HEAD_BYTES;
+    for (uint32_t i = 0; result == NB_ERR_UNSUPPORTED && i < states->count; ++i) {
+        const provider *p = &states->providers[i];
+        if (is_local(p)) continue;
+        bool is_there =
+            size_bytes >= ROW_BYTES && at <= size_bytes - ROW_BYTES && nb_bytes_get_u64(start + at) == p->name_hash;
+        if (!is_there) break;
+        uint64_t layout = nb_bytes_get_u64(start + at + 8), size = nb_bytes_get_u64(start + at + 16);
+        if (layout != provider_layout(p)) {
+            snprintf(text, REFUSAL_SIZE, "state \"%s\" was saved with layout %016llx, here it has %016llx", p->name,
+                     (unsigned long long)layout, (unsigned long long)provider_layout(p));
+            break;
+        }
+        at += ROW_BYTES + round_up((size_t)nbi_min_u64(size, size_bytes));
+    }
+    return text;
+}
+
+nb_result nb_states_check(const nb_states *states, const void *bytes, size_t size_bytes) {
+    if (states == NULL) return NBI_FAIL_NULL("states");
+    if (bytes == NULL) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
+    nb_result result = nbi_states_check(states, bytes, size_bytes);
+    char text[REFUSAL_SIZE];
+    if (result == NB_OK) return NB_OK;
+    return nb_report_failure(&states->hooks, NB_ITEM_STATE_LAYOUT, result, __func__, "%s",
+                             describe_refusal(states, bytes, size_bytes, result, text));
+}
+
 bool nbi_saved_part_next(const nb_states *states, const void *bytes, nbi_saved_part *part) {
     uint32_t place = part->provider_end;
     while (place < states->count && is_local(&states->providers[place])) ++place;
@@ -345,37 +384,62 @@ bool nbi_saved_part_next(const nb_states *states, const void *bytes, nbi_saved_p
     return true;
 }
 
-// Loads the first *count providers; where one refuses, *count is its place.
-static nb_result load_first(const nb_states *states, const unsigned char *start, uint32_t *count) {
+// The turns of loading. Those whose load may refuse come first: a refusal then undoes nothing else. A world checks all
+// of its part before it changes, and going back would cost its local columns: it comes when no other can refuse any
+// more. Memory cannot refuse.
+typedef enum load_turn { TURN_CALLBACKS, TURN_LAST, TURN_MEMORY } load_turn;
+
+static load_turn turn_of(const provider *p) {
+    if (p->desc.load == NULL) return TURN_MEMORY;
+    return p->is_loaded_last ? TURN_LAST : TURN_CALLBACKS;
+}
+
+// Loads the providers of a turn before the place *end; where one refuses, *end is its place.
+static nb_result load_some(const nb_states *states, const unsigned char *start, load_turn turn, uint32_t *end) {
     nbi_saved_part part = {0};
-    while (nbi_saved_part_next(states, start, &part) && part.provider_end <= *count) {
-        uint32_t place = part.provider_end - 1;
-        nb_result result = provider_load(&states->providers[place], part.bytes, part.size_bytes);
+    while (nbi_saved_part_next(states, start, &part) && part.provider_end <= *end) {
+        const provider *p = &states->providers[part.provider_end - 1];
+        nb_result result = turn_of(p) == turn ? provider_load(p, part.bytes, part.size_bytes) : NB_OK;
         if (result >= 0) continue;
-        *count = place;
+        *end = part.provider_end - 1;
+        nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, "nb_states_load", "state \"%s\" refuses its part",
+                 p->name);
         return result;
     }
     return NB_OK;
+}
+
+// Where a provider refuses, those before it get back what was kept.
+static nb_result load_all(nb_states *states, const unsigned char *start, const unsigned char *kept) {
+    uint32_t end = states->count, last = states->count, all = states->count;
+    nb_result result = load_some(states, start, TURN_CALLBACKS, &end);
+    if (result == NB_OK) result = load_some(states, start, TURN_LAST, &last);
+    if (result != NB_OK) {
+        load_some(states, kept, TURN_CALLBACKS, &end);
+        return result;
+    }
+    ++states->load_count;
+    return load_some(states, start, TURN_MEMORY, &all);
 }
 
 nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes) {
     if (states == NULL) return NBI_FAIL_NULL("states");
     if (bytes == NULL) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
     nb_result result = nbi_states_check(states, bytes, size_bytes);
-    if (result != NB_OK) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_SAVE, result, "not a save of these providers");
-    size_t kept_bytes = 0;
+    char text[REFUSAL_SIZE];
+    if (result != NB_OK) {
+        return NBI_FAIL(&states->hooks, NB_ITEM_STATE_SAVE, result, "%s",
+                        describe_refusal(states, bytes, size_bytes, result, text));
+    }
+    size_t kept_bytes = 0, saved_bytes = 0;
     nb_states_save(states, NULL, 0, &kept_bytes);
     void *kept = nbi_alloc(&states->hooks, kept_bytes, 16, __func__);
     if (kept == NULL) return NB_ERR_MEMORY;
-    size_t saved_bytes = 0;
     result = nb_states_save(states, kept, kept_bytes, &saved_bytes);
-    uint32_t count = states->count;
-    if (result == NB_OK) result = load_first(states, bytes, &count);
-    if (result >= 0) states->load_count += 1;
-    if (result < 0) {
-        load_first(states, kept, &count); // only those before the one that refused have changed
-        nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, __func__, "a provider refused its part");
-    }
+    if (result == NB_OK)
+        result = load_all(states, bytes, kept);
+    else
+        result = NBI_FAIL(&states->hooks, NB_ITEM_STATE_SAVE, NB_ERR_MISUSE, "a provider grows while it is saved");
     nbi_free(&states->hooks, kept, kept_bytes);
     return result;
 }
