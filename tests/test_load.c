@@ -10,6 +10,7 @@
 #include "nebula/hash.h"
 #include "nebula/replay.h"
 #include "nebula/save_file.h"
+#include "nebula/synctest.h"
 #include "record/file.h"
 #include "record/save_file.h"
 #include "record/squeeze.h"
@@ -252,6 +253,49 @@ static void a_jump_of_a_replay_takes_nothing_along(void **state) {
     assert_int_equal(nb_replay_close(replay), NB_OK);
     bed_close(&b), bed_close(&reference);
     remove("test_load.nbr");
+}
+
+// A tick that reads what is not saved: synctest puts the states of the first run back, which is no load of the host's.
+static uint64_t unsaved;
+
+static nb_result unsaved_tick(const nb_context *context, void *user) {
+    (void)context;
+    ((bed *)user)->verdict += ++unsaved;
+    return NB_OK;
+}
+
+static void synctest_and_recorder_tell_a_load_from_their_own(void **state) {
+    (void)state;
+    static bed b;
+    nb_engine_desc engine = game_desc(0);
+    engine.synctest_depth = 4;
+    bed_open_desc(&b, engine);
+    attach(&b.g.r, (nb_module_desc){.name = "unsaved", .tick = unsaved_tick, .user = &b});
+    run_ticks(&b.g.r, 20);
+    assert_int_equal(nb_save_engine(PATH, engine_of(&b), NULL), NB_OK);
+    nb_recorder_desc desc = {.path = "test_load.nbr", .hooks = test_hooks(NULL, NULL)};
+    nb_recorder *recorder = NULL;
+    assert_int_equal(nb_recorder_attach(engine_of(&b), &desc, &recorder), NB_OK);
+    run_ticks(&b.g.r, 30);
+    nb_synctest_report report;
+    assert_int_equal(nb_engine_synctest_get(engine_of(&b), &report), NB_OK);
+    assert_true(report.diverged_count > 0);
+    assert_int_equal(nb_recorder_stats_get(recorder).stop, NB_RECORD_STOP_NONE);
+    // To a tick that synctest knows of the run before, and whose state is another one now.
+    for (uint32_t i = 0; i < 3; ++i) {
+        assert_int_equal(by_load(&b), NB_OK);
+        b.verdict += 7 + i;
+        assert_int_equal(nb_engine_set_tick(engine_of(&b), 50), NB_OK);
+        run_ticks(&b.g.r, 3);
+        assert_int_equal(by_load(&b), NB_OK);
+        run_ticks(&b.g.r, 3);
+    }
+    assert_int_equal(nb_engine_synctest_get(engine_of(&b), &report), NB_OK);
+    assert_int_equal(report.outside_count, 0);
+    assert_int_equal(nb_recorder_stats_get(recorder).stop, NB_RECORD_STOP_JUMPED);
+    assert_int_equal(nb_recorder_destroy(recorder), NB_ERR_RANGE);
+    bed_close(&b);
+    remove(PATH), remove("test_load.nbr");
 }
 
 // --- a save brings its commands along ---
@@ -749,6 +793,7 @@ TEST_MAIN(
     cmocka_unit_test(nothing_of_the_abandoned_run_reaches_the_next_ticks),
     cmocka_unit_test(corrections_belong_to_the_run_that_goes_on),
     cmocka_unit_test(a_jump_of_a_replay_takes_nothing_along),
+    cmocka_unit_test(synctest_and_recorder_tell_a_load_from_their_own),
     cmocka_unit_test(waiting_commands_are_saved_with_their_tick), cmocka_unit_test(an_engine_may_load_its_own_commands),
     cmocka_unit_test(a_save_of_version_1_is_read_and_has_no_commands), cmocka_unit_test(a_damaged_file_changes_nothing),
     cmocka_unit_test(more_commands_than_the_engine_takes_are_refused),

@@ -260,6 +260,9 @@ void nbi_world_end(nb_engine *engine);
 
 // --- rollback.c ---
 
+// The engine itself has loaded states of the present run: to history and watches that is no other run.
+void nbi_engine_own_load(nb_engine *engine);
+
 // Before a frame: makes the history, and its first tick.
 nb_result nbi_history_begin(nb_engine *engine);
 
@@ -281,6 +284,9 @@ void nbi_simulate_again(nb_engine *engine, uint64_t index, bool is_told);
 // Before a frame: makes it, where desc.synctest_depth is not 0. The others do nothing without it.
 nb_result nbi_synctest_begin(nb_engine *engine);
 void nbi_synctest_end(nb_engine *engine);
+
+// Another state begins with this tick: that of a run before is not compared with it.
+void nbi_synctest_restart(nb_engine *engine, uint64_t tick_count);
 
 // Around every tick, whoever simulates it: before it begins, and after its hash, before it is kept.
 void nbi_synctest_before(nb_engine *engine);

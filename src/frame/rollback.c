@@ -58,6 +58,10 @@ void nbi_history_keep(nb_engine *engine, uint64_t tick) {
     nb_history_save(engine->history, tick + 1);
 }
 
+void nbi_engine_own_load(nb_engine *engine) {
+    engine->load_count = engine->run_load_count = nbi_states_load_count(engine->states);
+}
+
 void nbi_correct_from_now(nb_engine *engine) { engine->correct_oldest = nb_loop_tick_count(&engine->loop); }
 
 nb_history *nb_engine_history(nb_engine *engine) {
@@ -165,7 +169,7 @@ static nb_result load_there(nb_engine *engine, bool *is_other) {
     uint64_t before = nb_states_hash(engine->states);
     nb_result result = nb_states_load(engine->states, engine->correct_bytes, engine->correct_size_bytes);
     uint64_t after = result == NB_OK ? nb_states_hash(engine->states) : 0;
-    engine->load_count = engine->run_load_count = nbi_states_load_count(engine->states);
+    nbi_engine_own_load(engine);
     if (result == NB_OK && (before == 0 || after == 0)) result = NB_ERR_MEMORY;
     *is_other = result == NB_OK && after != before;
     return *is_other ? nb_history_save(engine->history, engine->correct_state_tick) : result;
@@ -259,6 +263,7 @@ static nb_result check_start(const nb_engine *engine, uint64_t tick_count, const
 
 static void start_at(nb_engine *engine, uint64_t tick_count) {
     if (engine->history != NULL) nb_history_reset(engine->history);
+    nbi_synctest_restart(engine, tick_count);
     resume_at(engine, tick_count);
 }
 
