@@ -3,7 +3,7 @@
 
 // State providers: register your state once, as a struct or as two callbacks, and it can be hashed, saved and loaded;
 // with the engine also snapshot, rewound and replayed. The one rule: bytes that mean the same are the same, so padding
-// is zero and pointers stay out.
+// is zero and pointers stay out, or the memory is an image (NB_STATE_IMAGE).
 //
 //     typedef struct score { uint32_t left, right; } score;
 //     static score game;
@@ -28,6 +28,13 @@
 
 // In nb_state_desc.flags: only this machine has it, so it is neither hashed nor part of what is saved.
 #define NB_STATE_LOCAL 1u
+
+// In nb_state_desc.flags: memory (data, size_bytes) that contains addresses. Its own address, where the program is
+// loaded, and the program's build id (Linux: of its file; without one a hash of its code; elsewhere 0) are part of its
+// layout: a save of another address or build is refused, and the log has both. So a save of an image loads into another
+// run only where both put it at the same address: reserve the memory at a fixed one, and link the program without
+// -pie. Addresses of libraries and of the heap are not checked: keep them out, or load them at fixed places too.
+#define NB_STATE_IMAGE 2u
 
 // One provider. Zero is null.
 typedef struct nb_state {
@@ -115,7 +122,11 @@ NB_API uint64_t nb_states_hash(nb_states *states);
 // Thread: the registry's. Owner: nothing. Fails: 0 for NULL.
 NB_API uint64_t nb_states_layout_hash(const nb_states *states);
 
-// Saves all that is not local; *size_bytes is what it needs, also where that does not fit.
+// Saves all that is not local; *size_bytes is what it needs, also where that does not fit. With assertions (Debug,
+// RelWithDebInfo) each save searches up to 1 MiB of each state that is no image, from where the one before ended, for
+// addresses: 64-bit words, at multiples of 4 bytes, that point into the program, its libraries or a state in memory.
+// The log names the first one of each state once (state_address). It misses addresses of the heap and of stacks, and
+// all below 4 GiB, where numbers look alike; a number that happens to be such an address is a false alarm.
 // Thread: the registry's. Owner: the bytes are the caller's. Fails: NB_FULL (more than capacity_bytes; bytes may be
 // NULL then), NB_ERR_MISUSE.
 NB_API nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, size_t *size_bytes);

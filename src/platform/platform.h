@@ -14,6 +14,7 @@ typedef enum nbi_ability {
     NBI_ABILITY_PAGE_PROTECT,    // nbi_pages_protect
     NBI_ABILITY_TIMER_SLACK,     // nbi_thread_set_timer_slack
     NBI_ABILITY_FAULT_WATCH,     // nbi_fault_watch_add
+    NBI_ABILITY_PROGRAM,         // nbi_program_get, nbi_program_segments
     NBI_ABILITY_COUNT,
 } nbi_ability;
 
@@ -138,6 +139,28 @@ nb_result nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access ac
 // Ends a reservation made with nbi_pages_reserve, whole.
 // Thread: any. Owner: the range is gone. Fails: never.
 void nbi_pages_release(void *address, size_t size_bytes);
+
+// --- the program ---
+
+// The running program, without its libraries.
+typedef struct nbi_program {
+    uint64_t address; // by which its addresses differ from those in its file: other in each run of one that moves
+    // Bytes that no other build has: the build id of its file (Linux: the ELF note), else its code. They stay.
+    const void *identity;
+    size_t identity_bytes;
+} nbi_program;
+
+// Thread: any. Owner: *program is a value. Fails: zeros, where the OS cannot tell.
+nbi_program nbi_program_get(void);
+
+// Addresses from begin up to end.
+typedef struct nbi_segment {
+    uintptr_t begin, end;
+} nbi_segment;
+
+// Where the program and its libraries are loaded: up to count_max of their segments; how many are there is returned.
+// Thread: any. Owner: the caller's array is filled. Fails: 0.
+uint32_t nbi_program_segments(nbi_segment *segments, uint32_t count_max);
 
 // --- faults ---
 

@@ -300,6 +300,13 @@ bool nbi_platform_has(nbi_ability ability) {
     return false;
 }
 
+nbi_program nbi_program_get(void) { return (nbi_program){0}; }
+
+uint32_t nbi_program_segments(nbi_segment *segments, uint32_t count_max) {
+    (void)segments, (void)count_max;
+    return 0;
+}
+
 static void fiber_create(uint32_t index);
 
 // A place whose fiber has ended and was joined, or a new one.
