@@ -307,8 +307,8 @@ static size_t save_one(const provider *p, unsigned char *at, size_t capacity_byt
 }
 
 #if NB_ASSERTIONS
-// Of each state in one save: a millisecond, and the next save goes on from there.
-#define LOOK_BYTES ((size_t)1 << 20)
+// Of each state in one save, which takes 0.25 ms without optimization; the next save goes on from there.
+#define LOOK_BYTES ((size_t)1 << 16)
 
 // What an address in a state may point to: the program, and states in memory.
 static uint32_t list_spans(const nb_states *states, nbi_span spans[NBI_SPAN_COUNT_MAX]) {
