@@ -99,6 +99,7 @@ static inline bool is_mistake(int item) {
     case NB_ITEM_RECORD_FILE:
     case NB_ITEM_RECORD_FORMAT:
     case NB_ITEM_RECORD_STOPPED:
+    case NB_ITEM_STATE_LAYOUT:
     case NB_ITEM_SAVE_LAYOUT: return false;
     default: return true;
     }

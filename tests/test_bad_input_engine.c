@@ -77,12 +77,16 @@ static void null_is_refused_everywhere(void **state) {
     reported_default(NB_ITEM_BASE_NULL, stats = nb_engine_stats_get(NULL));
     assert_int_equal(stats.frame_count, 0);
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_history(NULL));
+    nb_synctest_report report = {.depth = 77};
+    nb_input_view no_commands = {0};
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_rewind(NULL, 0));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_set_tick(NULL, 0));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_load(NULL, 0, &report, 1, no_commands));
+    reported_default(NB_ITEM_BASE_NULL, no_commands = nb_engine_commands(NULL));
+    assert_int_equal(no_commands.count, 0);
     nb_rollback_stats rollback;
     reported_default(NB_ITEM_BASE_NULL, rollback = nb_engine_rollback_stats(NULL));
     assert_zero(rollback);
-    nb_synctest_report report = {.depth = 77};
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_synctest_get(NULL, &report));
     assert_int_equal(report.depth, 77);
 }
@@ -244,6 +248,25 @@ static void handlers_are_refused_what_makes_no_sense(void **state) {
     engine_close(engine, &heap);
 }
 
+static void other_states_need_bytes_commands_and_a_tick(void **state) {
+    (void)state;
+    test_heap heap = {0};
+    nb_engine *engine = engine_open(&heap);
+    uint64_t bytes = 0;
+    static nb_input_event events[NB_COMMAND_COUNT_DEFAULT + 1];
+    nb_input_view none = {0}, missing = {NULL, 1}, many = {events, NB_COMMAND_COUNT_DEFAULT + 1};
+    refused(NB_ERR_MISUSE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_load(engine, 0, NULL, 8, none));
+    refused(NB_ERR_MISUSE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_load(engine, 0, &bytes, 8, missing));
+    refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_load(engine, 0, &bytes, 8, many));
+    refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_load(engine, NB_TICK_COUNT_MAX + 1, &bytes, 8, none));
+    refused(NB_ERR_RANGE, NB_ITEM_STATE_SAVE, nb_engine_load(engine, 0, &bytes, 8, none));
+    refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_set_tick(engine, NB_TICK_COUNT_MAX + 1));
+    refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_set_tick(engine, UINT64_MAX));
+    accepted(0, nb_engine_commands(engine).count);
+    accepted(0, nb_loop_tick_count(nb_engine_loop(engine)));
+    engine_close(engine, &heap);
+}
+
 static void watches_without_a_user_of_their_own_are_refused(void **state) {
     (void)state;
     test_heap heap = {0};
@@ -259,7 +282,8 @@ static void watches_without_a_user_of_their_own_are_refused(void **state) {
     engine_close(engine, &heap);
 }
 
-TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(contexts_of_no_engine_are_refused),
+TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(other_states_need_bytes_commands_and_a_tick),
+          cmocka_unit_test(contexts_of_no_engine_are_refused),
           cmocka_unit_test(watches_without_a_user_of_their_own_are_refused),
           cmocka_unit_test(phases_that_are_none_give_the_row_of_none), cmocka_unit_test(creation_refuses_a_bad_desc),
           cmocka_unit_test(synctest_has_a_report_only_where_it_runs), cmocka_unit_test(attaching_refuses_a_bad_desc),

@@ -129,7 +129,7 @@ static void bad_ticks_are_refused_and_the_recording_goes_on(void **state) {
     accepted(NB_OK, nb_recorder_create(&desc, &recorder));
     uint64_t bytes = 0;
     const nb_record_tick bad[] = {
-        {.index = UINT64_MAX},
+        {.index = NB_TICK_COUNT_MAX},
         {.input = {&event, NB_INPUT_COUNT_LIMIT + 1}},
         {.commands = {&event, NB_COMMAND_COUNT_MAX + 1}},
         {.hashes = &hash, .hash_count = NB_RECORD_HASH_COUNT_MAX + 1},
@@ -142,7 +142,7 @@ static void bad_ticks_are_refused_and_the_recording_goes_on(void **state) {
         refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_recorder_push(recorder, &bad[i]));
     refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_recorder_push_state(recorder, 0, NULL, 8));
     refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_recorder_push_state(recorder, 0, &bytes, 0));
-    refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_recorder_push_state(recorder, UINT64_MAX, &bytes, 8));
+    refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_recorder_push_state(recorder, NB_TICK_COUNT_MAX + 1, &bytes, 8));
     accepted(NB_ERR_RANGE, nb_recorder_push_state(recorder, 0, &bytes, NB_RECORD_STATE_BYTES_MAX + 1));
     nb_record_tick first = {.index = 5}, again = first, gap = {.index = 7};
     accepted(NB_OK, nb_recorder_push(recorder, &first));

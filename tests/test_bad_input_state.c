@@ -35,6 +35,7 @@ static void null_is_refused_everywhere(void **state) {
     refused_default(0, NB_ITEM_BASE_NULL, nb_state_flags(NULL, handle));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_states_save(NULL, NULL, 0, &size));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_states_load(NULL, &size, sizeof size));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_states_check(NULL, &size, sizeof size));
     nb_difference difference = {.row = 77};
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_states_compare(NULL, &size, 8, &size, 8, &difference));
     assert_int_equal(difference.row, 77);
@@ -58,7 +59,8 @@ static void bad_descs_and_handles_are_refused(void **state) {
         {.name = "", .data = &data, .size_bytes = 4},
         {.name = "s"},
         {.name = "s", .data = &data},
-        {.name = "s", .data = &data, .size_bytes = 4, .flags = 2},
+        {.name = "s", .data = &data, .size_bytes = 4, .flags = 4},
+        {.name = "s", .save = save_nothing, .load = load_nothing, .flags = NB_STATE_IMAGE},
         {.name = "s", .save = save_nothing},
         {.name = "s", .load = load_nothing},
         {.name = "s", .data = &data, .size_bytes = 4, .save = save_nothing, .load = load_nothing},
@@ -80,6 +82,8 @@ static void bad_descs_and_handles_are_refused(void **state) {
     refused(NB_ERR_MISUSE, NB_ITEM_STATE_ARGUMENT, nb_states_save(states, &data, 4, NULL));
     refused(NB_ERR_MISUSE, NB_ITEM_STATE_ARGUMENT, nb_states_load(states, NULL, 4));
     refused(NB_ERR_RANGE, NB_ITEM_STATE_SAVE, nb_states_load(states, &data, 0));
+    refused(NB_ERR_MISUSE, NB_ITEM_STATE_ARGUMENT, nb_states_check(states, NULL, 4));
+    refused(NB_ERR_RANGE, NB_ITEM_STATE_LAYOUT, nb_states_check(states, &data, 0));
     nb_difference difference = {.row = 77};
     refused(NB_ERR_MISUSE, NB_ITEM_STATE_ARGUMENT, nb_states_compare(states, NULL, 4, &data, 4, &difference));
     refused(NB_ERR_MISUSE, NB_ITEM_STATE_ARGUMENT, nb_states_compare(states, &data, 4, NULL, 4, &difference));

@@ -895,11 +895,22 @@ static void tick_can_be_moved(void **state) {
     assert_int_equal(nb_loop_end(&loop), NB_OK);
     // What was asked for is forgotten where time is moved.
     assert_int_equal(nb_loop_step(&loop, 3), NB_OK);
-    assert_int_equal(nb_loop_set_tick(&loop, UINT64_MAX - 1), NB_OK);
+    assert_int_equal(nb_loop_set_tick(&loop, NB_TICK_COUNT_MAX), NB_OK);
     assert_int_equal(nb_loop_begin_delta(&loop, 0), NB_OK);
     assert_false(nb_loop_next_tick(&loop, &tick));
     assert_int_equal(nb_loop_end(&loop), NB_OK);
+    assert_int_equal(nb_loop_step(&loop, 1), NB_ERR_RANGE);
+    assert_int_equal(nb_loop_run_to_tick(&loop, NB_TICK_COUNT_MAX + 1), NB_ERR_RANGE);
+    // No index is larger, and where one is refused nothing moves and nothing is forgotten.
+    assert_int_equal(nb_loop_set_tick(&loop, NB_TICK_COUNT_MAX - 1), NB_OK);
     assert_int_equal(nb_loop_step(&loop, 2), NB_ERR_RANGE);
+    assert_int_equal(nb_loop_step(&loop, 1), NB_OK);
+    assert_int_equal(nb_loop_set_tick(&loop, NB_TICK_COUNT_MAX + 1), NB_ERR_RANGE);
+    assert_int_equal(nb_loop_set_tick(&loop, UINT64_MAX), NB_ERR_RANGE);
+    assert_int_equal(nb_loop_begin_delta(&loop, 0), NB_OK);
+    assert_true(nb_loop_next_tick(&loop, &tick));
+    assert_int_equal(tick.index, NB_TICK_COUNT_MAX - 1);
+    assert_int_equal(nb_loop_end(&loop), NB_OK);
     assert_true(nb_loop_is_valid(&loop));
 }
 

@@ -145,7 +145,92 @@ static void first_tick_may_be_the_wrong_one(void **state) {
     play_wrong(2, 5, 0, 0);
 }
 
-TEST_MAIN(cmocka_unit_test(network_seeds_converge_within_a_round_trip),
+// --- a host that goes elsewhere in time ---
+
+static unsigned char saved[4096];
+static size_t saved_bytes;
+
+static nb_result go_far(seat *s) { return nb_engine_set_tick(s->r.engine, UINT64_C(1000000000000)); }
+static nb_result go_back(seat *s) { return nb_engine_rewind(s->r.engine, ticks_of(s) - 1); }
+static nb_result go_behind_the_engine(seat *s) {
+    return nb_loop_set_tick(nb_engine_loop(s->r.engine), UINT64_C(1000000000000));
+}
+
+static nb_result load_other(seat *s, uint64_t tick) {
+    return nb_engine_load(s->r.engine, tick, saved, saved_bytes, (nb_input_view){NULL, 0});
+}
+
+static nb_result load_old(seat *s) { return load_other(s, 10); }
+static nb_result load_here(seat *s) { return load_other(s, ticks_of(s)); }
+
+static void go_elsewhere(nb_result (*go)(seat *s), bool is_held) {
+    static party p;
+    static const party_desc desc = {.player_count = 2, .seed = 3, .is_broken = true, .tick_count = 256};
+    party_open(&p, &desc);
+    party_run(&p, 10);
+    assert_int_equal(nb_states_save(nb_engine_states(p.seats[0].r.engine), saved, sizeof saved, &saved_bytes), NB_OK);
+    party_run(&p, 30);
+    seat *mover = &p.seats[0], *other = &p.seats[1];
+    // Where nothing comes from the other player the window fills, and the loop is held.
+    for (uint32_t i = 0; is_held && i < NB_NETPLAY_WINDOW_MAX + 2; ++i) nb_engine_run_ticks(mover->r.engine, 1);
+    assert_true(nb_netplay_advice_get(mover->play).must_wait == is_held);
+    uint64_t sampled = mover->sample_count, tick_count = ticks_of(mover);
+    assert_int_equal(go(mover), NB_OK);
+    uint64_t place = nb_loop_tick_count(nb_engine_loop(mover->r.engine));
+    for (uint32_t i = 0; i < 20; ++i) {
+        seat_receive(mover);
+        assert_int_equal(nb_engine_frame_delta(mover->r.engine, PARTY_TICK_NS), NB_OK);
+    }
+    // It has left, once and for all; its ticks run, and nobody was asked for inputs of ticks that are not there.
+    nb_netplay_stats stats = play_stats(mover);
+    unsigned char bytes[NB_NETPLAY_MESSAGE_BYTES_MAX];
+    size_t size = 0;
+    assert_true(stats.has_left);
+    assert_int_equal(stats.tick_count, tick_count);
+    assert_int_equal(mover->sample_count, sampled);
+    assert_in_range(nb_loop_tick_count(nb_engine_loop(mover->r.engine)) - place, 18, 20);
+    // A wrong guess whose past is gone is said first.
+    assert_int_equal(test_log_count(&mover->r.log, NB_ITEM_NETPLAY_LOST), stats.has_lost ? 2 : 1);
+    if (go != load_here) assert_false(stats.has_lost);
+    assert_int_equal(nb_netplay_send(mover->play, 1, bytes, sizeof bytes, &size), NB_CLOSED);
+    assert_false(nb_netplay_advice_get(mover->play).must_wait);
+    // The other one has what was confirmed, and waits.
+    nb_netplay_stats left = play_stats(other);
+    assert_false(left.has_left || left.has_lost || left.has_desync);
+    party_close(&p);
+}
+
+static void an_engine_that_goes_elsewhere_in_time_leaves_the_match(void **state) {
+    (void)state;
+    for (int is_held = 0; is_held < 2; ++is_held) {
+        go_elsewhere(go_far, is_held != 0);
+        go_elsewhere(go_back, is_held != 0);
+        go_elsewhere(go_behind_the_engine, is_held != 0);
+        go_elsewhere(load_old, is_held != 0);
+    }
+    go_elsewhere(load_here, false);
+}
+
+static void a_match_may_begin_with_a_load(void **state) {
+    (void)state;
+    static party p;
+    static const party_desc desc = {.player_count = 2, .seed = 4, .is_broken = true, .tick_count = 256};
+    party_open(&p, &desc);
+    saved_bytes = 0;
+    assert_int_equal(nb_states_save(nb_engine_states(p.seats[0].r.engine), saved, sizeof saved, &saved_bytes), NB_OK);
+    for (uint32_t i = 0; i < 2; ++i) assert_int_equal(load_other(&p.seats[i], 0), NB_OK);
+    party_run(&p, 40);
+    for (uint32_t i = 0; i < 2; ++i) {
+        nb_netplay_stats stats = play_stats(&p.seats[i]);
+        assert_false(stats.has_left || stats.has_lost || stats.has_desync);
+        assert_int_equal(stats.tick_count, 40);
+    }
+    assert_true(p.problem[0] == '\0');
+    party_close(&p);
+}
+
+TEST_MAIN(cmocka_unit_test(an_engine_that_goes_elsewhere_in_time_leaves_the_match),
+          cmocka_unit_test(a_match_may_begin_with_a_load), cmocka_unit_test(network_seeds_converge_within_a_round_trip),
           cmocka_unit_test(one_way_that_is_cut_holds_everybody),
           cmocka_unit_test(player_who_computes_something_else_is_found),
           cmocka_unit_test(first_tick_may_be_the_wrong_one))

@@ -265,7 +265,65 @@ static void ticks_left_out_by_the_engine_end_the_recording(void **state) {
     }
 }
 
-TEST_MAIN(cmocka_unit_test(a_full_disk_is_said_once_and_all_ticks_are_lost),
+// A host that loads in the middle of a recording, to whichever tick, and with or without saying so.
+typedef struct jump {
+    uint64_t tick;
+    bool is_quiet; // the states alone are loaded
+} jump;
+
+static void another_state_ends_the_recording(void **state) {
+    (void)state;
+    static const jump jumps[] = {{20, false}, {5, false}, {19, false}, {300, false}, {20, true}};
+    for (uint32_t i = 0; i < 2 * sizeof jumps / sizeof jumps[0]; ++i) {
+        static game g;
+        memory_sink sink = {0};
+        const jump *to = &jumps[i / 2];
+        unsigned char saved[256];
+        size_t saved_bytes = 0;
+        game_open(&g, (nb_recorder_desc){.sink = sink_of(&sink)}, i % 2 != 0);
+        nb_states *states = nb_engine_states(g.engine);
+        assert_int_equal(nb_engine_run_ticks(g.engine, 4), NB_OK);
+        assert_int_equal(nb_states_save(states, saved, sizeof saved, &saved_bytes), NB_OK);
+        assert_int_equal(nb_engine_run_ticks(g.engine, 16), NB_OK);
+        nb_input_view none = {NULL, 0};
+        nb_result result = to->is_quiet ? nb_states_load(states, saved, saved_bytes)
+                                        : nb_engine_load(g.engine, to->tick, saved, saved_bytes, none);
+        assert_int_equal(result, NB_OK);
+        assert_int_equal(nb_engine_run_ticks(g.engine, 100), NB_OK);
+        uint64_t lost_count = 0;
+        assert_int_equal(game_close(&g, &lost_count), NB_ERR_RANGE);
+        assert_int_equal(lost_count, 100);
+        char text[64];
+        snprintf(text, sizeof text, "ends before tick 20: tick %u follows", (unsigned)to->tick);
+        said_once(&g, NB_ITEM_RECORD_STOPPED, text);
+        nb_replay_info info;
+        assert_int_equal(ticks_in(&sink, &info), 20);
+        assert_int_equal(info.stop, NB_RECORD_STOP_JUMPED);
+        free(sink.bytes);
+    }
+}
+
+static void a_recording_may_begin_after_a_load(void **state) {
+    (void)state;
+    static game g;
+    memory_sink sink = {0};
+    unsigned char saved[256];
+    size_t saved_bytes = 0;
+    game_open(&g, (nb_recorder_desc){.sink = sink_of(&sink)}, true);
+    assert_int_equal(nb_states_save(nb_engine_states(g.engine), saved, sizeof saved, &saved_bytes), NB_OK);
+    assert_int_equal(nb_engine_load(g.engine, 70, saved, saved_bytes, (nb_input_view){NULL, 0}), NB_OK);
+    assert_int_equal(nb_engine_run_ticks(g.engine, 30), NB_OK);
+    uint64_t lost_count = 0;
+    assert_int_equal(game_close(&g, &lost_count), NB_OK);
+    nb_replay_info info;
+    assert_int_equal(ticks_in(&sink, &info), 30);
+    assert_int_equal(info.first_tick, 70);
+    assert_int_equal(lost_count, 0);
+    free(sink.bytes);
+}
+
+TEST_MAIN(cmocka_unit_test(another_state_ends_the_recording), cmocka_unit_test(a_recording_may_begin_after_a_load),
+          cmocka_unit_test(a_full_disk_is_said_once_and_all_ticks_are_lost),
           cmocka_unit_test(a_slow_writer_is_said_once_and_all_ticks_are_counted),
           cmocka_unit_test(a_failed_write_loses_what_the_file_does_not_have),
           cmocka_unit_test(ticks_that_wait_for_their_block_are_lost_with_it),

@@ -164,6 +164,31 @@ static reading forge_u64(uint32_t number, size_t offset, uint64_t value, bool is
     return found;
 }
 
+// The last ticks that there can be are recorded and read; one more is forged.
+static void ticks_beyond_all_games_are_damage(void **state) {
+    (void)state;
+    recording last = small;
+    last.first_tick = NB_TICK_COUNT_MAX - last.tick_count;
+    memory_sink sink;
+    recording_make(&last, &sink);
+    reading whole = read_bytes(&last, sink.bytes, sink.size_bytes);
+    assert_int_equal(whole.info.end, NB_REPLAY_END_WHOLE);
+    assert_int_equal(whole.count, last.tick_count);
+    // The first two blocks, a key and its ticks, follow each other wherever they are.
+    static const uint64_t far_ticks[] = {NB_TICK_COUNT_MAX - 3, NB_TICK_COUNT_MAX + 1, UINT64_MAX / 2, UINT64_MAX - 4};
+    for (size_t i = 0; i < sizeof far_ticks / sizeof far_ticks[0]; ++i) {
+        for (uint32_t block = 0; block < 2; ++block) {
+            nb_bytes_put_u64(sink.bytes + block_at(&sink, block) + 8, far_ticks[i]);
+            sign_block(&sink, block_at(&sink, block));
+        }
+        reading found = read_bytes(NULL, sink.bytes, sink.size_bytes);
+        assert_int_equal(found.info.end, NB_REPLAY_END_DAMAGED);
+        assert_int_equal(found.count, 0);
+        assert_string_equal(found.info.reason, "a block's ticks are beyond NB_TICK_COUNT_MAX");
+    }
+    free(sink.bytes);
+}
+
 // Blocks of `small`: key 100, ticks 100..103, 104..107, key 108, ticks 108..111, end.
 static void forged_heads_of_blocks_end_it_there(void **state) {
     (void)state;
@@ -617,10 +642,10 @@ static void random_forgeries_are_survived(void **state) {
 }
 
 TEST_MAIN(cmocka_unit_test(cut_at_each_byte_it_plays_to_its_last_whole_block),
-          cmocka_unit_test(each_flipped_bit_is_noticed), cmocka_unit_test(forged_heads_of_blocks_end_it_there),
-          cmocka_unit_test(forged_ends_are_noticed), cmocka_unit_test(forged_ticks_are_refused),
-          cmocka_unit_test(a_forged_frame_is_refused), cmocka_unit_test(forged_heads_are_refused),
-          cmocka_unit_test(a_block_of_another_file_does_not_pass),
+          cmocka_unit_test(each_flipped_bit_is_noticed), cmocka_unit_test(ticks_beyond_all_games_are_damage),
+          cmocka_unit_test(forged_heads_of_blocks_end_it_there), cmocka_unit_test(forged_ends_are_noticed),
+          cmocka_unit_test(forged_ticks_are_refused), cmocka_unit_test(a_forged_frame_is_refused),
+          cmocka_unit_test(forged_heads_are_refused), cmocka_unit_test(a_block_of_another_file_does_not_pass),
           cmocka_unit_test(a_block_that_is_missing_or_twice_is_noticed), cmocka_unit_test(seeking_finds_each_tick),
           cmocka_unit_test(a_recording_without_key_states_has_none),
           cmocka_unit_test(a_forged_block_leaves_the_place_where_it_was),

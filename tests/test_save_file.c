@@ -216,7 +216,10 @@ static void forged_numbers_are_refused(void **state) {
         nb_result expected;
     } cases[] = {
         {8, 0, NB_ERR_UNSUPPORTED},
-        {8, 2, NB_ERR_UNSUPPORTED},
+        {8, NB_SAVE_VERSION + 1, NB_ERR_UNSUPPORTED},
+        {8, (uint64_t)3 << 32 | NB_SAVE_VERSION_OLDEST, NB_ERR_UNSUPPORTED}, // whose content is the state alone
+        {24, NB_TICK_COUNT_MAX + 1, NB_ERR_RANGE},
+        {24, UINT64_MAX, NB_ERR_RANGE},
         {16, 0, NB_ERR_UNSUPPORTED},
         {40, 0, NB_ERR_RANGE},
         {40, 1, NB_ERR_RANGE},
@@ -418,7 +421,7 @@ static nb_result write_to(bed *b, disk *d) {
                         .sync_folder = disk_sync_folder,
                         .remove = disk_remove,
                         .user = d};
-    return nbi_save_write(PATH, b->states, &b->desc, &ops);
+    return nbi_save_write(PATH, b->states, (nb_input_view){NULL, 0}, &b->desc, &ops);
 }
 
 static void each_failing_step_keeps_the_old_file(void **state) {

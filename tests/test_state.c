@@ -221,7 +221,7 @@ static void refused_load_puts_everything_back(void **state) {
     assert_int_equal(nb_states_save(b.states, bytes, sizeof bytes, &size), NB_OK);
     b.points[0] = 77, b.row_count = 8;
     uint64_t hash = nb_states_hash(b.states);
-    b.load_result = NB_ERR_OS; // "rows" comes after "points", which is loaded by then
+    b.load_result = NB_ERR_OS; // "rows" comes before "points", which is memory
     assert_int_equal(nb_states_load(b.states, bytes, size), NB_ERR_OS);
     assert_int_equal(b.points[0], 77);
     assert_true(nb_states_hash(b.states) == hash);

@@ -198,6 +198,9 @@ typedef struct nb_tick_view {
     nb_input_view input;    // its events
     nb_input_view commands; // its commands
     uint64_t hash;          // of all states after it, where desc.hashes_ticks; else, and in begin, 0
+    // In begin: this tick does not go on from a state that the engine came to, because nb_engine_load, nb_states_load
+    // or nb_engine_set_tick was called since the tick before. False after nb_engine_rewind.
+    bool is_new_run;
 } nb_tick_view;
 
 // Called on the coordinator around each tick, in the order of adding. After nb_engine_rewind the ticks that follow have
@@ -226,6 +229,7 @@ typedef struct nb_engine_stats {
     uint64_t output_full_count;        // nb_output_add without memory
     uint64_t command_count;            // commands that a tick got
     uint64_t command_full_count;       // commands refused because command_count_max were waiting
+    uint64_t command_dropped_count;    // commands that waited when their run ended: see rollback.h
     uint64_t stage_full_count;         // nb_context_stage without memory
     size_t frame_peak_bytes;           // most memory that the coordinator's arena had in use in one frame
     size_t output_peak_bytes;          // most memory that one job's arena had in use

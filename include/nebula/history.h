@@ -115,8 +115,8 @@ NB_API void nb_history_destroy(nb_history *history);
 // as well as providers that came or went, begin a new history with this tick; in the first case inputs are kept.
 // Thread: the history's, while no other writes, between ticks. Owner: nothing. Fails: NB_FULL (the tick changed more
 // than there is room for: it is saved, and the oldest one now), NB_ERR_MEMORY (nothing was saved; the first time, and
-// where a provider with callbacks has grown), NB_ERR_MISUSE (NULL, an older tick, UINT64_MAX, inside a tick, a provider
-// that asks for more each time it is asked).
+// where a provider with callbacks has grown), NB_ERR_MISUSE (NULL, an older tick, one beyond
+// NB_TICK_COUNT_MAX, inside a tick, a provider that asks for more each time it is asked).
 NB_API nb_result nb_history_save(nb_history *history, uint64_t tick);
 
 // Makes the state what it was after `tick`, whatever was written since the last save.

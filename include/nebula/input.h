@@ -125,7 +125,8 @@ NB_API nb_result nb_input_begin_frame(nb_input *input, nb_input_view *view);
 // NB_ERR_MISUSE.
 NB_API nb_result nb_input_take_tick(nb_input *input, uint64_t until_ns, nb_input_view *view);
 
-// Throws away all that waits, for example what was typed during a loading screen.
+// Throws away all that waits for ticks, for example what was typed during a loading screen. The next view of a frame
+// still shows what no frame has seen.
 // Thread: the loop's own. Owner: views of ticks become invalid. Fails: NB_ERR_MISUSE.
 NB_API nb_result nb_input_discard(nb_input *input);
 

@@ -75,6 +75,8 @@
     X(STATE_ARGUMENT, state_argument, 920)             \
     X(STATE_STALE, state_stale, 921)                   \
     X(STATE_SAVE, state_save, 922)                     \
+    X(STATE_LAYOUT, state_layout, 923)                 \
+    X(STATE_ADDRESS, state_address, 924)               \
     X(WORLD_ARGUMENT, world_argument, 930)             \
     X(WORLD_NAME, world_name, 931)                     \
     X(WORLD_STARTED, world_started, 932)               \

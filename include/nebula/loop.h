@@ -330,8 +330,10 @@ NB_API double nb_loop_dt_s(const nb_loop *loop);
 NB_API uint64_t nb_loop_tick_count(const nb_loop *loop);
 
 // Moves simulated time: the next tick has this index. For state that was loaded or rewound. Time owed and alpha stay;
-// ticks asked for by step or run-to-tick and not yet run are forgotten.
-// Thread: the loop's own, outside ticks. Owner: nothing. Fails: NB_ERR_MISUSE.
+// ticks asked for by step or run-to-tick and not yet run are forgotten. The loop of an engine is moved by
+// nb_engine_set_tick instead.
+// Thread: the loop's own, outside ticks. Owner: nothing. Fails: NB_ERR_MISUSE, NB_ERR_RANGE (more than
+// NB_TICK_COUNT_MAX).
 NB_API nb_result nb_loop_set_tick(nb_loop *loop, uint64_t tick_count);
 
 // A tick as it is, or was, or will be, by its index: to simulate one again. Its slice of input is not known: 0.
@@ -355,11 +357,12 @@ NB_API nb_result nb_loop_pause(nb_loop *loop);
 NB_API nb_result nb_loop_resume(nb_loop *loop);
 
 // Pauses, and runs tick_count more ticks in the next frames, as many in each as the clamps allow.
-// Thread: the loop's own. Owner: nothing. Fails: NB_ERR_MISUSE, NB_ERR_RANGE when the sum overflows.
+// Thread: the loop's own. Owner: nothing. Fails: NB_ERR_MISUSE, NB_ERR_RANGE when they end beyond NB_TICK_COUNT_MAX.
 NB_API nb_result nb_loop_step(nb_loop *loop, uint64_t tick_count);
 
 // Pauses, and runs ticks in the next frames until nb_loop_tick_count is target_tick_count.
-// Thread: the loop's own. Owner: nothing. Fails: NB_ERR_MISUSE, NB_ERR_RANGE when that is in the past.
+// Thread: the loop's own. Owner: nothing. Fails: NB_ERR_MISUSE, NB_ERR_RANGE when that is in the past, or
+// beyond NB_TICK_COUNT_MAX.
 NB_API nb_result nb_loop_run_to_tick(nb_loop *loop, uint64_t target_tick_count);
 
 // Lets simulated time run num/den times as fast, from the next frame on; both 1..NB_LOOP_SCALE_MAX (to stop, pause).

@@ -60,16 +60,37 @@ NB_API nb_result nb_context_correct_state(const nb_context *context, uint64_t ti
 
 // Goes back (or forward again) to where so many ticks had run: state and tick index. What was rewound is forgotten with
 // the next tick: those that run now get input of their own, not what ticks of their index got before.
+//
+// Commands that wait for the next tick, and events of nb_engine_input that no tick got, belong to the run that ends
+// here: nb_engine_rewind, nb_engine_set_tick and nb_engine_load drop them and count them (stats.command_dropped_count,
+// discarded_count of the input). The next frame view still shows such events. A button that the restored state holds
+// down gets no release of its own: call nb_buttons_release_all. Time owed, alpha, local columns, tables and providers,
+// jobs of many frames and services go on. The game cancels a job whose result must not reach the restored state.
 // Thread: the coordinator, between frames. Owner: unchanged. Fails: NB_ERR_RANGE (not kept), NB_BUSY (inside a frame),
 // NB_ERR_UNSUPPORTED (without history), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_history_rewind; NB_ERR_OS as
 // nb_engine_frame.
 NB_API nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count);
 
-// Says that other states were loaded, those after so many ticks: the next tick has that index, and the history begins
-// anew.
-// Thread: the coordinator, between frames. Owner: unchanged. Fails: NB_BUSY (inside a frame), NB_ERR_THREAD,
-// NB_ERR_MISUSE; NB_ERR_OS as nb_engine_frame.
+// Says that the host has put other states in place by itself, those after so many ticks: the next tick has that index,
+// and the history begins again. Waiting commands and events are dropped as by nb_engine_rewind. A recording ends before
+// the next tick, and the engine leaves a match of netplay.
+// Thread: the coordinator, between frames. Owner: unchanged. Fails: NB_BUSY (inside a frame, or a callback of a
+// module), NB_ERR_RANGE (more than NB_TICK_COUNT_MAX), NB_ERR_THREAD, NB_ERR_MISUSE; NB_ERR_OS as nb_engine_frame.
 NB_API nb_result nb_engine_set_tick(nb_engine *engine, uint64_t tick_count);
+
+// Goes on from a saved state: `bytes` of nb_states_save after so many ticks, and the commands that waited for the next
+// tick. Commands and events that wait here are dropped as by nb_engine_rewind, the history begins again, a recording
+// ends before the next tick, and the engine leaves a match of netplay. Rows of the world are new: local columns are
+// zero, refs are stale. The heap is needed for as much as the states take.
+// Thread: the coordinator, between frames. Owner: bytes and commands are copied; commands may be nb_engine_commands.
+// Fails: NB_BUSY (inside a frame, or a callback of a module), NB_ERR_RANGE (more than NB_TICK_COUNT_MAX, more commands
+// than desc.command_count_max), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_states_load, NB_ERR_OS as nb_engine_frame; nothing has changed then.
+NB_API nb_result nb_engine_load(nb_engine *engine, uint64_t tick_count, const void *bytes, size_t size_bytes,
+                                nb_input_view commands);
+
+// The commands that wait for the next tick, in the order of staging.
+// Thread: the coordinator. Owner: the engine; valid until the next command, tick, rewind or load. Fails: none for NULL.
+NB_API nb_input_view nb_engine_commands(const nb_engine *engine);
 
 // The numbers of rollback.
 // Thread: the coordinator. Owner: the caller gets a value. Fails: zeros for NULL.

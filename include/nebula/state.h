@@ -3,7 +3,7 @@
 
 // State providers: register your state once, as a struct or as two callbacks, and it can be hashed, saved and loaded;
 // with the engine also snapshot, rewound and replayed. The one rule: bytes that mean the same are the same, so padding
-// is zero and pointers stay out.
+// is zero and pointers stay out, or the memory is an image (NB_STATE_IMAGE).
 //
 //     typedef struct score { uint32_t left, right; } score;
 //     static score game;
@@ -28,6 +28,13 @@
 
 // In nb_state_desc.flags: only this machine has it, so it is neither hashed nor part of what is saved.
 #define NB_STATE_LOCAL 1u
+
+// In nb_state_desc.flags: memory (data, size_bytes) that contains addresses. Its own address, where the program is
+// loaded, and the program's build id (Linux: of its file; without one a hash of its code; elsewhere 0) are part of its
+// layout: a save of another address or build is refused, and the log has both. So a save of an image loads into another
+// run only where both put it at the same address: reserve the memory at a fixed one, and link the program without
+// -pie. Addresses of libraries and of the heap are not checked: keep them out, or load them at fixed places too.
+#define NB_STATE_IMAGE 2u
 
 // One provider. Zero is null.
 typedef struct nb_state {
@@ -115,13 +122,24 @@ NB_API uint64_t nb_states_hash(nb_states *states);
 // Thread: the registry's. Owner: nothing. Fails: 0 for NULL.
 NB_API uint64_t nb_states_layout_hash(const nb_states *states);
 
-// Saves all that is not local; *size_bytes is what it needs, also where that does not fit.
+// Saves all that is not local; *size_bytes is what it needs, also where that does not fit. With assertions (Debug,
+// RelWithDebInfo) each save searches up to 64 KiB of each state that is no image, from where the one before ended, for
+// addresses: 64-bit words, at multiples of 4 bytes, that point into the program, its libraries or a state in memory.
+// The log names the first one of each state once (state_address). It misses addresses of the heap and of stacks, and
+// all below 4 GiB, where numbers look alike; a number that happens to be such an address is a false alarm.
 // Thread: the registry's. Owner: the bytes are the caller's. Fails: NB_FULL (more than capacity_bytes; bytes may be
 // NULL then), NB_ERR_MISUSE.
 NB_API nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, size_t *size_bytes);
 
+// Whether nb_states_load would take these bytes, as far as that can be known without asking a provider. The log names
+// the first state that was saved otherwise.
+// Thread: the registry's. Owner: the bytes are read. Fails: NB_ERR_UNSUPPORTED, NB_ERR_RANGE, NB_ERR_MISUSE, as
+// nb_states_load.
+NB_API nb_result nb_states_check(const nb_states *states, const void *bytes, size_t size_bytes);
+
 // Loads what nb_states_save wrote, with the same providers registered. What is there now is kept aside, on the heap,
-// and put back where a provider refuses.
+// and put back where a provider refuses: first come the providers with callbacks, in the order of their names, then the
+// world of an engine, and memory last, so that a refusal undoes as little as possible.
 // Thread: the registry's. Owner: unchanged. Fails: NB_ERR_UNSUPPORTED (other providers or layouts, or no save at all),
 // NB_ERR_RANGE (cut short, or changed on the way), NB_ERR_MEMORY, what a provider returned; nothing has changed then.
 NB_API nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes);

@@ -115,6 +115,7 @@ nb_netplay_advice nb_netplay_advice_get(nb_netplay *netplay) {
         NB_FAIL_NULL("netplay");
         return (nb_netplay_advice){0};
     }
+    if (netplay->stats.has_left) return (nb_netplay_advice){0};
     nb_netplay_advice advice = {.must_wait = nbi_netplay_is_full(netplay, nbi_netplay_known(netplay))};
     if (netplay->tick_count - netplay->hint_at < NB_NETPLAY_HINT_TICK_COUNT) return advice;
     advice.hold_tick_count = hint_of(netplay);

@@ -35,19 +35,6 @@ static void sample(nb_netplay *netplay, const nb_tick_view *view) {
     }
 }
 
-static void feed(void *user, nb_tick_view *view) {
-    nb_netplay *netplay = user;
-    uint64_t tick = view->tick->index;
-    sample(netplay, view);
-    view->input = (nb_input_view){NULL, 0};
-    view->commands = commands_of(netplay, tick, netplay->commands);
-    for (uint32_t i = 0; i < netplay->desc.player_count; ++i) {
-        netplay->players[i].used[tick & NBI_KEEP_MASK] = netplay->commands[i];
-        if (tick >= netplay->players[i].known) ++netplay->stats.predicted_count;
-    }
-    netplay->tick_count = tick + 1;
-}
-
 // --- holding the loop ---
 
 // No tick runs any more, neither by the clock nor asked for.
@@ -69,17 +56,50 @@ void nbi_netplay_let_go(nb_netplay *netplay) {
     if (can_go) let_go(netplay);
 }
 
-// --- after a tick ---
+// The engine has gone elsewhere in time, where the others cannot follow: it goes on by itself.
+static void leave(nb_netplay *netplay, uint64_t tick) {
+    if (netplay->stats.has_left) return;
+    netplay->stats.has_left = true;
+    let_go(netplay);
+    nb_report(
+        &netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_LOST, "nb_netplay_create",
+        "player %u left the match after %llu ticks: states were loaded or the tick was set, and tick %llu follows",
+        netplay->desc.local_player, (unsigned long long)netplay->tick_count, (unsigned long long)tick);
+}
+
+// --- around a tick ---
+
+// Every tick of the match follows the one before. A match may begin with states that were just loaded.
+static bool is_of_match(const nb_netplay *netplay, const nb_tick_view *view) {
+    uint64_t tick = view->tick->index;
+    return tick == netplay->tick_count && (!view->is_new_run || tick == netplay->base);
+}
+
+static void feed(void *user, nb_tick_view *view) {
+    nb_netplay *netplay = user;
+    uint64_t tick = view->tick->index;
+    if (!is_of_match(netplay, view)) leave(netplay, tick);
+    if (netplay->stats.has_left) return;
+    sample(netplay, view);
+    view->input = (nb_input_view){NULL, 0};
+    view->commands = commands_of(netplay, tick, netplay->commands);
+    for (uint32_t i = 0; i < netplay->desc.player_count; ++i) {
+        netplay->players[i].used[tick & NBI_KEEP_MASK] = netplay->commands[i];
+        if (tick >= netplay->players[i].known) ++netplay->stats.predicted_count;
+    }
+    netplay->tick_count = tick + 1;
+}
 
 static void keep_hash(void *user, const nb_tick_view *view) {
     nb_netplay *netplay = user;
+    if (netplay->stats.has_left) return;
     netplay->hashes[(view->tick->index + 1) & NBI_KEEP_MASK] = view->hash;
 }
 
 static void after_tick(void *user, const nb_tick_view *view) {
     nb_netplay *netplay = user;
     keep_hash(netplay, view);
-    if (nbi_netplay_is_full(netplay, netplay->taken)) hold(netplay);
+    if (!netplay->stats.has_left && nbi_netplay_is_full(netplay, netplay->taken)) hold(netplay);
 }
 
 // --- putting right ---
@@ -114,6 +134,9 @@ static void put_right(nb_netplay *netplay, const nb_context *context, uint64_t t
 
 static nb_result reconcile(const nb_context *context, void *user) {
     nb_netplay *netplay = user;
+    uint64_t now = nb_loop_tick_count(nb_engine_loop(netplay->engine));
+    if (now != netplay->tick_count) leave(netplay, now); // a loop that is held has no tick that would tell
+    if (netplay->stats.has_left) return NB_OK;
     netplay->taken = nbi_netplay_known(netplay);
     for (uint64_t tick = netplay->confirmed; tick < netplay->tick_count; ++tick) put_right(netplay, context, tick);
     return NB_OK;
@@ -152,6 +175,7 @@ static void average(nb_netplay *netplay, nbi_player *player) {
 static nb_result settle(const nb_context *context, void *user) {
     nb_netplay *netplay = user;
     (void)context;
+    if (netplay->stats.has_left) return NB_OK;
     netplay->confirmed = nbi_min_u64(netplay->taken, netplay->tick_count);
     nb_history_confirm(nb_engine_history(netplay->engine), netplay->confirmed);
     for (uint32_t i = 0; i < netplay->desc.player_count; ++i) {

@@ -48,7 +48,7 @@ nb_result nb_netplay_send(nb_netplay *netplay, uint32_t player, void *bytes, siz
     if (!is_other(netplay, player) || capacity_bytes < NB_NETPLAY_MESSAGE_BYTES_MAX)
         return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_RANGE,
                        "no other player, or less room than a message may need");
-    if (netplay->engine == NULL) return NB_CLOSED;
+    if (netplay->engine == NULL || netplay->stats.has_left) return NB_CLOSED;
     fill(netplay, player, &netplay->message);
     *size_bytes = nbi_message_write(&netplay->message, netplay->desc.session, bytes);
     ++netplay->stats.out_count;

@@ -124,7 +124,8 @@ const char *nbi_block_read(const unsigned char *bytes, uint64_t head_hash, nbi_b
                          .stored_hash = nb_bytes_get_u64(bytes + 40),
                          .number = nb_bytes_get_u64(bytes + 48)};
     if (!is_sized(block)) return "a block has an unknown kind or impossible sizes";
-    return block->first_tick > UINT64_MAX - block->tick_count ? "a block's ticks have no end" : NULL;
+    bool has_end = block->first_tick <= NB_TICK_COUNT_MAX && NB_TICK_COUNT_MAX - block->first_tick >= block->tick_count;
+    return has_end ? NULL : "a block's ticks are beyond NB_TICK_COUNT_MAX";
 }
 
 // --- ticks ---
@@ -134,7 +135,7 @@ size_t nbi_tick_size(const nb_record_tick *tick) {
     return NBI_TICK_BYTES + event_count * NBI_EVENT_BYTES + (size_t)tick->hash_count * NBI_HASH_BYTES;
 }
 
-static unsigned char *put_events(unsigned char *at, nb_input_view view) {
+unsigned char *nbi_events_write(nb_input_view view, unsigned char *at) {
     for (uint32_t i = 0; i < view.count; ++i, at += NBI_EVENT_BYTES) {
         const nb_input_event *event = &view.events[i];
         nb_bytes_put_u64(at, event->timestamp_ns), nb_bytes_put_u16(at + 8, event->kind);
@@ -156,8 +157,8 @@ void nbi_tick_write(const nb_record_tick *tick, unsigned char *bytes) {
     nb_bytes_put_u32(bytes, tick->input.count), nb_bytes_put_u32(bytes + 4, tick->commands.count);
     nb_bytes_put_u64(bytes + 8, tick->hash);
     nb_bytes_put_u32(bytes + 16, tick->hash_count), nb_bytes_put_u32(bytes + 20, 0);
-    unsigned char *at = put_events(bytes + NBI_TICK_BYTES, tick->input);
-    at = put_events(at, tick->commands);
+    unsigned char *at = nbi_events_write(tick->input, bytes + NBI_TICK_BYTES);
+    at = nbi_events_write(tick->commands, at);
     for (uint32_t i = 0; i < tick->hash_count; ++i, at += NBI_HASH_BYTES) {
         nb_bytes_put_u64(at, tick->hashes[i].name_hash), nb_bytes_put_u64(at + 8, tick->hashes[i].hash);
     }

@@ -86,4 +86,6 @@ typedef struct nbi_tick_parts {
 } nbi_tick_parts;
 bool nbi_tick_read(const unsigned char *bytes, size_t size_bytes, nbi_tick_parts *parts);
 
+// Writes events one behind the other, NBI_EVENT_BYTES each; the end is returned.
+unsigned char *nbi_events_write(nb_input_view view, unsigned char *at);
 void nbi_event_read(const unsigned char *bytes, nb_input_event *event);

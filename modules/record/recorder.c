@@ -248,8 +248,8 @@ static nb_result check_tick(const nb_recorder *recorder, const nb_record_tick *t
     const char *problem = NULL;
     if (recorder->has_tick && tick->index != recorder->next_tick)
         problem = "ticks follow each other without gaps";
-    else if (tick->index == UINT64_MAX)
-        problem = "no tick can follow this one";
+    else if (tick->index >= NB_TICK_COUNT_MAX)
+        problem = "its index is not below NB_TICK_COUNT_MAX";
     else if (tick->input.count > NB_INPUT_COUNT_LIMIT || tick->commands.count > NB_COMMAND_COUNT_MAX ||
              tick->hash_count > NB_RECORD_HASH_COUNT_MAX)
         problem = "more events, commands or hashes than a tick can have";
@@ -338,8 +338,8 @@ void nbi_recorder_repeat(nb_recorder *recorder, const nb_record_tick *tick) {
 
 void nbi_recorder_jump(nb_recorder *recorder, uint64_t index) {
     if (refuse(recorder) != NB_OK) return;
-    stop(recorder, NB_RECORD_STOP_JUMPED, NB_ERR_RANGE, "tick %llu follows, and a recording has no gaps",
-         (unsigned long long)index);
+    stop(recorder, NB_RECORD_STOP_JUMPED, NB_ERR_RANGE,
+         "tick %llu follows, and not from here: states were loaded or the tick was set", (unsigned long long)index);
 }
 
 nb_result nb_recorder_flush(nb_recorder *recorder) {
@@ -397,7 +397,7 @@ nb_result nb_recorder_push_state(nb_recorder *recorder, uint64_t tick, const voi
     if (recorder == NULL) return NB_FAIL_NULL("recorder");
     nb_result result = refuse(recorder);
     if (result != NB_OK) return result;
-    bool is_fine = bytes != NULL && size_bytes != 0 && tick != UINT64_MAX;
+    bool is_fine = bytes != NULL && size_bytes != 0 && tick <= NB_TICK_COUNT_MAX;
     if (!is_fine || (recorder->has_tick && tick != recorder->next_tick)) {
         return NB_FAIL(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE,
                        "no state, or not that of the next tick");

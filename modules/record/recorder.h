@@ -127,7 +127,7 @@ nb_result nbi_recorder_push_cell(nb_recorder *recorder, uint64_t index, const un
 // A tick that is in the recording runs again: where it comes to another state the recording ends.
 void nbi_recorder_repeat(nb_recorder *recorder, const nb_record_tick *tick);
 
-// The tick of this index follows the one before next_tick: the recording ends there.
+// The tick of this index begins another run: the recording ends before next_tick.
 void nbi_recorder_jump(nb_recorder *recorder, uint64_t index);
 
 // --- recorder_window.c ---
@@ -137,7 +137,7 @@ nb_result nbi_window_create(nb_recorder *recorder, const nb_engine_desc *engine,
 void nbi_window_end(nb_recorder *recorder);
 
 // A tick begins, has ended, was simulated again.
-void nbi_window_begin(nb_recorder *recorder, uint64_t tick);
+void nbi_window_begin(nb_recorder *recorder, const nb_tick_view *view);
 void nbi_window_add(nb_recorder *recorder, const nb_tick_view *view);
 void nbi_window_change(nb_recorder *recorder, const nb_tick_view *view);
 

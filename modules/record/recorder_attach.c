@@ -6,7 +6,7 @@
 #include "hashes.h"
 #include "nebula/state.h"
 
-static void begin(void *user, nb_tick_view *view) { nbi_window_begin(user, view->tick->index); }
+static void begin(void *user, nb_tick_view *view) { nbi_window_begin(user, view); }
 static void end(void *user, const nb_tick_view *view) { nbi_window_add(user, view); }
 static void again(void *user, const nb_tick_view *view) { nbi_window_change(user, view); }
 

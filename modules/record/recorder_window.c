@@ -102,10 +102,19 @@ static nb_record_tick tick_of(nb_recorder *recorder, const nb_tick_view *view) {
     return tick;
 }
 
-void nbi_window_begin(nb_recorder *recorder, uint64_t tick) {
-    if (recorder->has_tick || recorder->window.count != 0 || recorder->window.key != NULL) return;
-    key_if_due(recorder, tick);
-    key_write(recorder, tick);
+// A recording is one run: where another begins it ends. What waits cannot change any more, and is written.
+static void end_before(nb_recorder *recorder, uint64_t index) {
+    nbi_window_write(recorder);
+    nbi_recorder_jump(recorder, index);
+}
+
+void nbi_window_begin(nb_recorder *recorder, const nb_tick_view *view) {
+    uint64_t index = view->tick->index;
+    bool has_begun = recorder->has_tick || recorder->window.count != 0 || recorder->window.key != NULL;
+    if (has_begun && view->is_new_run) end_before(recorder, index);
+    if (has_begun) return;
+    key_if_due(recorder, index);
+    key_write(recorder, index);
 }
 
 // Time was turned back to before `tick`: what waits from there on is not to be.
@@ -118,21 +127,14 @@ static void cut(nb_recorder *recorder, uint64_t tick) {
     recorder->next_key_tick = window->key_tick;
 }
 
-// nb_engine_set_tick can leave ticks out. What waits is written up to there.
-static void end_before_gap(nb_recorder *recorder, uint64_t index) {
-    const nbi_window *window = &recorder->window;
-    bool has_before = window->count > 0 || recorder->has_tick;
-    uint64_t next_tick = window->count > 0 ? window->first + window->count : recorder->next_tick;
-    if (!has_before || index <= next_tick) return;
-    nbi_window_write(recorder);
-    nbi_recorder_jump(recorder, index);
-}
-
 void nbi_window_add(nb_recorder *recorder, const nb_tick_view *view) {
     nbi_window *window = &recorder->window;
     uint64_t index = view->tick->index;
+    if (recorder->stats.stop != NB_RECORD_STOP_NONE) {
+        ++recorder->stats.lost_count;
+        return;
+    }
     cut(recorder, index);
-    end_before_gap(recorder, index);
     nb_record_tick tick = tick_of(recorder, view);
     if (recorder->has_tick && index < recorder->next_tick) {
         nbi_recorder_repeat(recorder, &tick);

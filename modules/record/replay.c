@@ -61,7 +61,7 @@ static const char *const stop_reasons[NB_RECORD_STOP_COUNT] = {
     [NB_RECORD_STOP_TOO_LARGE] = "it ended early: a tick was larger than a block",
     [NB_RECORD_STOP_WRITE] = "it ended early: writing failed",
     [NB_RECORD_STOP_REWOUND] = "it ended early: time was turned back, and went on otherwise",
-    [NB_RECORD_STOP_JUMPED] = "it ended early: ticks were left out",
+    [NB_RECORD_STOP_JUMPED] = "it ended early: states were loaded or the tick was set",
 };
 
 static void take_last(nb_replay *replay, scan *s, const nbi_block *block) {
@@ -442,19 +442,24 @@ static nb_result take_key(nb_replay *replay, const nbi_entry *entry, const char 
     return result;
 }
 
+nb_result nbi_replay_key_take(nb_replay *replay, uint64_t tick, const char *function, nbi_key *key) {
+    const nbi_entry *entry = find_key(replay, tick);
+    if (entry == NULL) return NB_EMPTY;
+    *key = (nbi_key){.tick = entry->first_tick, .size_bytes = (size_t)entry->raw_bytes};
+    return take_key(replay, entry, function, &key->bytes);
+}
+
 nb_result nb_replay_load(nb_replay *replay, uint64_t tick, nb_states *states, uint64_t *key_tick) {
     if (replay == NULL) return NB_FAIL_NULL("replay");
     if (states == NULL) return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "states is NULL");
-    const nbi_entry *entry = find_key(replay, tick);
-    if (entry == NULL) return NB_EMPTY;
-    unsigned char *bytes = NULL;
-    nb_result result = take_key(replay, entry, __func__, &bytes);
+    nbi_key key;
+    nb_result result = nbi_replay_key_take(replay, tick, __func__, &key);
     if (result != NB_OK) return result;
-    result = nb_states_load(states, bytes, (size_t)entry->raw_bytes);
-    nb_hooks_free(&replay->hooks, bytes, (size_t)entry->raw_bytes);
+    result = nb_states_load(states, key.bytes, key.size_bytes);
+    nb_hooks_free(&replay->hooks, key.bytes, key.size_bytes);
     if (result != NB_OK) return result;
-    replay->next_tick = entry->first_tick;
-    if (key_tick != NULL) *key_tick = entry->first_tick;
+    replay->next_tick = key.tick;
+    if (key_tick != NULL) *key_tick = key.tick;
     return NB_OK;
 }
 

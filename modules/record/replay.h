@@ -59,6 +59,13 @@ typedef struct nbi_key {
     size_t size_bytes;
 } nbi_key;
 
+// The last key state at or before a tick. NB_EMPTY: there is none; else fails as nb_replay_load.
+nb_result nbi_replay_key_take(nb_replay *replay, uint64_t tick, const char *function, nbi_key *key);
+
+// Lets the engine go on from the last key state at or before a tick, *key_tick. Fails as nbi_replay_key_take and
+// nb_engine_load; nothing has changed then.
+nb_result nbi_replay_restore(nb_replay *replay, nb_engine *engine, uint64_t tick, uint64_t *key_tick);
+
 // The first key state at or behind a tick. NB_EMPTY: there is none; else fails as nb_replay_load.
 nb_result nbi_replay_key_next(nb_replay *replay, uint64_t tick, nbi_key *key);
 

@@ -63,6 +63,16 @@ nb_result nb_replay_attach(nb_replay *replay, nb_engine *engine) {
     return NB_OK;
 }
 
+nb_result nbi_replay_restore(nb_replay *replay, nb_engine *engine, uint64_t tick, uint64_t *key_tick) {
+    nbi_key key;
+    nb_result result = nbi_replay_key_take(replay, tick, "nb_replay_jump", &key);
+    if (result != NB_OK) return result;
+    result = nb_engine_load(engine, key.tick, key.bytes, key.size_bytes, (nb_input_view){NULL, 0});
+    nb_hooks_free(&replay->hooks, key.bytes, key.size_bytes);
+    if (result == NB_OK) *key_tick = key.tick;
+    return result;
+}
+
 nb_result nb_replay_jump(nb_replay *replay, nb_engine *engine, uint64_t tick) {
     if (replay == NULL) return NB_FAIL_NULL("replay");
     if (engine == NULL || replay->engine != engine) {
@@ -75,8 +85,7 @@ nb_result nb_replay_jump(nb_replay *replay, nb_engine *engine, uint64_t tick) {
         return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "tick %llu is not in the recording",
                        (unsigned long long)tick);
     }
-    nb_result result = nb_replay_load(replay, tick, nb_engine_states(engine), &key_tick);
-    if (result == NB_OK) result = nb_engine_set_tick(engine, key_tick);
+    nb_result result = nbi_replay_restore(replay, engine, tick, &key_tick);
     if (result == NB_OK) result = nb_engine_run_ticks(engine, tick - key_tick);
     if (result != NB_OK) return result;
     return nb_loop_tick_count(nb_engine_loop(engine)) == tick ? NB_OK : NB_CANCELLED;

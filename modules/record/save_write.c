@@ -6,6 +6,8 @@
 #include "nebula/bytes.h"
 #include "nebula/hash.h"
 #include "nebula/report.h"
+
+#include "format.h"
 #include "squeeze.h"
 
 #include <string.h>
@@ -28,21 +30,30 @@ static void write_head(save *s, nb_states *states, const nb_save_desc *desc, siz
     nb_bytes_put_u64(head + 64, nb_hash64(head, 64, 0));
 }
 
-static nb_result make_file(save *s, nb_states *states, const nb_save_desc *desc) {
+// The content: commands, then the state.
+static nb_result make_content(save *s, nb_states *states, nb_input_view commands, const nb_save_desc *desc) {
     const char *function = "nb_save_write";
-    size_t size_bytes = 0;
-    nb_result result = nb_states_save(states, NULL, 0, &size_bytes);
+    size_t state_bytes = 0, state_at = NBI_SAVE_COUNT_BYTES + (size_t)commands.count * NBI_EVENT_BYTES;
+    nb_result result = nb_states_save(states, NULL, 0, &state_bytes);
     if (result < 0) return result;
-    if (size_bytes > NB_RECORD_STATE_BYTES_MAX)
+    if (state_bytes > NB_RECORD_STATE_BYTES_MAX - state_at)
         return nb_report_failure(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function,
                                  "the state is too large");
-    s->raw_bytes = size_bytes;
-    s->raw = nb_hooks_alloc(&desc->hooks, size_bytes, NB_CACHE_LINE, function);
-    s->file_capacity = NBI_SAVE_HEAD_BYTES + nbi_squeeze_bound(size_bytes);
-    s->file = s->raw != NULL ? nb_hooks_alloc(&desc->hooks, s->file_capacity, NB_CACHE_LINE, function) : NULL;
+    s->raw_bytes = state_at + state_bytes;
+    s->raw = nb_hooks_alloc(&desc->hooks, s->raw_bytes, NB_CACHE_LINE, function);
+    if (s->raw == NULL) return NB_ERR_MEMORY;
+    nb_bytes_put_u64(s->raw, commands.count);
+    nbi_events_write(commands, s->raw + NBI_SAVE_COUNT_BYTES);
+    result = nb_states_save(states, s->raw + state_at, state_bytes, &state_bytes);
+    return result > 0 ? NB_ERR_RANGE : result;
+}
+
+static nb_result make_file(save *s, nb_states *states, nb_input_view commands, const nb_save_desc *desc) {
+    nb_result result = make_content(s, states, commands, desc);
+    if (result != NB_OK) return result;
+    s->file_capacity = NBI_SAVE_HEAD_BYTES + nbi_squeeze_bound(s->raw_bytes);
+    s->file = nb_hooks_alloc(&desc->hooks, s->file_capacity, NB_CACHE_LINE, "nb_save_write");
     if (s->file == NULL) return NB_ERR_MEMORY;
-    result = nb_states_save(states, s->raw, s->raw_bytes, &size_bytes);
-    if (result != NB_OK) return result < 0 ? result : NB_ERR_RANGE;
     nbi_squeeze squeeze = {.hooks = desc->hooks};
     size_t stored_bytes = 0;
     result = nbi_squeeze_pack(&squeeze, desc->level, s->raw, s->raw_bytes, s->file + NBI_SAVE_HEAD_BYTES,
@@ -78,12 +89,16 @@ static int put_file(const save *s, const char *path, const char *temporary, cons
     return ops->sync_folder(ops->user, path);
 }
 
-nb_result nbi_save_write(const char *path, nb_states *states, const nb_save_desc *given, const nbi_file_ops *ops) {
+nb_result nbi_save_write(const char *path, nb_states *states, nb_input_view commands, const nb_save_desc *given,
+                         const nbi_file_ops *ops) {
     nb_save_desc desc = nbi_save_resolve(given);
     const char *function = "nb_save_write";
     if (desc.level < 1 || desc.level > NBI_SQUEEZE_LEVEL_MAX)
         return nb_report_mistake(&desc.hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function,
                                  "level is out of bounds");
+    if (desc.tick > NB_TICK_COUNT_MAX)
+        return nb_report_mistake(&desc.hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function,
+                                 "tick is over NB_TICK_COUNT_MAX");
     size_t length = strlen(path);
     if (length == 0 || length > NB_SAVE_PATH_SIZE_MAX)
         return nb_report_mistake(&desc.hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function,
@@ -92,7 +107,7 @@ nb_result nbi_save_write(const char *path, nb_states *states, const nb_save_desc
     memcpy(temporary, path, length);
     memcpy(temporary + length, TEMPORARY, sizeof TEMPORARY);
     save s = {0};
-    nb_result result = make_file(&s, states, &desc);
+    nb_result result = make_file(&s, states, commands, &desc);
     const char *what = "";
     int error = result == NB_OK ? put_file(&s, path, temporary, ops, &what) : 0;
     if (error != 0) {
@@ -110,5 +125,5 @@ nb_result nb_save_write(const char *path, nb_states *states, const nb_save_desc 
     if (path == NULL) return NB_FAIL_NULL("path");
     if (states == NULL) return NB_FAIL_NULL("states");
     nbi_file_ops ops = nbi_file_ops_default();
-    return nbi_save_write(path, states, desc, &ops);
+    return nbi_save_write(path, states, (nb_input_view){NULL, 0}, desc, &ops);
 }

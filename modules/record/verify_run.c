@@ -98,8 +98,7 @@ static nb_result make_state(nbi_run *run, uint64_t tick) {
     nb_result result = nb_replay_key_find(run->replay, tick, &key_tick, NULL);
     bool is_beginning = first == 0 && (result == NB_EMPTY || key_tick == 0);
     if (is_beginning) return NB_OK;
-    if (result == NB_OK) result = nb_replay_load(run->replay, key_tick, nb_engine_states(run->engine), NULL);
-    if (result == NB_OK) result = nb_engine_set_tick(run->engine, key_tick);
+    if (result == NB_OK) result = nbi_replay_restore(run->replay, run->engine, key_tick, &key_tick);
     run->from_tick = run->same_tick = key_tick;
     return result;
 }

@@ -260,8 +260,12 @@ nb_result nb_input_discard(nb_input *input) {
     input->discarded_count += input->waiting_count;
     input->waiting_count = 0;
     waiting received;
-    // At most one ring: what is sent meanwhile stays.
-    for (uint32_t i = 0; i < input->count_max && receive(input, &received); ++i) ++input->discarded_count;
+    // At most one ring: what is sent meanwhile stays. Frames have not seen these events yet: a key that was released
+    // must not stay down for what listens to frames.
+    for (uint32_t i = 0; i < input->count_max && receive(input, &received); ++i) {
+        show_to_frame(input, &received.event);
+        ++input->discarded_count;
+    }
     return NB_OK;
 }
 

@@ -46,6 +46,10 @@ uint64_t nb_loop_tick_count(const nb_loop *loop) { return is_loop(loop, __func__
 nb_result nb_loop_set_tick(nb_loop *loop, uint64_t tick_count) {
     nb_result result = NBI_LOOP_CHECK(loop);
     if (result != NB_OK) return result;
+    if (tick_count > NB_TICK_COUNT_MAX) {
+        return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "tick %llu is over NB_TICK_COUNT_MAX",
+                        (unsigned long long)tick_count);
+    }
     loop->tick_offset = tick_count - loop->tick_count;
     loop->granted_pending = 0;
     return NB_OK;
@@ -103,7 +107,7 @@ nb_result nb_loop_resume(nb_loop *loop) {
 nb_result nb_loop_step(nb_loop *loop, uint64_t tick_count) {
     nb_result result = NBI_LOOP_CHECK(loop);
     if (result != NB_OK) return result;
-    uint64_t left = UINT64_MAX - nbi_max_u64(loop->tick_count, place_of(loop));
+    uint64_t left = NB_TICK_COUNT_MAX - nbi_min_u64(place_of(loop), NB_TICK_COUNT_MAX);
     if (loop->granted_pending > left || tick_count > left - loop->granted_pending) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "too many ticks");
     }
@@ -115,9 +119,9 @@ nb_result nb_loop_step(nb_loop *loop, uint64_t tick_count) {
 nb_result nb_loop_run_to_tick(nb_loop *loop, uint64_t target_tick_count) {
     nb_result result = NBI_LOOP_CHECK(loop);
     if (result != NB_OK) return result;
-    if (target_tick_count < place_of(loop)) {
-        return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "%llu ticks have run already",
-                        (unsigned long long)place_of(loop));
+    if (target_tick_count < place_of(loop) || target_tick_count > NB_TICK_COUNT_MAX) {
+        return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "tick %llu is not ahead of tick %llu",
+                        (unsigned long long)target_tick_count, (unsigned long long)place_of(loop));
     }
     loop->is_paused = true;
     loop->granted_pending = target_tick_count - place_of(loop);

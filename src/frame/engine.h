@@ -137,12 +137,14 @@ struct nb_engine {
     nb_timelines *timelines;
     nb_services *services;
     nb_async *async;
-    nb_history *history;    // where desc.keeps_history, from the first frame on
-    nbi_synctest *synctest; // where desc.synctest_depth is not 0, the same
-    uint64_t load_count;    // of the states, as the history knows it
-    uint64_t run_number;    // how often the game went on from somewhere else: a load or a jump between frames
-    uint64_t run_loads;     // of the states, when the newest frame ended
-    uint64_t run_forgiven;  // run_number in the newest frame
+    nb_history *history;     // where desc.keeps_history, from the first frame on
+    nbi_synctest *synctest;  // where desc.synctest_depth is not 0, the same
+    uint64_t load_count;     // of the states, as the history knows it
+    uint64_t run_tick;       // index of the tick that goes on with the present run; UINT64_MAX = none does
+    uint64_t run_load_count; // of the states in this run: a larger one means that another run was loaded
+    uint64_t run_number;     // how often the game went on from somewhere else: a load or a jump between frames
+    uint64_t run_loads;      // of the states, when the newest frame ended
+    uint64_t run_forgiven;   // run_number in the newest frame
     nb_timeline *epochs;
     nb_budget budget;
     nb_loop loop;
@@ -289,6 +291,9 @@ void nbi_world_end(nb_engine *engine);
 
 // --- rollback.c ---
 
+// The engine itself has loaded states of the present run: to history and watches that is no other run.
+void nbi_engine_own_load(nb_engine *engine);
+
 // Before a frame: makes the history, and its first tick.
 nb_result nbi_history_begin(nb_engine *engine);
 
@@ -310,6 +315,9 @@ void nbi_simulate_again(nb_engine *engine, uint64_t index, bool is_told);
 // Before a frame: makes it, where desc.synctest_depth is not 0. The others do nothing without it.
 nb_result nbi_synctest_begin(nb_engine *engine);
 void nbi_synctest_end(nb_engine *engine);
+
+// Another state begins with this tick: that of a run before is not compared with it.
+void nbi_synctest_restart(nb_engine *engine, uint64_t tick_count);
 
 // Around every tick, whoever simulates it: before it begins, and after its hash, before it is kept.
 void nbi_synctest_before(nb_engine *engine);

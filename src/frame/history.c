@@ -402,7 +402,7 @@ static nb_result check_save(const nb_history *history, uint64_t tick) {
         return nbi_fail(&history->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, "nb_history_save", "a tick is on");
     }
     bool is_old = history->has_begun && !has_other_providers(history) && tick < history->tick_newest;
-    if (tick != UINT64_MAX && !is_old) return NB_OK;
+    if (tick <= NB_TICK_COUNT_MAX && !is_old) return NB_OK;
     return nbi_fail(&history->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_MISUSE, "nb_history_save",
                     "tick %llu comes after %llu; rewind goes back", (unsigned long long)tick,
                     (unsigned long long)history->tick_newest);

@@ -58,6 +58,10 @@ void nbi_history_keep(nb_engine *engine, uint64_t tick) {
     nb_history_save(engine->history, tick + 1);
 }
 
+void nbi_engine_own_load(nb_engine *engine) {
+    engine->load_count = engine->run_load_count = nbi_states_load_count(engine->states);
+}
+
 void nbi_correct_from_now(nb_engine *engine) { engine->correct_oldest = nb_loop_tick_count(&engine->loop); }
 
 nb_history *nb_engine_history(nb_engine *engine) {
@@ -165,7 +169,7 @@ static nb_result load_there(nb_engine *engine, bool *is_other) {
     uint64_t before = nb_states_hash(engine->states);
     nb_result result = nb_states_load(engine->states, engine->correct_bytes, engine->correct_size_bytes);
     uint64_t after = result == NB_OK ? nb_states_hash(engine->states) : 0;
-    engine->load_count = nbi_states_load_count(engine->states);
+    nbi_engine_own_load(engine);
     if (result == NB_OK && (before == 0 || after == 0)) result = NB_ERR_MEMORY;
     *is_other = result == NB_OK && after != before;
     return *is_other ? nb_history_save(engine->history, engine->correct_state_tick) : result;
@@ -230,11 +234,17 @@ static nb_result check_between_frames(nb_engine *engine, const char *function) {
     return engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
 }
 
-static nb_result move_to(nb_engine *engine, uint64_t tick_count) {
+// Ends the run so far: nothing that waits for its next tick reaches the ticks that follow, of which the first has this
+// index. Corrections and staged rows never outlive their frame.
+static void resume_at(nb_engine *engine, uint64_t tick_count) {
     ++engine->run_number;
-    nb_result result = nb_loop_set_tick(&engine->loop, tick_count);
-    if (result == NB_OK && engine->desc.hashes_ticks) engine->stats.tick_hash = nb_states_hash(engine->states);
-    return result;
+    engine->stats.command_dropped_count += engine->command_count;
+    engine->command_count = 0;
+    if (engine->input != NULL) nb_input_discard(engine->input);
+    nb_loop_set_tick(&engine->loop, tick_count); // in bounds: checked, or a tick that ran
+    engine->correct_oldest = nbi_min_u64(engine->correct_oldest, tick_count);
+    engine->run_tick = tick_count;
+    if (engine->desc.hashes_ticks) engine->stats.tick_hash = nb_states_hash(engine->states);
 }
 
 nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count) {
@@ -242,14 +252,58 @@ nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count) {
     nb_result result = check_between_frames(engine, __func__);
     if (result == NB_OK && engine->history == NULL) result = NB_ERR_UNSUPPORTED;
     if (result == NB_OK) result = nb_history_rewind(engine->history, tick_count);
-    return result == NB_OK ? move_to(engine, tick_count) : result;
+    if (result == NB_OK) resume_at(engine, tick_count);
+    return result;
+}
+
+static nb_result check_start(nb_engine *engine, uint64_t tick_count, const char *function) {
+    nb_result result = check_between_frames(engine, function);
+    if (result != NB_OK || tick_count <= NB_TICK_COUNT_MAX) return result;
+    return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_RANGE, function,
+                    "tick %llu is over NB_TICK_COUNT_MAX", (unsigned long long)tick_count);
+}
+
+static void start_at(nb_engine *engine, uint64_t tick_count) {
+    if (engine->history != NULL) nb_history_reset(engine->history);
+    nbi_synctest_restart(engine, tick_count);
+    resume_at(engine, tick_count);
 }
 
 nb_result nb_engine_set_tick(nb_engine *engine, uint64_t tick_count) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_between_frames(engine, __func__);
-    if (result == NB_OK && engine->history != NULL) nb_history_reset(engine->history);
-    return result == NB_OK ? move_to(engine, tick_count) : result;
+    nb_result result = check_start(engine, tick_count, __func__);
+    if (result != NB_OK) return result;
+    start_at(engine, tick_count);
+    engine->run_tick = UINT64_MAX; // whatever was loaded, not necessarily by nb_states_load
+    return NB_OK;
+}
+
+nb_result nb_engine_load(nb_engine *engine, uint64_t tick_count, const void *bytes, size_t size_bytes,
+                         nb_input_view commands) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    if (bytes == NULL || (commands.events == NULL && commands.count != 0)) {
+        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "bytes or commands are NULL");
+    }
+    nb_result result = check_start(engine, tick_count, __func__);
+    if (result != NB_OK) return result;
+    if (commands.count > engine->desc.command_count_max) {
+        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_RANGE,
+                        "%u commands wait, more than desc.command_count_max of %u", commands.count,
+                        engine->desc.command_count_max);
+    }
+    result = nb_states_load(engine->states, bytes, size_bytes);
+    if (result != NB_OK) return result;
+    start_at(engine, tick_count);
+    // They may be those that waited here.
+    if (commands.count != 0) memmove(engine->commands, commands.events, commands.count * sizeof *engine->commands);
+    engine->command_count = commands.count;
+    return NB_OK;
+}
+
+nb_input_view nb_engine_commands(const nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    if (engine == NULL || engine->command_count == 0) return (nb_input_view){NULL, 0};
+    return (nb_input_view){engine->commands, engine->command_count};
 }
 
 nb_rollback_stats nb_engine_rollback_stats(const nb_engine *engine) {

@@ -6,7 +6,9 @@
 #include "../base/base.h"
 #include "nebula/bytes.h"
 #include "nebula/hash.h"
+#include "state_image.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct provider {
@@ -14,6 +16,10 @@ typedef struct provider {
     char name[NB_STATE_NAME_SIZE_MAX + 1];
     uint64_t number; // how many were added before, + 1
     uint64_t name_hash;
+    bool is_loaded_last;
+    nbi_image image;  // where desc.flags say so
+    size_t looked_at; // how far its saves were searched for addresses
+    bool has_address; // one was found, and said
     // What save wrote last, for the hash.
     void *buffer;
     size_t buffer_bytes;
@@ -33,6 +39,7 @@ struct nb_states {
 // Integers of a save are little-endian 64-bit words, so that it can be read anywhere:
 //     magic, version, provider count, hash of all behind this head
 //     for each provider: name hash, layout hash, size, bytes, zeros up to 8
+// The bytes of an image begin with NBI_IMAGE_BYTES about where it was.
 #define SAVE_MAGIC UINT64_C(0x317461747362656E) // "nebstat1"
 #define SAVE_VERSION UINT64_C(1)
 #define HEAD_BYTES 32u
@@ -43,6 +50,10 @@ static size_t round_up(size_t size_bytes) { return (size_bytes + 7) & ~(size_t)7
 // --- providers ---
 
 static bool is_local(const provider *p) { return (p->desc.flags & NB_STATE_LOCAL) != 0; }
+static bool is_image(const provider *p) { return (p->desc.flags & NB_STATE_IMAGE) != 0; }
+
+// Of a part, before what the provider itself saves.
+static size_t prefix_bytes(const provider *p) { return is_image(p) ? NBI_IMAGE_BYTES : 0; }
 
 static size_t provider_save(const provider *p, void *bytes, size_t capacity_bytes) {
     if (p->desc.save != NULL) return p->desc.save(p->desc.user, bytes, capacity_bytes);
@@ -81,7 +92,8 @@ static bool provider_bytes(nb_states *states, provider *p, const void **bytes, s
 }
 
 static uint64_t provider_layout(const provider *p) {
-    return p->desc.layout != NULL ? p->desc.layout(p->desc.user) : p->desc.layout_hash;
+    uint64_t layout = p->desc.layout != NULL ? p->desc.layout(p->desc.user) : p->desc.layout_hash;
+    return is_image(p) ? nbi_image_layout(&p->image, layout) : layout;
 }
 
 static bool provider_hash(nb_states *states, provider *p, uint64_t *hash) {
@@ -148,7 +160,7 @@ static nb_result check_desc(const nb_states *states, const nb_state_desc *desc) 
         problem = "no name";
     else if (strlen(desc->name) > NB_STATE_NAME_SIZE_MAX)
         return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_RANGE, "nb_states_add", "the name is too long");
-    else if ((desc->flags & ~NB_STATE_LOCAL) != 0)
+    else if ((desc->flags & ~(NB_STATE_LOCAL | NB_STATE_IMAGE)) != 0)
         problem = "an unknown flag";
     else if ((desc->save != NULL) != (desc->load != NULL))
         problem = "save without load, or load without save";
@@ -156,8 +168,11 @@ static nb_result check_desc(const nb_states *states, const nb_state_desc *desc) 
         problem = "neither or both of memory and callbacks";
     else if (desc->data != NULL && desc->size_bytes == 0)
         problem = "memory without a size";
+    else if ((desc->flags & NB_STATE_IMAGE) != 0 && desc->data == NULL)
+        problem = "an image without memory";
     if (problem == NULL) return NB_OK;
-    return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "nb_states_add", "%s", problem);
+    return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "nb_states_add", "state \"%s\": %s",
+                    has_name ? desc->name : "", problem);
 }
 
 // The place of a name: that of the first which is not before it.
@@ -185,6 +200,7 @@ nb_result nb_states_add(nb_states *states, const nb_state_desc *desc, nb_state *
     p->name_hash = nb_hash64(p->name, strlen(p->name), 0);
     if (p->desc.layout_hash == 0)
         p->desc.layout_hash = nb_hash64(&p->name_hash, sizeof p->name_hash, p->desc.size_bytes);
+    if (is_image(p)) p->image = nbi_image_of(p->desc.data);
     if (out != NULL) *out = (nb_state){p->number};
     return NB_OK;
 }
@@ -218,6 +234,8 @@ const nb_state_desc *nbi_states_desc_at(const nb_states *states, uint32_t index,
 }
 
 const nb_hooks *nbi_states_hooks(const nb_states *states) { return &states->hooks; }
+
+void nbi_states_load_last(nb_states *states, nb_state state) { find(states, state)->is_loaded_last = true; }
 
 uint64_t nbi_states_added_count(const nb_states *states) { return states->number; }
 
@@ -276,14 +294,59 @@ uint64_t nb_states_layout_hash(const nb_states *states) {
 
 // Writes one provider's row and bytes, as far as there is room. Returns what it takes.
 static size_t save_one(const provider *p, unsigned char *at, size_t capacity_bytes) {
-    bool has_row = capacity_bytes >= ROW_BYTES;
-    size_t size = provider_save(p, has_row ? at + ROW_BYTES : NULL, has_row ? capacity_bytes - ROW_BYTES : 0);
-    size_t whole = ROW_BYTES + round_up(size);
+    size_t head_bytes = ROW_BYTES + prefix_bytes(p);
+    bool has_head = capacity_bytes >= head_bytes;
+    size_t size = provider_save(p, has_head ? at + head_bytes : NULL, has_head ? capacity_bytes - head_bytes : 0);
+    size_t part_bytes = prefix_bytes(p) + size, whole = ROW_BYTES + round_up(part_bytes);
     if (whole > capacity_bytes) return whole;
-    nb_bytes_put_u64(at, p->name_hash), nb_bytes_put_u64(at + 8, provider_layout(p)), nb_bytes_put_u64(at + 16, size);
-    memset(at + ROW_BYTES + size, 0, round_up(size) - size);
+    nb_bytes_put_u64(at, p->name_hash), nb_bytes_put_u64(at + 8, provider_layout(p));
+    nb_bytes_put_u64(at + 16, part_bytes);
+    if (is_image(p)) nbi_image_write(&p->image, at + ROW_BYTES);
+    memset(at + ROW_BYTES + part_bytes, 0, round_up(part_bytes) - part_bytes);
     return whole;
 }
+
+#if NB_ASSERTIONS
+// Of each state in one save, which takes 0.25 ms without optimization; the next save goes on from there.
+#define LOOK_BYTES ((size_t)1 << 16)
+
+// What an address in a state may point to: the program, and states in memory.
+static uint32_t list_spans(const nb_states *states, nbi_span spans[NBI_SPAN_COUNT_MAX]) {
+    uint32_t count = nbi_spans_of_program(spans);
+    for (uint32_t i = 0; i < states->count && count < NBI_SPAN_COUNT_MAX; ++i) {
+        const provider *p = &states->providers[i];
+        uintptr_t begin = (uintptr_t)p->desc.data;
+        if (p->desc.data != NULL) spans[count++] = (nbi_span){begin, begin + p->desc.size_bytes, p->name};
+    }
+    return count;
+}
+
+static void look_into(nb_states *states, provider *p, const nbi_saved_part *part, const nbi_span *spans,
+                      uint32_t count) {
+    if (is_image(p) || p->has_address) return;
+    if (p->looked_at >= part->size_bytes) p->looked_at = 0;
+    size_t end = (size_t)nbi_min_u64(part->size_bytes, p->looked_at + LOOK_BYTES);
+    const nbi_span *found = NULL;
+    size_t at = nbi_find_address(part->bytes, p->looked_at, end, spans, count, &found);
+    p->looked_at = end;
+    p->has_address = at < end;
+    if (!p->has_address) return;
+    nbi_log(&states->hooks, NB_LOG_WARNING, NB_ITEM_STATE_ADDRESS, "nb_states_save",
+            "state \"%s\": byte %zu holds an address %s%s: another run has nothing there; keep an index, or flag the "
+            "state NB_STATE_IMAGE",
+            p->name, at, found->name != NULL ? "in state " : "of the program", found->name != NULL ? found->name : "");
+}
+
+static void look_for_addresses(nb_states *states, const void *bytes) {
+    nbi_span spans[NBI_SPAN_COUNT_MAX];
+    uint32_t count = list_spans(states, spans);
+    nbi_saved_part part = {0};
+    while (nbi_saved_part_next(states, bytes, &part))
+        look_into(states, &states->providers[part.provider_end - 1], &part, spans, count);
+}
+#else
+static void look_for_addresses(nb_states *states, const void *bytes) { (void)states, (void)bytes; }
+#endif
 
 nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, size_t *size_bytes) {
     if (states == NULL) return NBI_FAIL_NULL("states");
@@ -304,6 +367,7 @@ nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, 
     if (used > capacity_bytes) return NB_FULL;
     nb_bytes_put_u64(start, SAVE_MAGIC), nb_bytes_put_u64(start + 8, SAVE_VERSION), nb_bytes_put_u64(start + 16, count);
     nb_bytes_put_u64(start + 24, nb_hash64(start + HEAD_BYTES, used - HEAD_BYTES, count));
+    look_for_addresses(states, start);
     return NB_OK;
 }
 
@@ -327,55 +391,122 @@ nb_result nbi_states_check(const nb_states *states, const void *bytes, size_t si
         uint64_t size = nb_bytes_get_u64(start + at + 16);
         at += ROW_BYTES;
         if (size > size_bytes - at || round_up((size_t)size) > size_bytes - at) return NB_ERR_RANGE;
-        if (p->desc.load == NULL && size != p->desc.size_bytes) return NB_ERR_RANGE;
+        if (p->desc.load == NULL && size != prefix_bytes(p) + p->desc.size_bytes) return NB_ERR_RANGE;
         at += round_up((size_t)size);
     }
     return count == 0 && at == size_bytes ? NB_OK : NB_ERR_UNSUPPORTED;
+}
+
+#define REFUSAL_SIZE 288
+
+// Why nbi_states_check refused a save, in words: the first provider that it has otherwise.
+static const char *describe_refusal(const nb_states *states, const unsigned char *start, size_t size_bytes,
+                                    nb_result result, char text[REFUSAL_SIZE]) {
+    snprintf(text, REFUSAL_SIZE, "not a save of these providers");
+    size_t at = HEAD_BYTES;
+    for (uint32_t i = 0; result == NB_ERR_UNSUPPORTED && i < states->count; ++i) {
+        const provider *p = &states->providers[i];
+        if (is_local(p)) continue;
+        bool is_there =
+            size_bytes >= ROW_BYTES && at <= size_bytes - ROW_BYTES && nb_bytes_get_u64(start + at) == p->name_hash;
+        if (!is_there) break;
+        uint64_t layout = nb_bytes_get_u64(start + at + 8), size = nb_bytes_get_u64(start + at + 16);
+        size_t left_bytes = size_bytes - at - ROW_BYTES;
+        if (is_image(p) && left_bytes >= NBI_IMAGE_BYTES) {
+            nbi_image saved = nbi_image_read(start + at + ROW_BYTES);
+            if (nbi_image_describe(&saved, &p->image, p->name, text, REFUSAL_SIZE)) break;
+        }
+        if (layout != provider_layout(p)) {
+            snprintf(text, REFUSAL_SIZE, "state \"%s\" was saved with layout %016llx, here it has %016llx", p->name,
+                     (unsigned long long)layout, (unsigned long long)provider_layout(p));
+            break;
+        }
+        at += ROW_BYTES + round_up((size_t)nbi_min_u64(size, size_bytes));
+    }
+    return text;
+}
+
+nb_result nb_states_check(const nb_states *states, const void *bytes, size_t size_bytes) {
+    if (states == NULL) return NBI_FAIL_NULL("states");
+    if (bytes == NULL) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
+    nb_result result = nbi_states_check(states, bytes, size_bytes);
+    char text[REFUSAL_SIZE];
+    if (result == NB_OK) return NB_OK;
+    return nb_report_failure(&states->hooks, NB_ITEM_STATE_LAYOUT, result, __func__, "%s",
+                             describe_refusal(states, bytes, size_bytes, result, text));
 }
 
 bool nbi_saved_part_next(const nb_states *states, const void *bytes, nbi_saved_part *part) {
     uint32_t place = part->provider_end;
     while (place < states->count && is_local(&states->providers[place])) ++place;
     if (place == states->count) return false;
-    const unsigned char *row = (const unsigned char *)bytes + (part->end != 0 ? part->end : HEAD_BYTES);
+    const provider *p = &states->providers[place];
+    size_t at = part->end != 0 ? part->end : HEAD_BYTES;
+    const unsigned char *row = (const unsigned char *)bytes + at;
+    size_t part_bytes = (size_t)nb_bytes_get_u64(row + 16);
     part->provider_end = place + 1;
-    part->bytes = row + ROW_BYTES;
-    part->size_bytes = (size_t)nb_bytes_get_u64(row + 16);
-    part->end = (size_t)(part->bytes - (const unsigned char *)bytes) + round_up(part->size_bytes);
+    part->bytes = row + ROW_BYTES + prefix_bytes(p);
+    part->size_bytes = part_bytes - prefix_bytes(p);
+    part->end = at + ROW_BYTES + round_up(part_bytes);
     return true;
 }
 
-// Loads the first *count providers; where one refuses, *count is its place.
-static nb_result load_first(const nb_states *states, const unsigned char *start, uint32_t *count) {
+// The turns of loading. Those whose load may refuse come first: a refusal then undoes nothing else. A world checks all
+// of its part before it changes, and going back would cost its local columns: it comes when no other can refuse any
+// more. Memory cannot refuse.
+typedef enum load_turn { TURN_CALLBACKS, TURN_LAST, TURN_MEMORY } load_turn;
+
+static load_turn turn_of(const provider *p) {
+    if (p->desc.load == NULL) return TURN_MEMORY;
+    return p->is_loaded_last ? TURN_LAST : TURN_CALLBACKS;
+}
+
+// Loads the providers of a turn before the place *end; where one refuses, *end is its place.
+static nb_result load_some(const nb_states *states, const unsigned char *start, load_turn turn, uint32_t *end) {
     nbi_saved_part part = {0};
-    while (nbi_saved_part_next(states, start, &part) && part.provider_end <= *count) {
-        uint32_t place = part.provider_end - 1;
-        nb_result result = provider_load(&states->providers[place], part.bytes, part.size_bytes);
+    while (nbi_saved_part_next(states, start, &part) && part.provider_end <= *end) {
+        const provider *p = &states->providers[part.provider_end - 1];
+        nb_result result = turn_of(p) == turn ? provider_load(p, part.bytes, part.size_bytes) : NB_OK;
         if (result >= 0) continue;
-        *count = place;
+        *end = part.provider_end - 1;
+        nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, "nb_states_load", "state \"%s\" refuses its part",
+                 p->name);
         return result;
     }
     return NB_OK;
+}
+
+// Where a provider refuses, those before it get back what was kept.
+static nb_result load_all(nb_states *states, const unsigned char *start, const unsigned char *kept) {
+    uint32_t end = states->count, last = states->count, all = states->count;
+    nb_result result = load_some(states, start, TURN_CALLBACKS, &end);
+    if (result == NB_OK) result = load_some(states, start, TURN_LAST, &last);
+    if (result != NB_OK) {
+        load_some(states, kept, TURN_CALLBACKS, &end);
+        return result;
+    }
+    ++states->load_count;
+    return load_some(states, start, TURN_MEMORY, &all);
 }
 
 nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes) {
     if (states == NULL) return NBI_FAIL_NULL("states");
     if (bytes == NULL) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
     nb_result result = nbi_states_check(states, bytes, size_bytes);
-    if (result != NB_OK) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_SAVE, result, "not a save of these providers");
-    size_t kept_bytes = 0;
+    char text[REFUSAL_SIZE];
+    if (result != NB_OK) {
+        return NBI_FAIL(&states->hooks, NB_ITEM_STATE_SAVE, result, "%s",
+                        describe_refusal(states, bytes, size_bytes, result, text));
+    }
+    size_t kept_bytes = 0, saved_bytes = 0;
     nb_states_save(states, NULL, 0, &kept_bytes);
     void *kept = nbi_alloc(&states->hooks, kept_bytes, 16, __func__);
     if (kept == NULL) return NB_ERR_MEMORY;
-    size_t saved_bytes = 0;
     result = nb_states_save(states, kept, kept_bytes, &saved_bytes);
-    uint32_t count = states->count;
-    if (result == NB_OK) result = load_first(states, bytes, &count);
-    if (result >= 0) states->load_count += 1;
-    if (result < 0) {
-        load_first(states, kept, &count); // only those before the one that refused have changed
-        nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, __func__, "a provider refused its part");
-    }
+    if (result == NB_OK)
+        result = load_all(states, bytes, kept);
+    else
+        result = NBI_FAIL(&states->hooks, NB_ITEM_STATE_SAVE, NB_ERR_MISUSE, "a provider grows while it is saved");
     nbi_free(&states->hooks, kept, kept_bytes);
     return result;
 }

@@ -26,5 +26,9 @@ typedef struct nbi_saved_part {
 
 // Goes to the next part of a save that was checked; zeros before the first. False behind the last.
 bool nbi_saved_part_next(const nb_states *states, const void *bytes, nbi_saved_part *part);
+
+// A load comes to this provider when no other can refuse any more: it checks all of its part before it changes.
+void nbi_states_load_last(nb_states *states, nb_state state);
+
 // How often other state was loaded.
 uint64_t nbi_states_load_count(const nb_states *states);

@@ -136,6 +136,10 @@ static void after_first(nbi_synctest *self, uint64_t tick_count) {
     nbi_sync_save(self, &slot->state);
 }
 
+void nbi_synctest_restart(nb_engine *engine, uint64_t tick_count) {
+    if (engine->synctest != NULL) nbi_sync_slot_of(engine->synctest, tick_count)->tick_count = UINT64_MAX;
+}
+
 // --- again ---
 
 static bool is_aside(const nbi_local *piece, uint32_t index, const void *user) {
@@ -179,7 +183,7 @@ static bool put_state(nbi_synctest *self, uint64_t tick_count) {
     const nbi_sync_slot *slot = nbi_sync_slot_of(self, tick_count);
     if (slot->state.size_bytes == 0) return false;
     if (nb_states_load(engine->states, slot->state.bytes, slot->state.size_bytes) != NB_OK) return false;
-    engine->load_count = nbi_states_load_count(engine->states); // what the history knows of
+    nbi_engine_own_load(engine);
     nbi_local_put(self, &slot->local, NULL, NULL);
     return nb_history_save(engine->history, tick_count) >= 0;
 }

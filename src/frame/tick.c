@@ -6,6 +6,7 @@
 
 #include "nebula/compare.h"
 #include "nebula/hash.h"
+#include "state.h"
 #include "who.h"
 #include "world.h"
 
@@ -140,7 +141,10 @@ static nb_result world_create(nb_engine *engine) {
                            .layout = world_layout,
                            .locate = world_locate,
                            .user = engine->world};
-    return nb_states_add(engine->states, &state, NULL);
+    nb_state handle;
+    result = nb_states_add(engine->states, &state, &handle);
+    if (result == NB_OK) nbi_states_load_last(engine->states, handle);
+    return result;
 }
 
 nb_world *nb_engine_world(nb_engine *engine) {
@@ -276,8 +280,20 @@ nb_result nb_engine_watch_remove(nb_engine *engine, const void *user) {
     return NB_OK;
 }
 
+// However other state came in, and however the index was moved.
+static bool is_new_run(nb_engine *engine) {
+    uint64_t load_count = nbi_states_load_count(engine->states);
+    bool is_new = engine->run_tick != engine->tick->index || engine->run_load_count != load_count;
+    engine->run_tick = engine->tick->index + 1;
+    engine->run_load_count = load_count;
+    return is_new;
+}
+
 static void watches_begin(nb_engine *engine) {
-    nb_tick_view view = {.tick = engine->tick, .input = engine->tick_input, .commands = engine->tick_commands};
+    nb_tick_view view = {.tick = engine->tick,
+                         .input = engine->tick_input,
+                         .commands = engine->tick_commands,
+                         .is_new_run = is_new_run(engine)};
     for (uint32_t i = 0; i < engine->watch_count; ++i) {
         if (engine->watches[i].begin != NULL) engine->watches[i].begin(engine->watches[i].user, &view);
     }

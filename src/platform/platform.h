@@ -16,6 +16,7 @@ typedef enum nbi_ability {
     NBI_ABILITY_FAULT_WATCH,     // nbi_fault_watch_add
     NBI_ABILITY_PROGRAM_MEMORY,  // nbi_program_runs and the others of its kind
     NBI_ABILITY_PROBE,           // nbi_probe
+    NBI_ABILITY_PROGRAM,         // nbi_program_get, nbi_program_segments
     NBI_ABILITY_COUNT,
 } nbi_ability;
 
@@ -182,6 +183,28 @@ size_t nbi_program_offset(const void *address);
 // Thread: any. Owner: *out is what it returned, written on NB_OK alone. Fails: NB_TIMEOUT (past the absolute deadline),
 // NB_CLOSED (the copy has crashed), NB_ERR_OS, NB_ERR_UNSUPPORTED.
 nb_result nbi_probe(uint64_t (*run)(void *user), void *user, uint64_t deadline_ns, uint64_t *out);
+
+// --- the program ---
+
+// The running program, without its libraries.
+typedef struct nbi_program {
+    uint64_t address; // by which its addresses differ from those in its file: other in each run of one that moves
+    // Bytes that no other build has: the build id of its file (Linux: the ELF note), else its code. They stay.
+    const void *identity;
+    size_t identity_bytes;
+} nbi_program;
+
+// Thread: any. Owner: *program is a value. Fails: zeros, where the OS cannot tell.
+nbi_program nbi_program_get(void);
+
+// Addresses from begin up to end.
+typedef struct nbi_segment {
+    uintptr_t begin, end;
+} nbi_segment;
+
+// Where the program and its libraries are loaded: up to count_max of their segments; how many are there is returned.
+// Thread: any. Owner: the caller's array is filled. Fails: 0.
+uint32_t nbi_program_segments(nbi_segment *segments, uint32_t count_max);
 
 // --- faults ---
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -420,6 +421,68 @@ nb_result nbi_probe(uint64_t (*run)(void *user), void *user, uint64_t deadline_n
     }
     if (result == NB_OK) *out = value;
     return result;
+}
+
+// --- the program ---
+
+// The build id in a segment of notes: each is {name size, description size, type, name, description}, padded to 4.
+static bool find_build_id(const unsigned char *notes, size_t size_bytes, nbi_program *program) {
+    ElfW(Nhdr) note;
+    for (size_t at = 0; size_bytes - at >= sizeof note;) {
+        memcpy(&note, notes + at, sizeof note);
+        size_t name_at = at + sizeof note, text_at = name_at + (((size_t)note.n_namesz + 3) & ~(size_t)3);
+        size_t end = text_at + (((size_t)note.n_descsz + 3) & ~(size_t)3);
+        if (end > size_bytes) return false;
+        bool is_id = note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name_at, "GNU", 4) == 0;
+        if (is_id) program->identity = notes + text_at, program->identity_bytes = note.n_descsz;
+        if (is_id) return true;
+        at = end;
+    }
+    return false;
+}
+
+// The first object is the program.
+static int take_program(struct dl_phdr_info *info, size_t size_bytes, void *user) {
+    nbi_program *program = user;
+    (void)size_bytes;
+    program->address = info->dlpi_addr;
+    for (ElfW(Half) i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        const unsigned char *bytes = (const unsigned char *)(info->dlpi_addr + header->p_vaddr);
+        if (header->p_type == PT_NOTE && find_build_id(bytes, header->p_memsz, program)) return 1;
+        bool is_code = header->p_type == PT_LOAD && (header->p_flags & PF_X) != 0;
+        if (is_code) program->identity = bytes, program->identity_bytes = header->p_filesz;
+    }
+    return 1;
+}
+
+nbi_program nbi_program_get(void) {
+    nbi_program program = {0};
+    dl_iterate_phdr(take_program, &program);
+    return program;
+}
+
+typedef struct segment_list {
+    nbi_segment *segments;
+    uint32_t count, count_max;
+} segment_list;
+
+static int take_segments(struct dl_phdr_info *info, size_t size_bytes, void *user) {
+    segment_list *list = user;
+    (void)size_bytes;
+    for (ElfW(Half) i = 0; i < info->dlpi_phnum && list->count < list->count_max; ++i) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type != PT_LOAD) continue;
+        uintptr_t begin = info->dlpi_addr + header->p_vaddr;
+        list->segments[list->count++] = (nbi_segment){begin, begin + header->p_memsz};
+    }
+    return list->count == list->count_max;
+}
+
+uint32_t nbi_program_segments(nbi_segment *segments, uint32_t count_max) {
+    segment_list list = {.segments = segments, .count_max = count_max};
+    if (count_max != 0) dl_iterate_phdr(take_segments, &list);
+    return list.count;
 }
 
 // --- faults ---

@@ -319,6 +319,13 @@ nb_result nbi_probe(uint64_t (*run)(void *user), void *user, uint64_t deadline_n
     return NB_ERR_UNSUPPORTED;
 }
 
+nbi_program nbi_program_get(void) { return (nbi_program){0}; }
+
+uint32_t nbi_program_segments(nbi_segment *segments, uint32_t count_max) {
+    (void)segments, (void)count_max;
+    return 0;
+}
+
 static void fiber_create(uint32_t index);
 
 // A place whose fiber has ended and was joined, or a new one.

@@ -33,7 +33,8 @@ static unsigned char *wrap(const uint8_t *data, size_t size, uint64_t layout, si
     nbi_squeeze_end(&squeeze);
     static const unsigned char magic[8] = {0x8E, 'N', 'B', 'S', '\r', '\n', 0x1A, '\n'};
     memcpy(bytes, magic, sizeof magic);
-    nb_bytes_put_u32(bytes + 8, NB_SAVE_VERSION);
+    // The state alone ends 8 bytes behind a multiple of 16; with commands before it, it does not.
+    nb_bytes_put_u32(bytes + 8, size % 16 == 8 ? NB_SAVE_VERSION_OLDEST : NB_SAVE_VERSION);
     nb_bytes_put_u64(bytes + 40, size);
     *out_size = NBI_SAVE_HEAD_BYTES + stored;
     sign(bytes, *out_size, layout);

@@ -208,13 +208,13 @@ static void post(sim *s, mail m) {
 static bool fetch_state(peer *p, uint64_t tick, state_buffer *buffer) {
     nb_states *states = nb_engine_states(p->engine);
     uint64_t now = tick_now(p), hash_now = nb_states_hash(states);
-    if (tick != now) EXPLORE_CHECK(nb_engine_rewind(p->engine, tick) == NB_OK);
+    if (tick != now) peer_rewind(p, tick);
     EXPLORE_CHECK(nb_states_hash(states) == p->sim->truth_hash[tick]);
     EXPLORE_CHECK(game_raw_hash(&p->game) == p->sim->truth_raw[tick]);
     ++p->sim->checks;
     nb_result result = nb_states_save(states, buffer->bytes, sizeof buffer->bytes, &buffer->size_bytes);
     EXPLORE_CHECK(result == NB_OK);
-    if (tick != now) EXPLORE_CHECK(nb_engine_rewind(p->engine, now) == NB_OK);
+    if (tick != now) peer_rewind(p, now);
     EXPLORE_CHECK(nb_states_hash(states) == hash_now && tick_now(p) == now);
     return true;
 }

@@ -247,6 +247,13 @@ static void keep_pace(peer *p) {
     p->is_paused = is_paused;
 }
 
+void peer_rewind(peer *p, uint64_t tick) {
+    EXPLORE_CHECK(nb_engine_rewind(p->engine, tick) == NB_OK);
+    EXPLORE_CHECK(nb_engine_commands(p->engine).count == 0);
+    p->watched_count = 0;
+    p->command_first = p->command_serial;
+}
+
 // Goes back in time, looks, and returns at once or by playing it again.
 void peer_go_back(peer *p) {
     nb_history *history = nb_engine_history(p->engine);
@@ -260,12 +267,12 @@ void peer_go_back(peer *p) {
     uint64_t depth = 1 + sim_random(now - first), hash_now = nb_states_hash(states);
     if (depth > WINDOW) return;
     say(p, "goes back from %llu to %llu", (unsigned long long)now, (unsigned long long)(now - depth));
-    EXPLORE_CHECK(nb_engine_rewind(p->engine, now - depth) == NB_OK);
+    peer_rewind(p, now - depth);
     EXPLORE_CHECK(nb_loop_tick_count(loop) == now - depth);
     if (is_right(p, now - depth)) EXPLORE_CHECK(nb_states_hash(states) == p->sim->truth_hash[now - depth]);
     p->watcher.has_tick = false;
     if (sim_random(2) == 0) return;
-    EXPLORE_CHECK(nb_engine_rewind(p->engine, now) == NB_OK);
+    peer_rewind(p, now);
     EXPLORE_CHECK(nb_states_hash(states) == hash_now);
 }
 

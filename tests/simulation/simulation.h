@@ -357,6 +357,9 @@ void peer_frame(peer *p);
 void peer_close(peer *p);
 void peer_send_input(peer *p);
 nb_result peer_command(const nb_context *context, peer *p);
+
+// Rewinds; the events and commands that wait for a tick are of the run that ends there.
+void peer_rewind(peer *p, uint64_t tick);
 void peer_go_back(peer *p);
 
 // --- oracle.c ---

@@ -86,6 +86,8 @@ typedef struct nb_netplay_stats {
     uint64_t desync_tick;        // after this tick, and after none before it
     bool has_lost;               // a wrong guess could not be put right any more, because the history was too short:
     uint64_t lost_tick;          // this one
+    bool has_left; // states were loaded or the tick was set, by nb_engine_load, _set_tick or _rewind: the match is over
+                   // here, and the engine goes on by itself
 } nb_netplay_stats;
 
 // One of the others.
@@ -107,7 +109,8 @@ NB_API nb_netplay_desc nb_netplay_desc_default(void);
 
 // Joins an engine to a match that begins with its next tick: adds the module "netplay" and a watch. Where the window is
 // full it pauses the engine's loop and forgets ticks that were asked for; it lets the loop go on when messages have
-// come. Meanwhile nobody else rewinds the engine. One without hashes_ticks plays, but notices no desync.
+// come. A load, or a rewind to another tick, ends the match for this engine: the log says so, stats.has_left is true,
+// and nb_netplay_send is NB_CLOSED. An engine without hashes_ticks plays, but notices no desync.
 // Thread: the engine's coordinator, between frames. Owner: the caller, until nb_netplay_destroy. Fails:
 // NB_ERR_UNSUPPORTED (the engine keeps no history), NB_ERR_RANGE (also: its history is shorter than the window, or has
 // no room for a command of each player), NB_ERR_MEMORY, NB_ERR_MISUSE; as nb_engine_watch_add and
@@ -126,7 +129,7 @@ NB_API nb_result nb_netplay_receive(nb_netplay *netplay, const void *bytes, size
 
 // Writes the message for another player as of now: once a tick for each of them is well.
 // Thread: the coordinator. Owner: the bytes are the caller's. Fails: NB_ERR_RANGE (no other player; capacity_bytes
-// below NB_NETPLAY_MESSAGE_BYTES_MAX), NB_CLOSED (the engine has ended), NB_ERR_MISUSE.
+// below NB_NETPLAY_MESSAGE_BYTES_MAX), NB_CLOSED (the engine has ended, or has left the match), NB_ERR_MISUSE.
 NB_API nb_result nb_netplay_send(nb_netplay *netplay, uint32_t player, void *bytes, size_t capacity_bytes,
                                  size_t *size_bytes);
 

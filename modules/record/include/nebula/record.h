@@ -97,7 +97,7 @@ typedef enum nb_record_stop {
     NB_RECORD_STOP_TOO_LARGE,  // a tick did not fit into a block
     NB_RECORD_STOP_WRITE,      // the disk is full, or another failure of writing; nothing in the file says so
     NB_RECORD_STOP_REWOUND,    // nb_engine_rewind went back behind what is written, and what followed is other
-    NB_RECORD_STOP_JUMPED,     // nb_engine_set_tick left ticks out
+    NB_RECORD_STOP_JUMPED,     // another run began: states were loaded, or nb_engine_set_tick was called
     NB_RECORD_STOP_COUNT,
 } nb_record_stop;
 

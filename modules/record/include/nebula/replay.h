@@ -125,7 +125,8 @@ NB_API nb_result nb_replay_load(nb_replay *replay, uint64_t tick, nb_states *sta
 NB_API nb_result nb_replay_attach(nb_replay *replay, nb_engine *engine);
 
 // Brings the engine that the replay is attached to where `tick` is the next one: loads the last key state at or before
-// it, moves the loop there, and simulates the rest, a frame for each tick. From there on it runs as recorded.
+// it as nb_engine_load does, and simulates the rest, a frame for each tick. From there on it runs as recorded; nothing
+// that waited for the ticks of the run before gets in.
 // Thread: the engine's coordinator, between frames. Owner: unchanged. Fails: NB_ERR_MISUSE (not attached to it),
 // NB_BUSY (inside a frame), NB_ERR_RANGE (not recorded), NB_EMPTY (no key state before it), NB_CANCELLED (stopped on
 // the way), as nb_replay_load and nb_engine_run_ticks.
