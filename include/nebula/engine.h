@@ -132,13 +132,14 @@ typedef struct nb_engine_desc {
     uint32_t fence_timeout_frames;    // the same in frames of the budget's target; 0 = fence_timeout_ns decides
     // Frames in a row in which work of one label is late, after which no frame waits for that label any more: see
     // nb_fence_is_quarantined. A module's jobs have its name as label. 0 = never. Late work of a frame after a
-    // discontinuity, a load, a rewind or nb_engine_set_tick does not count. Quarantine ends with nb_fence_forgive.
+    // discontinuity, a load, a rewind or nb_engine_set_tick does not count. nb_fence_forgive, called by a handler with
+    // context->fence, ends quarantine.
     uint32_t strike_count_max;
-    // Time that a degraded frame spends in ParallelTasks is left out of the coming ticks (nb_loop_exclude), and the
-    // budget does not look at that frame. Else the ticks catch up, and the quality level may fall.
+    // The time that a degraded frame spends in ParallelTasks is left out of the coming ticks (nb_loop_exclude), and the
+    // budget ignores that frame. Else the ticks catch up, and the quality level may fall.
     bool excludes_degraded_time;
     uint32_t module_count_max;
-    size_t output_bytes;        // of each job
+    size_t output_bytes;        // of each job; twice where its module adopts late outputs
     size_t frame_bytes;         // of the coordinator's arena
     size_t task_bytes;          // of each thread's memory for the frame-bound tasks of one frame, see nb_task_arena;
                                 // more is chained; default NB_ARENA_CAPACITY_DEFAULT. Without effect on a borrowed
