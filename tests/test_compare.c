@@ -63,10 +63,16 @@ static void value_is_named_with_row_and_entity(void **state) {
     assert_int_equal(d.value_bytes, 4);
     assert_memory_equal(d.here, "\x11\0\0\0", 4);
     assert_memory_equal(d.there, "\x11\1\0\0", 4);
+    assert_int_equal(d.range_count, 2);
+    assert_int_equal(d.ranges[0].row, 17);
+    assert_int_equal(d.ranges[1].row, 90);
+    assert_int_equal(d.ranges[1].here, 90);
+    assert_int_equal(d.ranges[1].there, 91);
+    assert_string_equal(d.others, "units.note, clock.tick");
     char expected[NB_DIFFERENCE_TEXT_SIZE];
     snprintf(expected, sizeof expected,
              "world: units.health, row 17 (entity 0x%llx): 0x00000011 here, 0x00000111 there "
-             "(2 rows, 3 columns differ)",
+             "(2 rows, 3 columns differ); row 90: 0x5a here, 0x5b there; also units.note, clock.tick",
              (unsigned long long)entity.value);
     assert_string_equal(d.text, expected);
     nb_world_destroy(f.world);
@@ -313,6 +319,44 @@ static nb_result desk_compare(desk *d, nb_difference *out) {
     return nb_states_compare(d->states, d->before, d->before_bytes, d->after, d->after_bytes, out);
 }
 
+// A large struct, as of a game that keeps its state in one: every place is found, the first ones with their words.
+static void every_range_is_counted_and_the_first_are_listed(void **state) {
+    (void)state;
+    enum { BYTES = 100000 };
+    static unsigned char bytes[BYTES], before[BYTES + 1024], after[BYTES + 1024];
+    nb_states *states = NULL;
+    nb_difference d;
+    size_t before_bytes, after_bytes;
+    nb_state_desc desc = {.name = "game", .data = bytes, .size_bytes = sizeof bytes};
+    assert_int_equal(nb_states_create(NULL, &states), NB_OK);
+    assert_int_equal(nb_states_add(states, &desc, NULL), NB_OK);
+    for (uint32_t count = 1; count <= 40; count += 13) {
+        memset(bytes, 0, sizeof bytes);
+        assert_int_equal(nb_states_save(states, before, sizeof before, &before_bytes), NB_OK);
+        for (uint32_t i = 0; i < count; ++i) bytes[1003 + i * 2000] = bytes[1006 + i * 2000] = (unsigned char)(i + 1);
+        bytes[BYTES - 1] = 9;
+        assert_int_equal(nb_states_save(states, after, sizeof after, &after_bytes), NB_OK);
+        assert_int_equal(nb_states_compare(states, before, before_bytes, after, after_bytes, &d), NB_OK);
+        assert_int_equal(d.range_count, count + 1);
+        assert_int_equal(d.differing_bytes, 2 * count + 1);
+        for (uint32_t i = 0; i < count && i < NB_DIFFERENCE_RANGE_MAX; ++i) {
+            assert_int_equal(d.ranges[i].offset_bytes, 1003 + i * 2000);
+            assert_int_equal(d.ranges[i].size_bytes, 4); // with equal bytes between
+            assert_int_equal(d.ranges[i].row, UINT32_MAX);
+            assert_int_equal(d.ranges[i].here, 0);
+            assert_true(d.ranges[i].there == ((uint64_t)(i + 1) << 24 | (uint64_t)(i + 1) << 48)); // the word at 1000
+        }
+        if (count > NB_DIFFERENCE_RANGE_MAX) continue;
+        assert_int_equal(d.ranges[count].offset_bytes, BYTES - 1);
+        assert_string_equal(d.text,
+                            "game: byte 1003 of 100000: 00 here, 01 there; 2 ranges, 3 bytes differ; 1003 to 1006: "
+                            "word 0x0000000000000000 here, 0x0001000001000000 there; 99999 to 99999: "
+                            "word 0x0000000000000000 here, 0x0900000000000000 there");
+    }
+    assert_non_null(strstr(d.text, "; 33 more"));
+    nb_states_destroy(states);
+}
+
 static void provider_and_place_are_named(void **state) {
     (void)state;
     static desk d;
@@ -328,12 +372,13 @@ static void provider_and_place_are_named(void **state) {
     assert_int_equal(desk_compare(&d, &difference), NB_OK);
     assert_int_equal(difference.kind, NB_DIFFERENCE_BYTES);
     assert_int_equal(difference.offset_bytes, 5);
-    assert_string_equal(difference.text, "score: byte 5 of 32: 00 here, 01 there");
+    assert_string_equal(difference.text, "score: byte 5 of 32: 00 here, 01 there; also told");
+    assert_int_equal(difference.provider_count, 2);
     assert_int_equal(difference.there[0], 1);
     d.plain.count = 39;
     assert_int_equal(desk_compare(&d, &difference), NB_OK);
     assert_int_equal(difference.kind, NB_DIFFERENCE_SIZE);
-    assert_string_equal(difference.text, "plain: 40 bytes here, 39 there");
+    assert_string_equal(difference.text, "plain: 40 bytes here, 39 there; also score, told");
     nb_states_destroy(d.states);
 }
 
@@ -438,6 +483,7 @@ TEST_MAIN(cmocka_unit_test(same_states_have_no_difference), cmocka_unit_test(val
           cmocka_unit_test(rows_that_came_went_or_moved_are_told_apart), cmocka_unit_test(teleport_mark_is_named),
           cmocka_unit_test(singleton_behind_other_rows_is_read_where_it_is),
           cmocka_unit_test(any_single_write_is_found), cmocka_unit_test(torn_and_forged_bytes_are_refused_or_compared),
+          cmocka_unit_test(every_range_is_counted_and_the_first_are_listed),
           cmocka_unit_test(provider_and_place_are_named), cmocka_unit_test(what_locate_returns_counts),
           cmocka_unit_test(save_cut_or_changed_anywhere_is_refused),
           cmocka_unit_test(parts_of_the_hash_name_what_has_changed),

@@ -23,6 +23,7 @@ typedef enum fault {
     FAULT_RACE,      // which of its tasks was first
     FAULT_HEAP,      // a variable on the heap that every tick changes
     FAULT_HEAP_RARE, // one that changes every 32 ticks
+    FAULT_SPREAD,    // a variable goes into many places of what is registered
 } fault;
 
 // --- the game: what is registered, and what is not ---
@@ -109,6 +110,10 @@ static void leave_on_stack(int value) {
     same_place(words, value, sizeof words);
 }
 
+static void spread(uint32_t value) {
+    for (uint32_t i = 0; i < 12; ++i) memcpy(field + 800 + i * 1600, &value, sizeof value);
+}
+
 static uint64_t read_fault(game *g, const nb_context *context) {
     uint64_t tick = context->tick->index;
     switch (g->fault) {
@@ -122,6 +127,7 @@ static uint64_t read_fault(game *g, const nb_context *context) {
     case FAULT_RACE: return race_sum(context, &g->race);
     case FAULT_HEAP: return ++heap_state->value;
     case FAULT_HEAP_RARE: heap_state->value += tick % 32 == 31; return heap_state->value;
+    case FAULT_SPREAD: spread(++wind); return wind;
     }
     return 0;
 }
@@ -183,7 +189,7 @@ static nb_synctest_report blame(fault kind, uint32_t worker_count, uint32_t dept
     assert_true(report.diverged_count > 0);
     assert_int_equal(report.lost_count + report.outside_count, 0);
     assert_int_equal(test_log_count(&g.r.log, NB_ITEM_SYNCTEST_DIVERGED), 1);
-    assert_string_equal(report.difference.provider, "score");
+    assert_string_equal(report.difference.provider, kind == FAULT_SPREAD ? "field" : "score");
     bool is_compared = report.cause != NB_SYNCTEST_RACE && report.cause != NB_SYNCTEST_UNINITIALISED;
     assert_int_equal(report.program_bytes != 0, is_compared && nbi_platform_has(NBI_ABILITY_PROGRAM_MEMORY));
     game_close(&g);
@@ -287,7 +293,25 @@ static void what_is_not_found_is_not_guessed(void **state) {
     assert_true(says(&report, report.program_bytes != 0 ? "no cause was found" : "something not registered"));
 }
 
-TEST_MAIN(cmocka_unit_test(variable_that_every_tick_changes_is_named),
+static void every_place_that_differs_is_in_the_report(void **state) {
+    (void)state;
+    nb_synctest_report report = blame(FAULT_SPREAD, 0, 1);
+    const nb_difference *difference = &report.difference;
+    assert_int_equal(difference->range_count, 12);
+    assert_int_equal(difference->provider_count, 2);
+    assert_string_equal(difference->others, "score");
+    for (uint32_t i = 0; i < NB_DIFFERENCE_RANGE_MAX; ++i) {
+        assert_int_equal(difference->ranges[i].offset_bytes, 800 + i * 1600);
+        assert_int_equal(difference->ranges[i].here, 1);
+        assert_int_equal(difference->ranges[i].there, 2);
+    }
+    assert_true(
+        says(&report, "12 ranges, 12 bytes differ; 800 to 800: word 0x0000000000000001 here, 0x0000000000000002"));
+    assert_true(says(&report, "; 4 more; also score; the tick depends on"));
+}
+
+TEST_MAIN(cmocka_unit_test(every_place_that_differs_is_in_the_report),
+          cmocka_unit_test(variable_that_every_tick_changes_is_named),
           cmocka_unit_test(variable_that_rarely_changes_is_named),
           cmocka_unit_test(time_and_addresses_are_told_from_variables),
           cmocka_unit_test(memory_that_was_not_written_is_told), cmocka_unit_test(race_is_told_from_time_and_variables),

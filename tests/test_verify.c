@@ -546,6 +546,10 @@ static void two_recordings_differ_where_they_do(void **state) {
     diff = compare(&plain, FAULT_SCORE, &plain, FAULT_NONE, game);
     assert_string_equal(diff.provider, "score");
     assert_string_equal(diff.table, "");
+    assert_int_equal(diff.difference.range_count, 1);
+    assert_int_equal(diff.difference.ranges[0].offset_bytes, 8);
+    assert_int_equal(diff.difference.ranges[0].here - diff.difference.ranges[0].there,
+                     20); // the word, not its first byte
     // No names without the game, or with another one; no row without a key state that both have.
     diff = compare(&plain, FAULT_NONE, &plain, FAULT_CONSTANT, NULL);
     assert_string_equal(diff.text, "tick 100: the same input, another hash");

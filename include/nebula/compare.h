@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Comparing: where two saved states differ first, as fields and as one line to read. Nothing that lives is read or
-// changed but what is declared: providers, tables, columns. The one rule: both were saved by what is registered now.
+// Comparing: where two saved states differ, as fields and as one line to read: the first difference, then how many
+// ranges or rows there are of its kind, the first of them with the words of both sides, and the names of what else
+// differs. Nothing that lives is read or changed but what is declared: providers, tables, columns. The one rule: both
+// were saved by what is registered now.
 //
 //     static uint32_t score = 3;
 //     static unsigned char before[256], after[256];
@@ -25,8 +27,14 @@
 // Bytes of a value that are kept: a vector of four floats, or a key with its number.
 #define NB_DIFFERENCE_VALUE_SIZE 16
 
-// Three names of 63 bytes, two entities, two values, and the words between them.
-#define NB_DIFFERENCE_TEXT_SIZE 448
+// Ranges that are listed; further ones are counted.
+#define NB_DIFFERENCE_RANGE_MAX 8
+
+// Names of what else differs, as far as there is room.
+#define NB_DIFFERENCE_OTHERS_SIZE 192
+
+// Three names of 63 bytes, two entities, two values, the ranges, the others, and the words between them.
+#define NB_DIFFERENCE_TEXT_SIZE 1280
 
 typedef enum nb_difference_kind {
     NB_DIFFERENCE_NONE = 0,
@@ -39,6 +47,14 @@ typedef enum nb_difference_kind {
     NB_DIFFERENCE_HANDLES,   // the rows are the same, but entities to come will be others
     NB_DIFFERENCE_KIND_COUNT,
 } nb_difference_kind;
+
+// Bytes that differ, in one row of them: less than a word apart; or the value of one row of a column.
+typedef struct nb_difference_range {
+    size_t offset_bytes; // in what the provider saved; of VALUE in the value, from the first byte that differs
+    size_t size_bytes;
+    uint32_t row;         // of VALUE; else UINT32_MAX
+    uint64_t here, there; // the aligned word that the range begins in, little-endian; a shorter value as it is
+} nb_difference_range;
 
 // "Here" is the first of the two that were compared, "there" the second.
 typedef struct nb_difference {
@@ -56,16 +72,23 @@ typedef struct nb_difference {
     uint32_t value_bytes;                      // how many of here and there are filled
     // The value from its beginning where it fits; else from the first byte that differs.
     unsigned char here[NB_DIFFERENCE_VALUE_SIZE], there[NB_DIFFERENCE_VALUE_SIZE];
+    // All that differs of BYTES in this provider, of VALUE in this column; the first ones are listed.
+    nb_difference_range ranges[NB_DIFFERENCE_RANGE_MAX];
+    uint64_t range_count;     // of all
+    uint64_t differing_bytes; // of BYTES: in all ranges
+    uint32_t provider_count;  // providers that differ
+    // "provider, provider" or, of VALUE, "table.column, table.column": those that differ beside this one.
+    char others[NB_DIFFERENCE_OTHERS_SIZE];
     char text[NB_DIFFERENCE_TEXT_SIZE]; // all of it in one line
 } nb_difference;
 
 NB_EXTERN_C_BEGIN
 
 // Compares two results of nb_states_save. *out names the first difference in the order of providers, tables, columns
-// and rows; of a provider with `locate` what that tells. Bytes may come from anywhere.
-// Thread: the registry's. Owner: the caller's bytes are read; *out is a value, written on NB_OK alone. Fails: NB_EMPTY
-// (they are the same), NB_ERR_UNSUPPORTED (other providers or layouts, or no save at all), NB_ERR_RANGE (cut short, or
-// changed on the way), NB_ERR_MISUSE, what a provider's locate returned.
+// and rows, with all ranges of that provider; of a provider with `locate` what that tells. Bytes may come from
+// anywhere. Thread: the registry's. Owner: the caller's bytes are read; *out is a value, written on NB_OK alone. Fails:
+// NB_EMPTY (they are the same), NB_ERR_UNSUPPORTED (other providers or layouts, or no save at all), NB_ERR_RANGE (cut
+// short, or changed on the way), NB_ERR_MISUSE, what a provider's locate returned.
 NB_API nb_result nb_states_compare(const nb_states *states, const void *here, size_t here_bytes, const void *there,
                                    size_t there_bytes, nb_difference *out);
 

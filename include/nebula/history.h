@@ -58,12 +58,12 @@ typedef struct nb_history_desc {
     // its rows with new incarnations. Providers with callbacks are saved and loaded as a whole.
     nb_states *states;
     nb_world *world;
-    // For changes, taken at creation; more of it keeps more ticks. On top of it come the copy of the newest tick and the
-    // inputs: (tick_count_max + 1) * (event_count_max + command_count_max) events, as address space that gets memory
-    // as it is used. Here and below 0 is the _DEFAULT above.
+    // For changes, taken at creation; more of it keeps more ticks. On top of it come the copy of the newest tick and
+    // the inputs: (tick_count_max + 1) * (event_count_max + command_count_max) events, as address space that gets
+    // memory as it is used. Here and below 0 is the _DEFAULT above.
     size_t bytes_max;
-    // Most ticks to go back, up to NB_HISTORY_TICK_COUNT_MAX; one that is saved again counts as one more. A higher limit
-    // never keeps fewer ticks.
+    // Most ticks to go back, up to NB_HISTORY_TICK_COUNT_MAX; one that is saved again counts as one more. A higher
+    // limit never keeps fewer ticks.
     uint32_t tick_count_max;
     uint32_t event_count_max;   // events of one tick's input, up to NB_INPUT_COUNT_LIMIT
     uint32_t command_count_max; // commands of it, the same

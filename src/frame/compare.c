@@ -4,6 +4,7 @@
 #include "compare.h"
 
 #include "../base/base.h"
+#include "nebula/bytes.h"
 #include "state.h"
 
 #include <stdarg.h>
@@ -30,14 +31,26 @@ void nbi_difference_value(nb_difference *self, const unsigned char *here, const 
     memcpy(self->there, there + begin, self->value_bytes);
 }
 
+uint64_t nbi_difference_word(const void *bytes, size_t size_bytes, size_t offset_bytes) {
+    size_t begin = offset_bytes / sizeof(uint64_t) * sizeof(uint64_t);
+    unsigned char word[sizeof(uint64_t)] = {0};
+    memcpy(word, (const unsigned char *)bytes + begin, (size_t)nbi_min_u64(size_bytes - begin, sizeof word));
+    return nb_bytes_get_u64(word);
+}
+
+void nbi_difference_range(nb_difference *self, const nb_difference_range *range) {
+    if (self->range_count < NB_DIFFERENCE_RANGE_MAX) self->ranges[self->range_count] = *range;
+    self->range_count += 1;
+}
+
+void nbi_difference_other(nb_difference *self, const char *name, const char *part) {
+    nbi_line line = {self->others, sizeof self->others, strlen(self->others)};
+    nbi_line_add(&line, "%s%s%s%s", line.used_bytes != 0 ? ", " : "", name, part[0] != '\0' ? "." : "", part);
+}
+
 // --- the text ---
 
-typedef struct line {
-    char *text;
-    size_t size_bytes, used_bytes;
-} line;
-
-NB_PRINTF(2, 3) static void add(line *self, const char *format, ...) {
+NB_PRINTF(2, 3) void nbi_line_add(nbi_line *self, const char *format, ...) {
     va_list args;
     va_start(args, format);
     int count = vsnprintf(self->text + self->used_bytes, self->size_bytes - self->used_bytes, format, args);
@@ -46,105 +59,176 @@ NB_PRINTF(2, 3) static void add(line *self, const char *format, ...) {
 }
 
 // A value of the size of a number reads as one, others as bytes in their order.
-static void add_value(line *self, const nb_difference *from, const unsigned char *value) {
+static void add_value(nbi_line *self, const nb_difference *from, const unsigned char *value) {
     size_t size_bytes = from->size_bytes;
     bool is_number = size_bytes == 1 || size_bytes == 2 || size_bytes == 4 || size_bytes == 8;
-    if (is_number) add(self, "0x");
+    if (is_number) nbi_line_add(self, "0x");
     for (uint32_t i = 0; i < from->value_bytes; ++i) {
-        add(self, "%02x", value[is_number ? from->value_bytes - 1 - i : i]);
+        nbi_line_add(self, "%02x", value[is_number ? from->value_bytes - 1 - i : i]);
     }
 }
 
-static void add_values(line *self, const nb_difference *from) {
+static void add_values(nbi_line *self, const nb_difference *from) {
     if (from->size_bytes > NB_DIFFERENCE_VALUE_SIZE)
-        add(self, ", byte %zu of %zu", from->offset_bytes, from->size_bytes);
-    add(self, ": ");
+        nbi_line_add(self, ", byte %zu of %zu", from->offset_bytes, from->size_bytes);
+    nbi_line_add(self, ": ");
     add_value(self, from, from->here);
-    add(self, " here, ");
+    nbi_line_add(self, " here, ");
     add_value(self, from, from->there);
-    add(self, " there");
+    nbi_line_add(self, " there");
 }
 
-static void add_row(line *self, const nb_difference *from) {
-    add(self, ", row %u", from->row);
+static void add_row(nbi_line *self, const nb_difference *from) {
+    nbi_line_add(self, ", row %u", from->row);
     if (from->entity_here.value != 0 && from->entity_here.value == from->entity_there.value)
-        add(self, " (entity 0x%llx)", (unsigned long long)from->entity_here.value);
+        nbi_line_add(self, " (entity 0x%llx)", (unsigned long long)from->entity_here.value);
 }
 
-static void add_entities(line *self, const nb_difference *from) {
-    add(self, ": entity 0x%llx here, 0x%llx there", (unsigned long long)from->entity_here.value,
-        (unsigned long long)from->entity_there.value);
+static void add_entities(nbi_line *self, const nb_difference *from) {
+    nbi_line_add(self, ": entity 0x%llx here, 0x%llx there", (unsigned long long)from->entity_here.value,
+                 (unsigned long long)from->entity_there.value);
 }
 
-static void add_counts(line *self, const nb_difference *from, const char *what) {
-    add(self, ": %llu %s here, %llu there", (unsigned long long)from->count_here, what,
-        (unsigned long long)from->count_there);
+static void add_counts(nbi_line *self, const nb_difference *from, const char *what) {
+    nbi_line_add(self, ": %llu %s here, %llu there", (unsigned long long)from->count_here, what,
+                 (unsigned long long)from->count_there);
 }
 
-static void add_bytes(line *self, const nb_difference *from) {
+static void add_bytes(nbi_line *self, const nb_difference *from) {
     size_t at = from->size_bytes <= NB_DIFFERENCE_VALUE_SIZE ? from->offset_bytes % NB_DIFFERENCE_VALUE_SIZE : 0;
-    add(self, ": byte %zu of %llu: %02x here, %02x there", from->offset_bytes, (unsigned long long)from->count_here,
-        from->here[at], from->there[at]);
+    nbi_line_add(self, ": byte %zu of %llu: %02x here, %02x there", from->offset_bytes,
+                 (unsigned long long)from->count_here, from->here[at], from->there[at]);
 }
 
 // Where one of many: how many.
-static void add_rest(line *self, const nb_difference *from) {
+static void add_rest(nbi_line *self, const nb_difference *from) {
     if (from->row_count > 1 || from->column_count > 1)
-        add(self, " (%llu rows, %llu columns differ)", (unsigned long long)from->row_count,
-            (unsigned long long)from->column_count);
+        nbi_line_add(self, " (%llu rows, %llu columns differ)", (unsigned long long)from->row_count,
+                     (unsigned long long)from->column_count);
+}
+
+// One byte that is all has been said already; so has one row.
+static void add_ranges(nbi_line *self, const nb_difference *from) {
+    uint64_t count = from->range_count, listed = nbi_min_u64(count, NB_DIFFERENCE_RANGE_MAX);
+    bool is_value = from->kind == NB_DIFFERENCE_VALUE;
+    if (count < 2 && (is_value || from->differing_bytes < 2)) return;
+    if (!is_value)
+        nbi_line_add(self, "; %llu ranges, %llu bytes differ", (unsigned long long)count,
+                     (unsigned long long)from->differing_bytes);
+    // The first row stands in front.
+    for (uint64_t i = is_value ? 1 : 0; i < listed; ++i) {
+        const nb_difference_range *range = &from->ranges[i];
+        if (range->row != UINT32_MAX)
+            nbi_line_add(self, "; row %u: 0x%llx here, 0x%llx there", range->row, (unsigned long long)range->here,
+                         (unsigned long long)range->there);
+        else
+            nbi_line_add(self, "; %zu to %zu: word 0x%016llx here, 0x%016llx there", range->offset_bytes,
+                         range->offset_bytes + range->size_bytes - 1, (unsigned long long)range->here,
+                         (unsigned long long)range->there);
+    }
+    if (count > listed) nbi_line_add(self, "; %llu more", (unsigned long long)(count - listed));
+}
+
+static void add_others(nbi_line *self, const nb_difference *from) {
+    if (from->others[0] != '\0') nbi_line_add(self, "; also %s", from->others);
 }
 
 void nbi_difference_describe(nb_difference *self) {
-    line out = {.text = self->text, .size_bytes = sizeof self->text};
-    add(&out, "%s", self->provider);
-    if (self->table[0] != '\0') add(&out, ": %s", self->table);
-    if (self->column[0] != '\0') add(&out, ".%s", self->column);
+    nbi_line out = {.text = self->text, .size_bytes = sizeof self->text};
+    nbi_line_add(&out, "%s", self->provider);
+    if (self->table[0] != '\0') nbi_line_add(&out, ": %s", self->table);
+    if (self->column[0] != '\0') nbi_line_add(&out, ".%s", self->column);
     switch (self->kind) {
     case NB_DIFFERENCE_BYTES: add_bytes(&out, self); break;
     case NB_DIFFERENCE_SIZE: add_counts(&out, self, "bytes"); break;
     case NB_DIFFERENCE_VALUE: add_row(&out, self), add_values(&out, self), add_rest(&out, self); break;
     case NB_DIFFERENCE_ROW_COUNT: add_counts(&out, self, "rows"), add_row(&out, self), add_entities(&out, self); break;
     case NB_DIFFERENCE_ROW_ORDER: add_row(&out, self), add_entities(&out, self); break;
-    case NB_DIFFERENCE_TELEPORT: add_row(&out, self), add(&out, ", teleport mark"), add_values(&out, self); break;
-    case NB_DIFFERENCE_HANDLES: add(&out, ": the same rows, other handles to come"); break;
+    case NB_DIFFERENCE_TELEPORT:
+        add_row(&out, self), nbi_line_add(&out, ", teleport mark"), add_values(&out, self);
+        break;
+    case NB_DIFFERENCE_HANDLES: nbi_line_add(&out, ": the same rows, other handles to come"); break;
     default: break;
     }
+    add_ranges(&out, self);
+    add_others(&out, self);
 }
 
 // --- comparing ---
 
+// The range that begins with this byte: equal bytes within a word do not end it. Returns its end.
+static size_t add_range(nb_difference *out, const unsigned char *here, const unsigned char *there, size_t size_bytes,
+                        size_t begin) {
+    size_t last = begin;
+    for (size_t at = begin; at < size_bytes && at - last < sizeof(uint64_t); ++at) {
+        if (here[at] == there[at]) continue;
+        last = at;
+        out->differing_bytes += 1;
+    }
+    nbi_difference_range(out, &(nb_difference_range){.offset_bytes = begin,
+                                                     .size_bytes = last + 1 - begin,
+                                                     .row = UINT32_MAX,
+                                                     .here = nbi_difference_word(here, size_bytes, begin),
+                                                     .there = nbi_difference_word(there, size_bytes, begin)});
+    return last + 1;
+}
+
+static void add_all_ranges(nb_difference *out, const nbi_saved_part *here, const nbi_saved_part *there, size_t shared) {
+    for (size_t at = out->offset_bytes; at < shared;) {
+        at = add_range(out, here->bytes, there->bytes, shared, at);
+        at += nbi_differ_at(here->bytes + at, there->bytes + at, shared - at);
+    }
+}
+
+static bool is_same_part(const nbi_saved_part *here, const nbi_saved_part *there) {
+    return here->size_bytes == there->size_bytes &&
+           (here->size_bytes == 0 || memcmp(here->bytes, there->bytes, here->size_bytes) == 0);
+}
+
 // What can be said without knowing what the bytes mean.
-static bool compare_bytes(const nbi_saved_part *here, const nbi_saved_part *there, nb_difference *out) {
+static void compare_bytes(const nbi_saved_part *here, const nbi_saved_part *there, nb_difference *out) {
     size_t shared = (size_t)nbi_min_u64(here->size_bytes, there->size_bytes);
     size_t at = nbi_differ_at(here->bytes, there->bytes, shared);
-    if (at == shared && here->size_bytes == there->size_bytes) return false;
     out->kind = at == shared ? NB_DIFFERENCE_SIZE : NB_DIFFERENCE_BYTES;
     out->count_here = here->size_bytes;
     out->count_there = there->size_bytes;
     out->offset_bytes = at;
     if (at != shared) nbi_difference_value(out, here->bytes, there->bytes, shared, at);
-    return true;
+    add_all_ranges(out, here, there, shared);
 }
 
-static nb_result compare_all(const nb_states *states, const void *here, const void *there, nb_difference *out) {
-    nbi_saved_part a = {0}, b = {0};
-    bool is_other = false;
-    while (!is_other && nbi_saved_part_next(states, here, &a) && nbi_saved_part_next(states, there, &b)) {
-        is_other = compare_bytes(&a, &b, out);
-    }
-    if (!is_other) return NB_EMPTY;
-    const char *name = NULL;
-    const nb_state_desc *desc = nbi_states_desc_at(states, a.provider_end - 1, &name);
+// The first provider that differs, where it is asked for the place.
+static nb_result compare_part(const nbi_saved_part *here, const nbi_saved_part *there, const nb_state_desc *desc,
+                              const char *name, nb_difference *out) {
     nb_result result = NB_OK;
+    compare_bytes(here, there, out);
     if (desc->locate != NULL) {
         nb_difference told = *out;
-        result = desc->locate(desc->user, a.bytes, a.size_bytes, b.bytes, b.size_bytes, &told);
+        result = desc->locate(desc->user, here->bytes, here->size_bytes, there->bytes, there->size_bytes, &told);
         if (result == NB_OK) *out = told;
     }
     snprintf(out->provider, sizeof out->provider, "%s", name);
     out->table[sizeof out->table - 1] = out->column[sizeof out->column - 1] = '\0';
+    out->others[sizeof out->others - 1] = '\0';
     out->value_bytes = (uint32_t)nbi_min_u64(out->value_bytes, NB_DIFFERENCE_VALUE_SIZE);
     return result < 0 ? result : NB_OK;
+}
+
+static nb_result compare_all(const nb_states *states, const void *here, const void *there, nb_difference *out) {
+    nbi_saved_part a = {0}, b = {0};
+    nb_result result = NB_OK;
+    uint32_t count = 0;
+    while (result == NB_OK && nbi_saved_part_next(states, here, &a) && nbi_saved_part_next(states, there, &b)) {
+        if (is_same_part(&a, &b)) continue;
+        const char *name = NULL;
+        const nb_state_desc *desc = nbi_states_desc_at(states, a.provider_end - 1, &name);
+        if (count++ == 0)
+            result = compare_part(&a, &b, desc, name, out);
+        else
+            nbi_difference_other(out, name, "");
+    }
+    out->provider_count = count;
+    return result == NB_OK && count == 0 ? NB_EMPTY : result;
 }
 
 static nb_result check_both(const nb_states *states, const void *here, size_t here_bytes, const void *there,

@@ -3,10 +3,10 @@
 // the process. In the game's own they are only read: an old value in a variable that another thread or an allocator
 // uses could end it.
 
+#include "compare.h"
 #include "state.h"
 #include "synctest.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -177,28 +177,15 @@ void nbi_sync_program_put(nbi_synctest *self, uint32_t place) {
 
 // --- saying it ---
 
-typedef struct line {
-    char *text;
-    size_t size_bytes, used_bytes;
-} line;
-
-NB_PRINTF(2, 3) static void say(line *self, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int count = vsnprintf(self->text + self->used_bytes, self->size_bytes - self->used_bytes, format, args);
-    va_end(args);
-    if (count > 0) self->used_bytes = (size_t)nbi_min_u64(self->used_bytes + (size_t)count, self->size_bytes - 1);
-}
-
 // A variable of the size of a number reads as one, others as bytes in their order, as in nb_difference.
-static void say_value(line *out, const unsigned char *bytes, size_t size_bytes, bool is_number) {
-    if (is_number) say(out, "0x");
+static void say_value(nbi_line *out, const unsigned char *bytes, size_t size_bytes, bool is_number) {
+    if (is_number) nbi_line_add(out, "0x");
     for (size_t i = 0; i < size_bytes && i < WORD_BYTES; ++i)
-        say(out, "%02x", bytes[is_number ? size_bytes - 1 - i : i]);
+        nbi_line_add(out, "%02x", bytes[is_number ? size_bytes - 1 - i : i]);
 }
 
 // The part of a place that is one variable. Returns its size.
-static size_t say_part(line *out, const nbi_sync_place *at, char *culprit, size_t culprit_bytes) {
+static size_t say_part(nbi_line *out, const nbi_sync_place *at, char *culprit, size_t culprit_bytes) {
     nbi_program_symbol symbol = {.size_bytes = 0};
     char name[96];
     size_t size_bytes = at->size_bytes, value_bytes, begin = 0;
@@ -215,16 +202,16 @@ static size_t say_part(line *out, const nbi_sync_place *at, char *culprit, size_
         symbol.size_bytes != 0 && symbol.size_bytes <= WORD_BYTES && nbi_is_power_of_two(symbol.size_bytes);
     if (is_number) begin = (size_t)(at->address - symbol.begin);
     value_bytes = is_number ? symbol.size_bytes : size_bytes;
-    say(out, "%s%s (", out->used_bytes != 0 ? ", " : "", name);
+    nbi_line_add(out, "%s%s (", out->used_bytes != 0 ? ", " : "", name);
     say_value(out, at->before - begin, value_bytes, is_number);
-    say(out, " before, ");
+    nbi_line_add(out, " before, ");
     say_value(out, at->now - begin, value_bytes, is_number);
-    say(out, " now)");
+    nbi_line_add(out, " now)");
     return size_bytes;
 }
 
 // Returns how many variables it has.
-static uint32_t say_place(nbi_synctest *self, line *out, nbi_sync_place rest, uint32_t count_max) {
+static uint32_t say_place(nbi_synctest *self, nbi_line *out, nbi_sync_place rest, uint32_t count_max) {
     nb_synctest_report *report = &self->report;
     uint32_t count = 0;
     for (; rest.size_bytes != 0 && count < count_max; ++count) {
@@ -240,12 +227,12 @@ static uint32_t say_place(nbi_synctest *self, line *out, nbi_sync_place rest, ui
 
 void nbi_sync_program_say(nbi_synctest *self, uint32_t place) {
     nbi_sync_program *program = &self->program;
-    line out = {.text = program->text, .size_bytes = sizeof program->text};
+    nbi_line out = {.text = program->text, .size_bytes = sizeof program->text};
     bool is_all = place == NBI_SYNC_ALL;
     uint32_t i = is_all ? 0 : place, end = is_all ? program->place_count : place + 1, named_count = 0;
     program->text[0] = '\0';
     for (; i < end && i < NBI_SYNC_PLACE_MAX && named_count < NAMED_COUNT_MAX; ++i)
         named_count += say_place(self, &out, program->places[i], NAMED_COUNT_MAX - named_count);
     self->report.variable_count = named_count + (end - i);
-    if (end > i) say(&out, ", and %u more places", (unsigned)(end - i));
+    if (end > i) nbi_line_add(&out, ", and %u more places", (unsigned)(end - i));
 }

@@ -52,10 +52,28 @@ static bool compare_rows(const table_pair *pair, nb_difference *out) {
     uint32_t row = differing_row(pair->here.entities, pair->there.entities, sizeof(nb_entity), shared, &row_count);
     bool is_counted = pair->here.row_count != pair->there.row_count;
     if (row == shared && !is_counted) return true;
-    if (out->kind != NB_DIFFERENCE_NONE) return false;
+    if (out->kind != NB_DIFFERENCE_NONE) {
+        nbi_difference_other(out, pair->table->name, "");
+        return false;
+    }
     note(pair, is_counted ? NB_DIFFERENCE_ROW_COUNT : NB_DIFFERENCE_ROW_ORDER, row, out);
     out->row_count = row_count;
     return false;
+}
+
+// The values of the rows that differ, from the first one on.
+static void list_rows(const table_pair *pair, const unsigned char *here, const unsigned char *there, size_t size_bytes,
+                      uint32_t first, nb_difference *out) {
+    for (uint32_t row = first; row < pair->shared_count; ++row) {
+        const unsigned char *a = here + row * size_bytes, *b = there + row * size_bytes;
+        size_t at = nbi_differ_at(a, b, size_bytes);
+        if (at == size_bytes) continue;
+        nbi_difference_range(out, &(nb_difference_range){.offset_bytes = at,
+                                                         .size_bytes = size_bytes - at,
+                                                         .row = row,
+                                                         .here = nbi_difference_word(a, size_bytes, at),
+                                                         .there = nbi_difference_word(b, size_bytes, at)});
+    }
 }
 
 // Of a column, or of the marks with column NULL.
@@ -65,10 +83,14 @@ static void compare_values(const table_pair *pair, const nbi_column *column, con
     uint32_t row = differing_row(here, there, size_bytes, pair->shared_count, &row_count);
     if (row == pair->shared_count) return;
     if (column != NULL) out->column_count += 1;
-    if (out->kind != NB_DIFFERENCE_NONE) return;
+    if (out->kind != NB_DIFFERENCE_NONE) {
+        nbi_difference_other(out, pair->table->name, column != NULL ? column->name : "teleport marks");
+        return;
+    }
     note(pair, column != NULL ? NB_DIFFERENCE_VALUE : NB_DIFFERENCE_TELEPORT, row, out);
     if (column != NULL) snprintf(out->column, sizeof out->column, "%s", column->name);
     out->row_count = row_count;
+    list_rows(pair, here, there, size_bytes, row, out);
     here += row * size_bytes;
     there += row * size_bytes;
     nbi_difference_value(out, here, there, size_bytes, nbi_differ_at(here, there, size_bytes));
@@ -137,6 +159,7 @@ nb_result nb_world_compare(const nb_world *world, const void *here, size_t here_
     if (!compare_bodies(self, &a, &b, &found))
         return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_CORRUPT, NB_ERR_RANGE, "the saved state makes no sense");
     if (found.kind == NB_DIFFERENCE_NONE) return NB_EMPTY;
+    found.provider_count = 1;
     nbi_difference_describe(&found);
     *out = found;
     return NB_OK;

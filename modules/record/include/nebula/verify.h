@@ -29,7 +29,7 @@
 #define NB_REPLAY_GAME_FUNCTION "nebula_replay_game"
 
 // Room for one line: the text of a difference, names, and the words between them.
-#define NB_VERIFY_TEXT_SIZE 1024
+#define NB_VERIFY_TEXT_SIZE 2048
 
 // A game, described once for all its recordings.
 typedef struct nb_replay_game {
