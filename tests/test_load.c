@@ -195,6 +195,33 @@ static void nothing_of_the_abandoned_run_reaches_the_next_ticks(void **state) {
     remove(PATH);
 }
 
+static void ticks_asked_for_in_a_pause_are_of_the_run_before(void **state) {
+    (void)state;
+    nb_result (*const ways[])(bed * b) = {by_load, by_rewind, by_set_tick};
+    static bed b;
+    bed_at_20(&b);
+    assert_int_equal(nb_save_engine(PATH, engine_of(&b), NULL), NB_OK);
+    nb_loop *loop = nb_engine_loop(engine_of(&b));
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; ++i) {
+        run_silent(&b, 5);
+        leave_work(&b);
+        assert_int_equal(nb_loop_run_to_tick(loop, 100), NB_OK);
+        assert_int_equal(ways[i](&b), NB_OK);
+        // Still paused, and at the restored tick, however many frames come.
+        b.command_count = b.event_count = 0;
+        for (uint32_t frame = 0; frame < 3; ++frame)
+            assert_int_equal(nb_engine_frame_delta(engine_of(&b), UINT64_C(40000000)), NB_OK);
+        assert_int_equal(game_now(&b.g), 20);
+        b.g.mail = NULL;
+        assert_int_equal(nb_loop_resume(loop), NB_OK);
+        run_silent(&b, 1);
+        assert_int_equal(b.event_count, 0);
+        b.g.mail = game_script;
+    }
+    bed_close(&b);
+    remove(PATH);
+}
+
 // A late correction of the run before is refused, and one of the run that goes on counts at once.
 static void correct_now(game *g, const nb_context *context) {
     game_save *save = g->mail_user;
@@ -791,6 +818,7 @@ static void impossible_ticks_are_refused(void **state) {
 
 TEST_MAIN(
     cmocka_unit_test(nothing_of_the_abandoned_run_reaches_the_next_ticks),
+    cmocka_unit_test(ticks_asked_for_in_a_pause_are_of_the_run_before),
     cmocka_unit_test(corrections_belong_to_the_run_that_goes_on),
     cmocka_unit_test(a_jump_of_a_replay_takes_nothing_along),
     cmocka_unit_test(synctest_and_recorder_tell_a_load_from_their_own),

@@ -338,8 +338,8 @@ void nbi_recorder_repeat(nb_recorder *recorder, const nb_record_tick *tick) {
 
 void nbi_recorder_jump(nb_recorder *recorder, uint64_t index) {
     if (refuse(recorder) != NB_OK) return;
-    stop(recorder, NB_RECORD_STOP_JUMPED, NB_ERR_RANGE,
-         "tick %llu follows, and not from here: states were loaded or the tick was set", (unsigned long long)index);
+    stop(recorder, NB_RECORD_STOP_JUMPED, NB_ERR_RANGE, "tick %llu follows after a load or nb_engine_set_tick",
+         (unsigned long long)index);
 }
 
 nb_result nb_recorder_flush(nb_recorder *recorder) {

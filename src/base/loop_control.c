@@ -120,7 +120,8 @@ nb_result nb_loop_run_to_tick(nb_loop *loop, uint64_t target_tick_count) {
     nb_result result = NBI_LOOP_CHECK(loop);
     if (result != NB_OK) return result;
     if (target_tick_count < place_of(loop) || target_tick_count > NB_TICK_COUNT_MAX) {
-        return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "tick %llu is not ahead of tick %llu",
+        return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE,
+                        "tick %llu is behind tick %llu, or over NB_TICK_COUNT_MAX",
                         (unsigned long long)target_tick_count, (unsigned long long)place_of(loop));
     }
     loop->is_paused = true;
