@@ -94,6 +94,7 @@ static void bad_loop_is_refused_everywhere(nb_loop *loop, nb_log_item item) {
     refused_default(NB_ERR_MISUSE, item, nb_loop_run(loop, &callbacks));
     accepted(NB_ERR_MISUSE, nb_loop_quit(loop)); // a signal handler may call it, so it reports nothing
     refused_default(false, item, nb_loop_is_quitting(loop));
+    refused_default(NB_ERR_MISUSE, item, nb_loop_hold(loop, true));
     refused_default(NB_ERR_MISUSE, item, nb_loop_step(loop, 1));
     refused_default(NB_ERR_MISUSE, item, nb_loop_run_to_tick(loop, 1));
     refused_default(NB_ERR_MISUSE, item, nb_loop_set_scale(loop, 1, 1));

@@ -186,7 +186,7 @@ static void loop_that_was_held_goes_on(void **state) {
         seat_check(&p.seats[0]);
     }
     assert_int_equal(ticks_of(&p.seats[0]), 10);
-    assert_true(loop->is_paused);
+    assert_true(loop->is_held);
     party_weather(&p, &clean);
     party_run(&p, 5);
     for (int i = 0; i < 4; ++i) {
@@ -195,17 +195,17 @@ static void loop_that_was_held_goes_on(void **state) {
         assert_int_equal(nb_engine_frame_delta(p.seats[0].r.engine, PARTY_TICK_NS), NB_OK);
         seat_send(&p.seats[0]);
     }
-    assert_false(loop->is_paused);
+    assert_false(loop->is_held);
     assert_true(ticks_of(&p.seats[0]) >= 14);
     party_settle(&p);
     assert_agreed(&p);
     // Who leaves while he is held goes on by himself.
     party_weather(&p, &cut);
     for (int i = 0; i < 10; ++i) nb_engine_frame_delta(p.seats[0].r.engine, 4 * PARTY_TICK_NS);
-    assert_true(loop->is_paused);
+    assert_true(loop->is_held);
     assert_int_equal(nb_netplay_destroy(p.seats[0].play), NB_OK);
     p.seats[0].play = NULL;
-    assert_false(loop->is_paused);
+    assert_false(loop->is_held);
     party_close(&p);
 }
 

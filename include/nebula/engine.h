@@ -356,7 +356,11 @@ NB_API nb_states *nb_engine_states(nb_engine *engine);
 // where there is no memory, and where a state "world" is there already.
 NB_API nb_world *nb_engine_world(nb_engine *engine);
 
-// The input: what is sent to it reaches the tick in whose time it happened, as context->input. Made by the first call.
+// The input: what is sent to it reaches the tick in whose time it happened, as context->input, and the next frame's
+// handlers. In a pause of the loop it reaches frames only, and so does what was sent between the last frame of the
+// pause and the next one. The first tick after it, or one that is stepped in the pause, gets one event without a
+// payload for each button whose state has changed. While the loop is held, or so slow that frames pass without a tick,
+// events wait for the tick; only those beyond event_count_max are treated as in a pause. Made by the first call.
 // Thread: the coordinator; nb_input_send any, taking events is the engine's. Owner: the engine. Fails: NULL for NULL,
 // and where there is no memory.
 NB_API nb_input *nb_engine_input(nb_engine *engine);

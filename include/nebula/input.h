@@ -67,7 +67,7 @@ typedef struct nb_input_desc {
     nb_hooks hooks;           // zero = defaults
 } nb_input_desc;
 
-// sent = delivered + discarded + waiting, whenever no thread is sending.
+// sent = delivered + discarded + folded + waiting, whenever no thread is sending.
 typedef struct nb_input_stats {
     uint64_t sent_count;         // accepted by nb_input_send
     uint64_t full_count;         // refused with NB_FULL
@@ -77,6 +77,10 @@ typedef struct nb_input_stats {
     uint64_t late_count;         // delivered to a later tick than their time asks for: sent after that tick
     uint64_t early_count;        // delivered to an earlier tick, because events from the future filled the queue
     uint64_t frame_missed_count; // left out of a frame's view because it was full
+    uint64_t folded_count;       // for frames only: sent in a pause of the engine's loop, or while no tick came and
+                                 // event_count_max events waited
+    uint64_t net_count;          // beside the sent ones, handed to ticks: a button whose state folded events changed
+    uint64_t lost_button_count;  // changes of buttons that no tick hears of: more than 256 buttons were down or folded
 } nb_input_stats;
 
 // Button states as of a tick (or of a frame, where fed from frame views). Zero is the state with nothing down.

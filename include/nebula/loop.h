@@ -83,7 +83,7 @@ typedef struct nb_tick {
     double dt_s;             // den / num, the nearest double, the same for every tick
     uint32_t index_in_frame; // 0 for the first tick of a frame; 0 for a tick group
     bool is_last;            // no tick follows in this frame, whatever happens; false promises one, unless the loop
-                             // is paused or quit before
+                             // is paused, held or quit before
 } nb_tick;
 
 // What a frame handler may know.
@@ -113,7 +113,7 @@ typedef struct nb_loop_report {
     uint64_t time_ns;               // simulated time, nb_loop_tick_count * den / num s
     uint64_t elapsed_ns;            // clock time, or deltas, seen; this and the next three are modulo 2^64
     uint64_t excluded_ns;           // left out on request: nb_loop_exclude, nb_loop_resync
-    uint64_t paused_ns;             // passed while paused
+    uint64_t paused_ns;             // passed while paused or held
     uint64_t clamped_ns;            // dropped by frame_ns_max, clock time
     uint64_t dropped_tick_count;    // ticks dropped by tick_count_max, tick_budget_ns, or a host that did not ask
     uint64_t dropped_ns;            // the time debt: clamped_ns plus the dropped ticks
@@ -195,6 +195,7 @@ typedef struct nb_loop {
     bool is_running;             // inside nb_loop_run
     bool is_in_frame;            // between begin and end
     bool is_paused;              // time goes to paused_ns
+    bool is_held;                // the same, and no tick runs that was asked for
     bool is_clocked;             // this frame read the clock
     bool is_paced;               // this frame waited on the grid
     bool is_tick_measured;       // tick_start_ns holds the start of a tick whose cost is not known yet
@@ -355,6 +356,12 @@ NB_API nb_result nb_loop_pause(nb_loop *loop);
 // Lets time run again; ticks asked for by step or run-to-tick and not yet run are forgotten.
 // Thread: the loop's own. Owner: nothing. Fails: NB_ERR_MISUSE.
 NB_API nb_result nb_loop_resume(nb_loop *loop);
+
+// Holds all ticks back, or lets them run again: for a match that waits for another player. Simulated time stops as in a
+// pause, but the two are independent: nb_loop_resume does not end a hold, ticks asked for by step or run-to-tick wait,
+// and the engine's input waits for its ticks too.
+// Thread: the loop's own. Owner: nothing. Fails: NB_ERR_MISUSE.
+NB_API nb_result nb_loop_hold(nb_loop *loop, bool is_held);
 
 // Pauses, and runs tick_count more ticks in the next frames, as many in each as the clamps allow.
 // Thread: the loop's own. Owner: nothing. Fails: NB_ERR_MISUSE, NB_ERR_RANGE when they end beyond NB_TICK_COUNT_MAX.

@@ -41,13 +41,13 @@ struct nb_netplay {
     nb_hooks hooks;
     nb_engine *engine; // NULL: it has ended
     nb_module module;
-    uint64_t base;               // the match's first tick
-    uint64_t tick_count;         // run
-    uint64_t taken;              // ticks below have every input, and were looked at in this frame's reconciliation
-    uint64_t confirmed;          // states after up to so many ticks are final, and hashed
-    uint64_t hint_at;            // tick count of the last hint to hold back
-    bool has_hashes;             // the engine hashes its ticks
-    bool is_holding, was_paused; // the loop, and before it was held
+    uint64_t base;       // the match's first tick
+    uint64_t tick_count; // run
+    uint64_t taken;      // ticks below have every input, and were looked at in this frame's reconciliation
+    uint64_t confirmed;  // states after up to so many ticks are final, and hashed
+    uint64_t hint_at;    // tick count of the last hint to hold back
+    bool has_hashes;     // the engine hashes its ticks
+    bool is_holding;     // the loop
     uint64_t hashes[NB_NETPLAY_KEEP_COUNT]; // of the states after so many ticks
     nb_input_event commands[NB_NETPLAY_PLAYER_COUNT_MAX];
     nbi_player players[NB_NETPLAY_PLAYER_COUNT_MAX];

@@ -39,15 +39,12 @@ static void sample(nb_netplay *netplay, const nb_tick_view *view) {
 
 // No tick runs any more, neither by the clock nor asked for.
 static void hold(nb_netplay *netplay) {
-    nb_loop *loop = nb_engine_loop(netplay->engine);
-    if (!netplay->is_holding) netplay->was_paused = loop->is_paused;
     netplay->is_holding = true;
-    nb_loop_resume(loop); // forgets ticks that were asked for
-    nb_loop_pause(loop);
+    nb_loop_hold(nb_engine_loop(netplay->engine), true);
 }
 
 static void let_go(nb_netplay *netplay) {
-    if (netplay->is_holding && !netplay->was_paused) nb_loop_resume(nb_engine_loop(netplay->engine));
+    if (netplay->is_holding) nb_loop_hold(nb_engine_loop(netplay->engine), false);
     netplay->is_holding = false;
 }
 

@@ -2,14 +2,16 @@
 // The input queue: a bounded ring that any thread writes, and behind it, private to the loop's thread, a heap ordered
 // by time from which each tick takes its slice.
 
-#include "nebula/input.h"
+#include "input.h"
 
 #include <string.h>
 
-#include "base.h"
 #include "nebula/atomic.h"
 
 #define COUNT_DEFAULT 1024
+
+// Of the number of a send: more than a program lives to see.
+#define ARRIVAL_MASK (UINT64_MAX >> 1)
 
 // A cell is free for the send number `turn`, and full for the receive number `turn - 1`.
 typedef struct cell {
@@ -19,7 +21,8 @@ typedef struct cell {
 
 typedef struct waiting {
     nb_input_event event;
-    uint64_t arrival; // number of its send: orders events of the same time
+    uint64_t arrival : 63; // number of its send: orders events of the same time
+    uint64_t is_net : 1;   // what folded events come to: for the tick only where it changes a button
 } waiting;
 
 struct nb_input {
@@ -31,11 +34,13 @@ struct nb_input {
     // Private to the loop's thread.
     uint64_t head;         // sends received
     uint64_t slice_end_ns; // of the newest tick
-    uint64_t delivered_count, discarded_count, late_count, early_count, frame_missed_count;
+    uint64_t delivered_count, discarded_count, late_count, early_count, frame_missed_count, folded_count, net_count;
     uint32_t waiting_count;    // events in the heap
     uint32_t frame_count;      // events in frame_events
     uint32_t frame_seen_count; // of them, already shown
     bool has_frame_views;      // nb_input_begin_frame is in use
+    nbi_input_fold fold;
+    nbi_held held;
 
     // Fixed at creation.
     uint32_t count_max;
@@ -63,7 +68,8 @@ size_t nb_input_memory_size(uint32_t event_count_max) {
     if (event_count_max == 0) event_count_max = COUNT_DEFAULT;
     if (!is_count_allowed(event_count_max)) return 0;
     size_t event_bytes = sizeof(cell) + sizeof(waiting) + 2 * sizeof(nb_input_event);
-    return sizeof(nb_input) + event_count_max * event_bytes;
+    size_t net_bytes = sizeof(waiting) + sizeof(nb_input_event);
+    return sizeof(nb_input) + event_count_max * event_bytes + NBI_HELD_COUNT_MAX * net_bytes;
 }
 
 static nb_result check_desc(const nb_input_desc *desc, const nb_hooks *hooks) {
@@ -88,8 +94,8 @@ static nb_result check_desc(const nb_input_desc *desc, const nb_hooks *hooks) {
 static void lay_out(nb_input *input, uint32_t count) {
     input->cells = (cell *)(input + 1);
     input->heap = (waiting *)(input->cells + count);
-    input->tick_events = (nb_input_event *)(input->heap + count);
-    input->frame_events = input->tick_events + count;
+    input->tick_events = (nb_input_event *)(input->heap + count + NBI_HELD_COUNT_MAX);
+    input->frame_events = input->tick_events + count + NBI_HELD_COUNT_MAX;
     for (uint32_t i = 0; i < count; ++i) nbi_atomic_store_relaxed_u64(&input->cells[i].turn, i);
 }
 
@@ -155,8 +161,7 @@ static bool receive(nb_input *input, waiting *out) {
     cell *place = &input->cells[input->head & (input->count_max - 1)];
     // Pairs with the release store in nb_input_send.
     if (nbi_atomic_load_acquire_u64(&place->turn) != input->head + 1) return false;
-    out->event = place->event;
-    out->arrival = input->head;
+    *out = (waiting){.event = place->event, .arrival = input->head & ARRIVAL_MASK};
     // Read by the acquire load in nb_input_send: the copy above must be done before the place is given away.
     nbi_atomic_store_release_u64(&place->turn, input->head + input->count_max);
     ++input->head;
@@ -198,12 +203,40 @@ static void show_to_frame(nb_input *input, const nb_input_event *event) {
     input->frame_events[input->frame_count++] = *event;
 }
 
-// Bounded by the room in the heap, so senders that never stop cannot hold the frame up.
+void nbi_input_fold_set(nb_input *input, nbi_input_fold fold) { input->fold = fold; }
+
+static void fold(nb_input *input, const waiting *received) {
+    ++input->folded_count;
+    if (nbi_is_button(&received->event)) nbi_held_fold(&input->held, &received->event, received->arrival);
+}
+
+// Bounded, so senders that never stop cannot hold the frame up.
 static void drain(nb_input *input) {
     waiting received;
-    while (input->waiting_count < input->count_max && receive(input, &received)) {
+    for (uint32_t i = 0; i < input->count_max; ++i) {
+        bool is_full = input->waiting_count >= input->count_max;
+        bool is_folded = input->fold == NBI_INPUT_FOLD_ALL || (input->fold == NBI_INPUT_FOLD_EXCESS && is_full);
+        if ((is_full && !is_folded) || !receive(input, &received)) return;
         show_to_frame(input, &received.event);
-        heap_push(input, &received);
+        if (is_folded)
+            fold(input, &received);
+        else
+            heap_push(input, &received);
+    }
+}
+
+// Puts what folded events come to among the events that wait: their order decides whether it still is a change. All of
+// it is due, so there is room for it.
+static void unfold(nb_input *input, uint64_t until_ns) {
+    nbi_held_button button;
+    while (until_ns > 0 && nbi_held_take(&input->held, &button)) {
+        waiting net = {.event = {.timestamp_ns = nbi_min_u64(button.timestamp_ns, until_ns - 1),
+                                 .kind = button.is_pressed ? NB_INPUT_PRESS : NB_INPUT_RELEASE,
+                                 .device = button.device,
+                                 .code = button.code},
+                       .arrival = button.arrival & ARRIVAL_MASK,
+                       .is_net = true};
+        heap_push(input, &net);
     }
 }
 
@@ -223,15 +256,22 @@ nb_result nb_input_begin_frame(nb_input *input, nb_input_view *view) {
     return NB_OK;
 }
 
-// Moves events from before until_ns, or all, to the tick's list and returns its length.
-static uint32_t take_due(nb_input *input, uint64_t until_ns, bool is_all) {
-    uint32_t count = 0;
+// Whether the tick gets it.
+static bool deliver(nb_input *input, const waiting *next) {
+    if (next->is_net && !nbi_held_is_change(&input->held, &next->event)) return false;
+    if (nbi_is_button(&next->event)) nbi_held_deliver(&input->held, &next->event);
+    ++*(next->is_net ? &input->net_count : &input->delivered_count);
+    if (!next->is_net && next->event.timestamp_ns < input->slice_end_ns) ++input->late_count;
+    return true;
+}
+
+// Moves events from before until_ns, or all, to the end of the tick's list and returns its length, which was `count`.
+static uint32_t take_due(nb_input *input, uint64_t until_ns, bool is_all, uint32_t count) {
     while (input->waiting_count > 0) {
-        const nb_input_event *next = &input->heap[0].event;
-        if (next->timestamp_ns >= until_ns && !is_all) break;
-        if (next->timestamp_ns < input->slice_end_ns) ++input->late_count;
-        input->tick_events[count++] = *next;
+        const waiting next = input->heap[0];
+        if (next.event.timestamp_ns >= until_ns && !is_all) break;
         heap_pop(input);
+        if (deliver(input, &next)) input->tick_events[count++] = next.event;
     }
     return count;
 }
@@ -241,15 +281,16 @@ nb_result nb_input_take_tick(nb_input *input, uint64_t until_ns, nb_input_view *
     if (view == NULL) return NBI_FAIL(&input->hooks, NB_ITEM_INPUT_ARGUMENT, NB_ERR_MISUSE, "view is NULL");
     // Once: what a full heap leaves in the ring may be older than what is handed out, and would break the order.
     drain(input);
-    uint32_t count = take_due(input, until_ns, false);
+    unfold(input, until_ns);
+    uint32_t count = take_due(input, until_ns, false, 0);
     // A heap full of events with times to come would shut out what is in the ring behind it: then all of them are due.
     bool is_full = input->waiting_count == input->count_max;
     if (is_full && nbi_atomic_load_relaxed_u64(&input->tail) != input->head) {
-        count = take_due(input, until_ns, true);
-        input->early_count += count;
+        uint32_t due_count = count;
+        count = take_due(input, until_ns, true, due_count);
+        input->early_count += count - due_count;
     }
     input->slice_end_ns = until_ns == UINT64_MAX ? 0 : until_ns; // nothing is late for a slice without an end
-    input->delivered_count += count;
     view->count = count;
     view->events = count > 0 ? input->tick_events : NULL;
     return NB_OK;
@@ -280,9 +321,12 @@ nb_input_stats nb_input_stats_get(const nb_input *input) {
         .full_count = nbi_atomic_load_acquire_u64(&input->full_count),
         .delivered_count = input->delivered_count,
         .discarded_count = input->discarded_count,
-        .waiting_count = sent_count - input->head + input->waiting_count,
+        .waiting_count = sent_count - input->delivered_count - input->discarded_count - input->folded_count,
         .late_count = input->late_count,
         .early_count = input->early_count,
         .frame_missed_count = input->frame_missed_count,
+        .folded_count = input->folded_count,
+        .net_count = input->net_count,
+        .lost_button_count = input->held.lost_count,
     };
 }

@@ -197,6 +197,7 @@ static uint64_t settle_cost(nb_loop *loop) {
 }
 
 static bool has_tick(const nb_loop *loop) {
+    if (loop->is_held) return false;
     return loop->is_paused ? loop->granted_pending > 0 : loop->accumulator >= loop->tick_units;
 }
 
@@ -270,7 +271,7 @@ static void drop_owed(nb_loop *loop, const char *function) {
     if (loop->accumulator < 2 * loop->tick_units) return;
     loop->dropped_count += loop->accumulator / loop->tick_units;
     loop->accumulator %= loop->tick_units;
-    if (loop->is_paused || nb_loop_is_quitting(loop)) return; // asked for, so no news
+    if (loop->is_paused || loop->is_held || nb_loop_is_quitting(loop)) return; // asked for, so no news
     uint64_t suppressed;
     if (!nbi_loop_may_log(loop, NBI_QUIET_CLAMPED, &suppressed)) return;
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_CLAMPED, function,

@@ -104,6 +104,12 @@ nb_result nb_loop_resume(nb_loop *loop) {
     return NB_OK;
 }
 
+nb_result nb_loop_hold(nb_loop *loop, bool is_held) {
+    nb_result result = NBI_LOOP_CHECK(loop);
+    if (result == NB_OK) loop->is_held = is_held;
+    return result;
+}
+
 nb_result nb_loop_step(nb_loop *loop, uint64_t tick_count) {
     nb_result result = NBI_LOOP_CHECK(loop);
     if (result != NB_OK) return result;

@@ -76,7 +76,7 @@ static uint64_t admit(nb_loop *loop, uint64_t delta_ns, const char *function) {
     loop->exclude_pending_ns -= excluded_ns;
     loop->excluded_ns += excluded_ns;
     delta_ns -= excluded_ns;
-    if (loop->is_paused) {
+    if (loop->is_paused || loop->is_held) {
         loop->paused_ns += delta_ns;
         return 0;
     }

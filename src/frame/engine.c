@@ -437,13 +437,16 @@ nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count) {
     nb_result result = check_place(engine, __func__);
     if (result != NB_OK) return result;
     bool was_paused = engine->loop.is_paused;
+    engine->is_pause_own = !was_paused;
     for (uint64_t i = 0; result == NB_OK && i < tick_count && !nb_engine_is_stopping(engine); ++i) {
         result = check_place(engine, __func__);
-        if (result == NB_OK) result = nb_loop_step(&engine->loop, 1);
+        if (result == NB_OK) result = nb_loop_run_to_tick(&engine->loop, nb_loop_tick_count(&engine->loop) + 1);
         if (result == NB_OK) result = nb_loop_begin_delta(&engine->loop, 0);
         if (result == NB_OK) run_begun(engine);
     }
-    if (!was_paused) nb_loop_resume(&engine->loop);
+    nb_loop_resume(&engine->loop); // forgets a tick that a hold has kept back
+    if (was_paused) nb_loop_pause(&engine->loop);
+    engine->is_pause_own = false;
     spend_stop(engine);
     return result;
 }

@@ -178,6 +178,9 @@ struct nb_engine {
     const nb_tick *tick;
     const nb_snapshot *snapshot; // held from Snapshot to FrameEnd
     nb_input_view frame_input, tick_input, tick_commands;
+    bool was_paused;          // by the game or its player, when Input was open last
+    bool is_pause_own;        // it is nb_engine_run_ticks that has paused the loop
+    bool is_idle;             // no tick ran in the newest frame
     nb_input_event *commands; // for the next tick; command_count_max
     uint32_t command_count;
     nb_stage **stages; // of this tick or of Gameplay, in the order of making; stage_count_max

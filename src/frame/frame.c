@@ -14,6 +14,8 @@ static void forgive_late(nb_engine *engine) {
     if (is_elsewhere || engine->time.is_discontinuity) nb_fence_forgive(engine->fence, false);
 }
 
+#include "../base/input.h"
+
 static void frame_start(nb_engine *engine) {
     if (engine->timelines != NULL) nb_timelines_reclaim(engine->timelines, 0, NULL);
     nb_arena_reset(&engine->arena);
@@ -25,15 +27,26 @@ static void frame_start(nb_engine *engine) {
     nbi_frame_async_publish(engine);
 }
 
+// In a pause, events are for frames only. So is what was sent up to now if a pause has ended since the frame before:
+// the click on "resume" is no shot. A hold is no pause, nor are ticks that nb_engine_run_ticks asks for.
 static void take_input(nb_engine *engine) {
     engine->frame_input = (nb_input_view){NULL, 0};
-    if (engine->input != NULL) nb_input_begin_frame(engine->input, &engine->frame_input);
+    bool is_paused = engine->loop.is_paused && !engine->is_pause_own;
+    nbi_input_fold idle = engine->is_idle ? NBI_INPUT_FOLD_EXCESS : NBI_INPUT_FOLD_NONE;
+    nbi_input_fold next = is_paused ? NBI_INPUT_FOLD_ALL : idle;
+    nbi_input_fold now = engine->was_paused ? NBI_INPUT_FOLD_ALL : next;
+    engine->was_paused = is_paused;
+    if (engine->input == NULL) return;
+    nbi_input_fold_set(engine->input, now);
+    nb_input_begin_frame(engine->input, &engine->frame_input);
+    nbi_input_fold_set(engine->input, next);
 }
 
 static void fixed_sim(nb_engine *engine) {
     nb_tick tick;
     while (nb_loop_next_tick(&engine->loop, &tick)) nbi_tick_run(engine, &tick);
     engine->time = nb_loop_frame_get(&engine->loop);
+    engine->is_idle = engine->time.tick_count == 0;
 }
 
 // Workers wake while the state is copied.

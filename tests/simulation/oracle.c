@@ -163,8 +163,10 @@ static void check_numbers(peer *p) {
     bool has_again = nb_engine_rollback_stats(p->engine).tick_count != p->rolled_before.tick_count;
     EXPLORE_CHECK(p->frame_result == NB_OK || failed != 0);
     EXPLORE_CHECK(p->frame_result != NB_OK || failed == 0 || has_again);
+    peer_forget_folded(p);
     nb_input_stats input = nb_input_stats_get(p->input);
-    EXPLORE_CHECK(input.sent_count == input.delivered_count + input.discarded_count + input.waiting_count);
+    uint64_t known_count = input.delivered_count + input.discarded_count + input.folded_count + input.waiting_count;
+    EXPLORE_CHECK(input.sent_count == known_count);
     EXPLORE_CHECK(input.sent_count == p->event_serial && input.waiting_count == p->watched_count);
     EXPLORE_CHECK(p->bound_run_count <= p->bound_count && p->reclaimed_count <= p->retired_count);
     EXPLORE_CHECK(nb_scheduler_stats_get(nb_engine_scheduler(p->engine)).alive_count <= p->sim->config.task_count);

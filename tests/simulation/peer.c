@@ -9,11 +9,24 @@
 
 // --- what ticks get ---
 
-// Every event that was accepted comes once, in the first tick that ends behind its time.
+// What was sent in a pause, or found the queue full while no tick came, is for frames only: it was received last.
+void peer_forget_folded(peer *p) {
+    uint64_t folded_count = nb_input_stats_get(p->input).folded_count;
+    EXPLORE_CHECK(folded_count - p->folded_count <= p->watched_count);
+    p->watched_count -= (uint32_t)(folded_count - p->folded_count);
+    p->folded_count = folded_count;
+}
+
+// Every other event that was accepted comes once, in the first tick that ends behind its time. What comes beside them
+// is what folded ones have changed.
 static void check_events(peer *p, const nb_tick_view *view) {
     for (uint32_t i = 0; i < view->input.count; ++i) {
         const nb_input_event *event = &view->input.events[i];
         uint32_t at = 0;
+        if (event->payload.i32[3] != EVENT_MARK) {
+            EXPLORE_CHECK(event->kind == NB_INPUT_PRESS && p->folded_count != 0);
+            continue;
+        }
         while (at < p->watched_count && p->watched[at].payload.i32[2] != event->payload.i32[2]) ++at;
         EXPLORE_CHECK(at < p->watched_count);
         memmove(&p->watched[at], &p->watched[at + 1], (--p->watched_count - at) * sizeof p->watched[0]);
@@ -50,6 +63,7 @@ static void tick_begin(void *user, nb_tick_view *view) {
     uint64_t tick = view->tick->index;
     EXPLORE_CHECK(tick < TICK_LIMIT && tick <= p->run_count);
     if (p->index != REFERENCE) {
+        peer_forget_folded(p);
         check_events(p, view);
         check_commands(p, view);
         backlog_add(&p->events, view->input);
@@ -195,6 +209,7 @@ void peer_send_input(peer *p) {
         event.payload.i32[0] = (int32_t)sim_random(1000) - 500;
         event.payload.i32[1] = (int32_t)sim_random(1000);
         event.payload.i32[2] = (int32_t)p->event_serial;
+        event.payload.i32[3] = EVENT_MARK;
         nb_result result = nb_input_send(p->input, &event);
         EXPLORE_CHECK(result == NB_OK || (result == NB_FULL && p->sim->config.chances[FAULT_INPUT_FLOOD] != 0));
         // From here on some may wait, or be early, for want of room.
@@ -237,14 +252,14 @@ static void keep_pace(peer *p) {
     if (fault_happens(p->sim, FAULT_PAUSE)) p->pause_left = 1 + (uint32_t)sim_random(6);
     if (p->sim->is_calm) p->pause_left = 0;
     uint32_t window = p->sim->is_calm ? WINDOW / 4 : WINDOW;
-    bool is_paused = p->pause_left != 0 || nb_loop_tick_count(loop) >= p->received + window;
-    if (p->pause_left != 0) --p->pause_left;
-    if (is_paused && !p->is_paused) EXPLORE_CHECK(nb_loop_pause(loop) == NB_OK);
-    if (!is_paused && p->is_paused) EXPLORE_CHECK(nb_loop_resume(loop) == NB_OK);
+    bool is_paused = p->pause_left != 0, is_waiting = nb_loop_tick_count(loop) >= p->received + window;
+    if (is_paused) --p->pause_left;
+    EXPLORE_CHECK((is_paused ? nb_loop_pause(loop) : nb_loop_resume(loop)) == NB_OK);
+    EXPLORE_CHECK(nb_loop_hold(loop, is_waiting) == NB_OK);
     uint32_t num = 1 + (uint32_t)sim_random(2), den = 1 + (uint32_t)sim_random(2);
     if (fault_happens(p->sim, FAULT_PAUSE)) EXPLORE_CHECK(nb_loop_set_scale(loop, num, den) == NB_OK);
     if (p->sim->is_calm) EXPLORE_CHECK(nb_loop_set_scale(loop, 1, 1) == NB_OK);
-    p->is_paused = is_paused;
+    p->is_paused = is_paused || is_waiting;
 }
 
 void peer_rewind(peer *p, uint64_t tick) {

@@ -39,6 +39,7 @@
 #define PART_MAX 4u     // events of one peer in one tick, and commands
 #define BACKLOG_MAX 24u // of both that wait for a tick with room
 #define WATCHED_MAX 64u // events sent and not yet seen in a tick
+#define EVENT_MARK 77   // of an event that was sent
 #define ERRAND_MAX 192u
 #define GUEST_COUNT 3u
 #define TOKEN_COUNT 4u
@@ -235,6 +236,7 @@ typedef struct peer {
     // Input on its way, commands on theirs.
     nb_input_event watched[WATCHED_MAX];
     uint32_t watched_count;
+    uint64_t folded_count; // of the input, as of the newest look
     bool was_input_full;
     uint32_t event_serial, command_serial, command_first; // serial - first wait for a tick
 
@@ -356,6 +358,7 @@ void peer_open(sim *s, uint32_t index);
 void peer_frame(peer *p);
 void peer_close(peer *p);
 void peer_send_input(peer *p);
+void peer_forget_folded(peer *p);
 nb_result peer_command(const nb_context *context, peer *p);
 
 // Rewinds; the events and commands that wait for a tick are of the run that ends there.
