@@ -21,8 +21,9 @@ static void place(nbi_lane *lane, int cpu) {
     if (scheduler->cpu_mask == 0 || cpu < 0 || cpu >= 64) return;
     uint64_t bit = (uint64_t)1 << cpu;
     uint64_t wanted = scheduler->cpu_mask & ~bit;
-    if ((lane->affinity_mask & bit) == 0 || wanted == 0) return;
-    if (nbi_thread_set_affinity(&lane->thread, wanted) == NB_OK) lane->affinity_mask = wanted;
+    if ((nbi_atomic_load_relaxed_u64(&lane->affinity_mask) & bit) == 0 || wanted == 0) return;
+    if (nbi_thread_set_affinity(&lane->thread, wanted) != NB_OK) return;
+    nbi_atomic_store_relaxed_u64(&lane->affinity_mask, wanted);
 }
 
 // Wakes the worker whose bit the caller has cleared.

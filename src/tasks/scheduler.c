@@ -85,7 +85,7 @@ static nb_result workers_start(nb_scheduler *scheduler) {
                                 .stack_size_bytes = scheduler->desc.stack_size_bytes,
                                 .affinity_mask = mask};
         lane->is_worker = true;
-        lane->affinity_mask = scheduler->cpu_mask;
+        nbi_atomic_store_relaxed_u64(&lane->affinity_mask, scheduler->cpu_mask);
         nb_result result = nbi_thread_start(&lane->thread, &desc);
         if (result != NB_OK) {
             nbi_log(&scheduler->desc.hooks, NB_LOG_ERROR, NB_ITEM_TASK_OS, "nb_scheduler_create",

@@ -262,7 +262,9 @@ typedef struct nbi_lane {
     bool is_borrowed;        // taken for such a call, by a thread that is not attached
     char pad[NB_CACHE_LINE];
     nb_atomic_u32 wake_event; // futex word; changes with every wake
-    uint64_t affinity_mask;   // what the thread may run on now; written by whoever took its bit from parked_mask
+    // What the thread may run on now. Two wakers may place it at once, where it slept again in between; either is
+    // right.
+    nb_atomic_u64 affinity_mask;
     nbi_thread thread;
     void *pages; // of the queues
     nbi_queue *queues;
