@@ -32,6 +32,10 @@ static nb_result resolve_desc(const nb_scheduler_desc *given, nb_scheduler_desc 
     if (desc->group_count_max == 0) desc->group_count_max = NB_GROUP_COUNT_DEFAULT;
     if (desc->dependency_count_max == 0) desc->dependency_count_max = NB_DEPENDENCY_COUNT_DEFAULT;
     if (desc->stack_size_bytes == 0) desc->stack_size_bytes = NB_WORKER_STACK_SIZE_DEFAULT;
+    // With a single worker there is none to spare.
+    if (desc->floating_worker_count_max == 0) {
+        desc->floating_worker_count_max = desc->worker_count > 1 ? desc->worker_count - 1 : 1;
+    }
     // One lane more must be left for threads that only come to wait.
     if (desc->worker_count > NB_SCHEDULER_THREAD_COUNT_MAX - 2) {
         return REFUSE_DESC(&desc->hooks, NB_ERR_RANGE, "worker_count %u is over %d", (unsigned)desc->worker_count,
@@ -135,7 +139,7 @@ nb_result nb_scheduler_create(const nb_scheduler_desc *desc, nb_scheduler **out)
     scheduler->group_count = resolved.group_count_max;
     scheduler->edge_count = resolved.dependency_count_max;
     scheduler->worker_count = resolved.worker_count;
-    scheduler->floating_max = resolved.worker_count > 1 ? resolved.worker_count - 1 : 1;
+    scheduler->floating_max = resolved.floating_worker_count_max;
     scheduler->stamp = nbi_clock_now_ns();
     // Any number that two schedulers hardly share: spread by a multiplication with 2^64 / golden ratio.
     uint64_t mixed = (scheduler->stamp ^ (uint64_t)(uintptr_t)scheduler) * 0x9E3779B97F4A7C15u;

@@ -109,6 +109,7 @@ static NB_NOINLINE nb_result frame_enter(nbi_lane *lane, const nb_task_desc *des
         return NB_OK;
     }
     nb_result result = nbi_fence_enter(desc->fence, &in->frame, 1, &in->frame_tally);
+    if (result == NB_OK) nbi_serve_frames(lane->scheduler);
     if (result == NB_ERR_MISUSE && is_optional) return NB_OK;
     return is_optional && result == NB_CLOSED ? NB_OK : result;
 }
@@ -210,7 +211,7 @@ static NBI_HOT bool publish(nbi_lane *lane, nbi_hint hint, uint32_t queue) {
         if (!nbi_ring_push(&queues->ring, hint)) return false;
     }
     nbi_own_noted(lane, queue);
-    nbi_wake_one(lane, nbi_queue_is_floating(queue));
+    nbi_wake_one(lane, nbi_queue_is_floating(queue), hint);
     return true;
 }
 
