@@ -61,15 +61,24 @@ static void post_parallel(nb_engine *engine) {
     nbi_jobs_merge(engine);
 }
 
-// Without workers nobody else runs what floats across frames.
+// Without workers nobody else runs what floats across frames. On a borrowed scheduler other engines have frames on this
+// thread, too.
+static void help(nb_engine *engine) {
+    uint64_t start_ns = nbi_clock_now_ns(), used_ns = start_ns - engine->frame_start_ns;
+    uint64_t target_ns = engine->budget.desc.target_ns, left_ns = NB_FLOATING_NS_MIN;
+    if (engine->owns_scheduler && used_ns < target_ns) left_ns = nbi_max_u64(left_ns, target_ns - used_ns);
+    nb_scheduler_help(engine->scheduler, left_ns, NULL);
+    engine->help_ns = nbi_clock_now_ns() - start_ns;
+}
+
 static void async_poll(nb_engine *engine) {
-    if (engine->is_alone) nb_scheduler_help(engine->scheduler, 0, NULL);
+    if (engine->is_alone) help(engine);
     nbi_frame_async_poll(engine);
 }
 
-// The work of the frame so far: what is left is the wait for the display.
+// The work of the frame so far, without what filled it up: what is left is the wait for the display.
 static void budget_adapt(nb_engine *engine) {
-    nb_budget_sample sample = {.measured_ns = engine->phase_start_ns - engine->frame_start_ns,
+    nb_budget_sample sample = {.measured_ns = engine->phase_start_ns - engine->frame_start_ns - engine->help_ns,
                                .is_discontinuity = engine->time.is_discontinuity,
                                .has_nothing_visible = engine->has_nothing_visible};
     if (engine->desc.adapts_budget) nb_budget_update(&engine->budget, &sample);

@@ -109,7 +109,7 @@ nb_result nb_scheduler_prewake(nb_scheduler *scheduler, uint64_t spin_ns) {
 
 static bool is_stopping(const nb_scheduler *scheduler) {
     // seq_cst: in sleep_parked, after the bit, it is one half of a pair; the other is workers_end.
-    return nbi_atomic_load_seq_cst_u32(&scheduler->is_stopping) == NBI_STOP_WORKERS;
+    return (nbi_atomic_load_seq_cst_u32(&scheduler->is_stopping) & NBI_STOP_WORKERS) == NBI_STOP_WORKERS;
 }
 
 static bool has_any_work(const nb_scheduler *scheduler) {

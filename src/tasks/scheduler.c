@@ -102,7 +102,7 @@ static nb_result workers_start(nb_scheduler *scheduler) {
 
 static void workers_end(nb_scheduler *scheduler) {
     // Read by the acquire load in is_stopping of park.c.
-    nbi_atomic_exchange_seq_cst_u32(&scheduler->is_stopping, NBI_STOP_WORKERS);
+    nbi_atomic_fetch_or_seq_cst_u32(&scheduler->is_stopping, NBI_STOP_WORKERS);
     nbi_wake_all(scheduler);
     for (uint32_t i = 1; i <= scheduler->worker_count; ++i) {
         if (scheduler->lanes[i] != NULL) nbi_thread_join(&scheduler->lanes[i]->thread);
@@ -165,8 +165,7 @@ nb_result nb_scheduler_create(const nb_scheduler_desc *desc, nb_scheduler **out)
 
 nb_result nb_scheduler_stop(nb_scheduler *scheduler) {
     if (scheduler == NULL) return NBI_FAIL_NULL("scheduler");
-    uint32_t running = 0;
-    nbi_atomic_compare_exchange_seq_cst_u32(&scheduler->is_stopping, &running, NBI_STOP_SUBMITS);
+    nbi_atomic_fetch_or_seq_cst_u32(&scheduler->is_stopping, NBI_STOP_SUBMITS);
     nbi_task_cancel_all(scheduler);
     return NB_OK;
 }

@@ -56,7 +56,8 @@ NB_STATIC_ASSERT(NBI_LANE_COUNT_MAX <= 64, "a lane is a bit in a word");
 
 // In nb_scheduler.is_stopping.
 #define NBI_STOP_SUBMITS 1u
-#define NBI_STOP_WORKERS 2u
+#define NBI_STOP_WORKERS 3u // and submits
+#define NBI_STOP_HOST 4u    // added for each host that stops; see host.c
 
 // --- slots ---
 
@@ -86,12 +87,17 @@ static inline uint64_t nbi_state_of_hint(nbi_hint hint, nbi_phase phase) {
 }
 NB_STATIC_ASSERT(NBI_STATE_GENERATION_SHIFT == NBI_HINT_SLOT_BITS + 1, "a hint and a state differ by one bit");
 
-// In nbi_slot.kind: the priority, flags, and the low bits of the task's generation, so that a promotion that comes late
-// does not change another task's priority.
+// Words of a set of hosts.
+#define NBI_HOST_WORDS 2u
+
+// In nbi_slot.kind: the priority, flags, the host, and the low bits of the task's generation, so that a promotion that
+// comes late does not change another task's priority.
 #define NBI_KIND_PRIORITY 7u
 #define NBI_KIND_GENERATION_SHIFT 16
 #define NBI_KIND_GENERATION_MASK 0xFFFF0000u
 #define NBI_KIND_FLOATING 8u
+#define NBI_KIND_HOST_SHIFT 9 // whose it is; see host.c
+#define NBI_KIND_HOST_MASK 0xFE00u
 #define NBI_KIND_AWAITED 256u   // a thread waits for it, or has
 #define NBI_KIND_PINNED 128u    // only one lane may run it
 #define NBI_KIND_HAS_RESULT 64u // somebody is told of the end
@@ -210,9 +216,10 @@ typedef struct nbi_running {
     uint64_t id; // of the task: its hint + 1; 0 = no task of its own
     nbi_group *group;
     nbi_tally *frame_tally;
-    bool has_scratch;  // it has taken memory that ends with it
-    bool is_sampled;   // of a task with a token: its end is timed too
-    uint64_t check_ns; // when it last asked whether to stop, or started; 0 = not known
+    uint32_t host_kind; // its host, as in nbi_slot.kind
+    bool has_scratch;   // it has taken memory that ends with it
+    bool is_sampled;    // of a task with a token: its end is timed too
+    uint64_t check_ns;  // when it last asked whether to stop, or started; 0 = not known
     nb_arena_mark scratch_mark;
 } nbi_running;
 
@@ -250,6 +257,7 @@ typedef struct nbi_lane {
     bool has_budget;                      // submits of this lane's thread are timed; the coordinator's only
     uint64_t budget_left_ns;              // of the frame's time for submitting
     nbi_running *running;                 // newest first
+    uint32_t host_kind;                   // of what the thread submits outside tasks
     nbi_pocket group_pocket, frame_pocket;
     uint32_t spare_count, spare_max;
     uint32_t spare[NBI_SPARE_MAX + 1];
@@ -310,11 +318,12 @@ struct nb_scheduler {
 
     nb_atomic_u64 has_work[NBI_QUEUE_COUNT]; // bit = lane; set and cleared only by the lane's owner
     char pad_sleep[NB_CACHE_LINE];
-    nb_atomic_u64 parked_mask;   // bit = lane of a worker that sleeps or is about to
-    nb_atomic_u32 sleeper_count; // threads in the list of sleepers
-    nb_atomic_u32 is_stopping;   // NBI_STOP_*
-    nb_atomic_u64 spin_until_ns; // workers do not sleep before
-    nb_atomic_u64 low_since_ns;  // since when Low tasks wait, or were served last; 0 = there are none
+    nb_atomic_u64 parked_mask;                // bit = lane of a worker that sleeps or is about to
+    nb_atomic_u32 sleeper_count;              // threads in the list of sleepers
+    nb_atomic_u32 is_stopping;                // NBI_STOP_*
+    nb_atomic_u64 host_stops[NBI_HOST_WORDS]; // bit = host whose tasks are to stop
+    nb_atomic_u64 spin_until_ns;              // workers do not sleep before
+    nb_atomic_u64 low_since_ns;               // since when Low tasks wait, or were served last; 0 = there are none
     nb_atomic_u32 floating_busy_count;
     nb_atomic_u32 serves_frames; // a frame-bound task came: from now on the ceiling holds
     nb_atomic_u32 waiter_count;  // threads inside a wait; counted where there is a ceiling
@@ -343,10 +352,11 @@ struct nb_scheduler {
     nb_atomic_u32 held_count;
     nbi_check checks[NB_CHECK_LABEL_COUNT_MAX];
     nbi_lock sleeper_lock;
-    nbi_sleeper *sleepers;    // (sleeper_lock)
-    nbi_lock outside_lock;    // the lane NBI_LANE_OUTSIDE
-    nbi_lock lock;            // attaching and detaching
-    nb_atomic_u32 lane_count; // lanes in use: 0 .. lane_count - 1, and NBI_LANE_OUTSIDE
+    nbi_sleeper *sleepers;               // (sleeper_lock)
+    nbi_lock outside_lock;               // the lane NBI_LANE_OUTSIDE
+    nb_atomic_u64 hosts[NBI_HOST_WORDS]; // bit = host that is taken
+    nbi_lock lock;                       // attaching and detaching
+    nb_atomic_u32 lane_count;            // lanes in use: 0 .. lane_count - 1, and NBI_LANE_OUTSIDE
     nbi_lane *lanes[NBI_LANE_COUNT_MAX];
 };
 
@@ -530,8 +540,9 @@ void nbi_task_run_claimed(nbi_lane *lane, nbi_hint hint);
 // Calls run in the calling thread as if in a task of the group (NULL = none), and returns the result it set.
 nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, void *argument);
 
-// Claims and ends every queued task.
+// Claims and ends every queued task; one that was seen in a phase.
 void nbi_task_cancel_all(nb_scheduler *scheduler);
+void nbi_task_cancel_one(nb_scheduler *scheduler, nbi_hint hint, nbi_phase phase);
 
 // What a thread waits for, and so what it may run: tasks of a group or below it; one task, and what lies below it;
 // tasks of a frame, and what lies below them.
@@ -564,6 +575,11 @@ static inline nbi_target nbi_target_task(const nb_scheduler *scheduler, nbi_hint
 static inline bool nbi_target_is_over(const nbi_target *target, uint64_t word) {
     return ((word ^ target->begun) & target->begun_mask) != 0 || (target->group != NULL && nbi_tally_count(word) == 0);
 }
+
+// --- host.c ---
+
+// Whether a task of this kind is to stop: the scheduler does, or its host.
+bool nbi_host_is_stopping(const nb_scheduler *scheduler, uint32_t kind);
 
 // --- memory.c ---
 
