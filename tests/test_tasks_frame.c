@@ -439,12 +439,21 @@ static void waiting_for_ones_own_frame_is_found(void **state) {
 
 // --- the ceiling for floating work ---
 
+// There is none before the first task of a frame.
+static void serve_a_frame(framed *f) {
+    event runs = {0};
+    framed_begin(f);
+    submit_pointer(&f->t, in_frame(f), run_event, &runs);
+    assert_int_equal(framed_wait(f, NB_NEVER_NS, NULL), NB_OK);
+}
+
 static void one_worker_is_left_for_frame_bound_work(void **state) {
     (void)state;
     framed f;
     framed_open(&f, 3);
     held floating = {0};
     event frames = {0};
+    serve_a_frame(&f);
     for (int i = 0; i < 5; ++i) submit_pointer(&f.t, (nb_task_desc){0}, run_held, &floating);
     assert_true(event_await(&floating.started, 2));
     // The third worker takes frame-bound work, and only that, though there is other work for it.
@@ -469,6 +478,7 @@ static void floating_work_goes_on_when_there_is_room_again(void **state) {
     for (int round = 0; round < 50; ++round) {
         held floating = {0};
         event runs = {0};
+        serve_a_frame(&f);
         submit_pointer(&f.t, (nb_task_desc){0}, run_held, &floating);
         assert_true(event_await(&floating.started, 1));
         submit_pointer(&f.t, (nb_task_desc){0}, run_event, &runs);

@@ -567,7 +567,7 @@ static void spawn_and_wait(nb_task_context *context, void *argument) {
 
 static void let_others_run_beside(uint32_t shift) {
     tasks t;
-    tasks_open(&t, 3); // one is never given floating tasks
+    tasks_open(&t, 2);
     crowd c = {.is_held = {1}}, *waiting = &c;
     nb_task_desc desc = {.run = spawn_and_wait,
                          .argument = &waiting,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The pool that programs write by hand: one mutex, one condition variable, one growing queue per level. The worker
-// takes the oldest task; a thread that waits helps with the newest, so that a tree stays as deep as it is.
+// takes the oldest task; a thread that waits helps with the newest, so that a tree stays as deep as it is. That is
+// another thread's tree too, and inside it again: where the waits of one thread are nested HELP_DEPTH_MAX deep, it
+// helps with nothing but its own parts, and so no deeper than the tree.
 
 #include "peers.h"
 
@@ -10,9 +12,8 @@
 #define LEVELS 2
 #define LEVEL_HIGH 0
 #define LEVEL_LOW 1
-// Who waits helps with whatever is newest, also of another thread's tree, and inside it again: there is no bound to how
-// deep that goes. The system gives the pages as they are used.
-#define STACK_BYTES ((size_t)256 << 20)
+// Nested waits of one thread: far more than a tree is deep.
+#define HELP_DEPTH_MAX 100
 // Grows by doubling. The first 100,000 tasks are queued in the warm-up round.
 #define QUEUE_FIRST 1024
 
@@ -44,6 +45,8 @@ typedef struct mutex_pool {
     bool is_pinned;
     pthread_t thread;
 } mutex_pool;
+
+static _Thread_local unsigned help_depth;
 
 static bool queue_grow(mutex_queue *queue) {
     size_t capacity = queue->capacity ? 2 * queue->capacity : QUEUE_FIRST;
@@ -83,6 +86,25 @@ static bool take(mutex_pool *self, bool is_newest, mutex_task *task) {
     return false;
 }
 
+// Under the mutex: the newest task of one group. The newest of all takes its place.
+static bool take_own(mutex_pool *self, const mutex_group *group, mutex_task *task) {
+    for (unsigned level = 0; level < LEVELS; ++level) {
+        mutex_queue *queue = &self->queues[level];
+        for (size_t i = queue->tail; i != queue->head; --i) {
+            mutex_task *found = &queue->tasks[(i - 1) & (queue->capacity - 1)];
+            if (found->group != group) continue;
+            *task = *found;
+            *found = queue->tasks[--queue->tail & (queue->capacity - 1)];
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_for(mutex_pool *self, const mutex_group *group, mutex_task *task) {
+    return help_depth <= HELP_DEPTH_MAX ? take(self, true, task) : take_own(self, group, task);
+}
+
 // Called under the mutex, runs the task outside of it.
 static void run_one(mutex_pool *self, const mutex_task *task) {
     pthread_mutex_unlock(&self->mutex);
@@ -99,14 +121,16 @@ static void sleep_on(mutex_pool *self) {
 
 static void wait_for(mutex_pool *self, mutex_group *group) {
     mutex_task task;
+    ++help_depth;
     pthread_mutex_lock(&self->mutex);
     while (group->pending_count) {
-        if (take(self, true, &task))
+        if (take_for(self, group, &task))
             run_one(self, &task);
         else
             sleep_on(self);
     }
     pthread_mutex_unlock(&self->mutex);
+    --help_depth;
 }
 
 static void *work(void *pool) {
@@ -143,11 +167,7 @@ static void *open_pool(const task_setup *setup) {
     self->is_pinned = setup->is_pinned;
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->is_changed, NULL);
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    self->has_thread = setup->worker_count && pthread_create(&self->thread, &attributes, work, self) == 0;
-    pthread_attr_destroy(&attributes);
+    self->has_thread = setup->worker_count && pthread_create(&self->thread, NULL, work, self) == 0;
     if (self->has_thread == (setup->worker_count != 0)) return self;
     close_pool(self);
     return NULL;

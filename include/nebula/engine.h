@@ -78,6 +78,9 @@
 // How long nb_engine_destroy waits for tasks that do not stop, where the desc gives none.
 #define NB_SHUTDOWN_NS_DEFAULT UINT64_C(5000000000)
 
+// Without workers, the least time that a frame gives to floating tasks, even where it is over its target: they go on.
+#define NB_FLOATING_NS_MIN UINT64_C(1000000)
+
 // A negative result is a failure, and reported: the module is left out for the rest of the frame, but for its ticks,
 // which are the same whatever frames they fall into. A tick handler that fails is called again in the next tick; what
 // it has staged is dropped.
@@ -125,11 +128,13 @@ typedef enum nb_violation_policy {
 } nb_violation_policy;
 
 typedef struct nb_engine_desc {
-    nb_loop_desc loop;                // tick rate, clamps, pacing, clock; its hooks are the engine's
-    nb_scheduler *scheduler;          // borrowed, for several engines; NULL = one of its own, by the next field
-    nb_scheduler_desc scheduler_desc; // hooks are the engine's
-    uint64_t fence_timeout_ns;        // how long ParallelTasks waits for late jobs; default 100 ms
-    uint32_t fence_timeout_frames;    // the same in frames of the budget's target; 0 = fence_timeout_ns decides
+    nb_loop_desc loop;       // tick rate, clamps, pacing, clock; its hooks are the engine's
+    nb_scheduler *scheduler; // borrowed, for several engines; NULL = one of its own, by the next field
+    // Hooks are the engine's. Without workers, floating tasks run in AsyncPoll, for what is left of the budget's target
+    // and at least NB_FLOATING_NS_MIN; on a borrowed scheduler without workers for NB_FLOATING_NS_MIN.
+    nb_scheduler_desc scheduler_desc;
+    uint64_t fence_timeout_ns;     // how long ParallelTasks waits for late jobs; default 100 ms
+    uint32_t fence_timeout_frames; // the same in frames of the budget's target; 0 = fence_timeout_ns decides
     // Frames in a row in which work of one label is late, after which no frame waits for that label any more: see
     // nb_fence_is_quarantined. A module's jobs have its name as label. 0 = never. Late work of a frame after a
     // discontinuity, a load, a rewind or nb_engine_set_tick does not count. nb_fence_forgive, called by a handler with
@@ -144,7 +149,7 @@ typedef struct nb_engine_desc {
     size_t task_bytes;          // of each thread's memory for the frame-bound tasks of one frame, see nb_task_arena;
                                 // more is chained; default NB_ARENA_CAPACITY_DEFAULT. Without effect on a borrowed
                                 // scheduler and on scheduler_desc.arenas
-    uint64_t shutdown_ns;       // default NB_SHUTDOWN_NS_DEFAULT
+    uint64_t shutdown_ns;       // bounds all waiting in nb_engine_destroy; default NB_SHUTDOWN_NS_DEFAULT
     uint32_t failure_count_max; // ticks or frames in a row with a failure after which a module's tick handler, or its
                                 // other handlers, are disabled; 0 = never. Which tick handlers are is then
                                 // simulated state, as the provider "modules"
@@ -257,11 +262,17 @@ NB_API nb_engine_desc nb_engine_desc_default(void);
 // tables of labels).
 NB_API nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out);
 
-// Cancels the engine's token, waits for its jobs and tasks (desc.shutdown_ns at most), detaches the modules in the
-// reverse of their order and frees everything. NULL is fine.
+// Cancels the engine's token, ends its tasks that have not started, waits for its jobs and tasks, detaches the modules
+// in the reverse of their order and frees everything. All waiting together takes at most desc.shutdown_ns, and
+// nb_task_should_stop is true meanwhile. With its own scheduler the engine waits for every task. With a borrowed one it
+// waits for those that its handlers and modules have submitted, on the coordinator or an attached thread of that
+// scheduler, and for what those tasks submit. Of more than 127 engines on one scheduler, the further ones do not wait
+// for floating tasks. A process may exit while a task is stuck: nothing waits for it then. NULL is fine.
 // Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame or
-// a callback of a module or job; jobs or services did not stop, or a snapshot is held: what it is stands in the log,
-// and the call may be repeated; modules that could be ended are, and none can be attached any more).
+// a callback of a module or job; jobs, tasks or services did not stop, a snapshot is held, or a thread is attached to
+// its own scheduler). After NB_BUSY the log names the cause, nothing that may still be used is freed, and the call may
+// be repeated. No module is detached while a floating task runs, else those without a running job are; none can be
+// attached any more.
 NB_API nb_result nb_engine_destroy(nb_engine *engine);
 
 // The desc with every default resolved.

@@ -90,9 +90,14 @@ typedef enum nb_priority {
     NB_PRIORITY_COUNT,
 } nb_priority;
 
+// From the first frame-bound task on, the scheduler keeps workers free for frames: at most
+// nb_scheduler_desc.floating_worker_count_max of them run background work at once. Background is floating work that no
+// thread waits for. The ceiling does not apply to a task that was given to nb_task_wait, to a group whose nb_group_end
+// has begun, to nb_parallel_for, to what those depend on, or to any task below one of them. So tasks that wait for each
+// other by means of their own need a thread that waits for all of them, or a ceiling as high as their number.
 typedef enum nb_lifetime {
     NB_LIFETIME_DEFAULT = 0, // FRAME for a Critical task with a fence whose frame is open, else FLOATING
-    NB_LIFETIME_FLOATING,    // may run across frames
+    NB_LIFETIME_FLOATING,    // may run across frames; background work while no thread waits for it
     NB_LIFETIME_FRAME,       // the fence waits for it; inside a frame-bound task: that task's frame where none is given
     NB_LIFETIME_COUNT,
 } nb_lifetime;
@@ -191,6 +196,9 @@ typedef struct nb_reduce_desc {
 
 typedef struct nb_scheduler_desc {
     uint32_t worker_count; // 0 = usable cores beside the coordinator, at least 1; NB_WORKER_COUNT_NONE = none
+    // Workers that run background work at once; see nb_lifetime. 0 = all but one (a single worker runs it too); as many
+    // as worker_count, or more = no ceiling. nb_scheduler_desc_default leaves it 0, for it follows worker_count.
+    uint32_t floating_worker_count_max;
     uint32_t task_count_max;
     uint32_t group_count_max;
     uint32_t dependency_count_max;

@@ -152,6 +152,7 @@ static nb_result labels_create(nb_engine *engine) {
 static nb_result scheduler_create(nb_engine *engine) {
     if (engine->desc.scheduler != NULL) {
         engine->scheduler = engine->desc.scheduler;
+        engine->host = nbi_host_open(engine->scheduler);
         engine->is_alone = nb_scheduler_stats_get(engine->scheduler).worker_count == 0;
         return NB_OK;
     }
@@ -160,6 +161,7 @@ static nb_result scheduler_create(nb_engine *engine) {
     nb_result result = nb_scheduler_create(&desc, &engine->scheduler);
     engine->owns_scheduler = result == NB_OK;
     if (!engine->owns_scheduler) return result;
+    engine->host = NBI_HOST_ALL;
     engine->coordinator = nbi_thread_id();
     engine->is_alone = nb_scheduler_stats_get(engine->scheduler).worker_count == 0;
     return NB_OK;
@@ -241,7 +243,10 @@ static void free_all(nb_engine *engine) {
     const nb_hooks hooks = engine->hooks;
     uint32_t count = engine->desc.module_count_max;
     trace_end(engine);
-    if (engine->owns_scheduler) nb_scheduler_destroy(engine->scheduler);
+    if (engine->owns_scheduler)
+        nb_scheduler_destroy(engine->scheduler);
+    else if (engine->scheduler != NULL)
+        nbi_host_close(engine->scheduler, engine->host);
     if (engine->fence != NULL) nb_fence_destroy(engine->fence);
     if (engine->owns_arenas) nb_thread_arenas_destroy(engine->arenas);
     if (engine->owns_labels) nb_labels_destroy(engine->labels);
@@ -282,22 +287,48 @@ nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out) {
 
 // --- ending ---
 
-// Waits for work of late frames. False: the time was over first.
-static bool drain(nb_engine *engine) {
-    uint64_t end_ns = nbi_shutdown_deadline_ns(engine);
+static void set_tasks_stopped(nb_engine *engine, bool is_stopped) {
+    if (engine->is_host_stopped == is_stopped) return;
+    engine->is_host_stopped = is_stopped;
+    if (is_stopped)
+        nbi_host_stop(engine->scheduler, engine->host);
+    else
+        nbi_host_resume(engine->scheduler, engine->host);
+}
+
+static void name_tasks(nb_engine *engine, const nbi_host_rest *rest) {
+    for (uint32_t i = 0; i < rest->label_count; ++i) {
+        char number[NBI_LABEL_NUMBER_SIZE];
+        nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_LEFTOVER, "nb_engine_destroy",
+                "tasks labelled \"%s\" have not stopped (%u); a task stops when it asks nb_task_should_stop",
+                nbi_label_text(engine->labels, rest->labels[i], number), (unsigned)rest->task_counts[i]);
+    }
+}
+
+// Ends tasks that have not started, and waits for the others without running any: the coordinator would be stuck in one
+// that is. NB_BUSY: one that belongs to no frame, and so to no module that is known, goes on. *are_over: none does.
+static nb_result end_tasks(nb_engine *engine, bool *are_over) {
+    nbi_host_rest rest;
+    set_tasks_stopped(engine, true);
+    *are_over = nbi_host_await(engine->scheduler, engine->host, engine->end_ns, &rest);
+    name_tasks(engine, &rest);
+    return rest.label_count == 0 ? NB_OK : NB_BUSY;
+}
+
+// Waits for what is left of late frames. False: the time was over first.
+static bool drain(const nb_engine *engine) {
     while (nb_fence_stats_get(engine->fence).pending_slots != 0 || !nbi_modules_are_idle(engine)) {
-        if (nbi_clock_now_ns() >= end_ns) return false;
-        if (nb_scheduler_help(engine->scheduler, 0, NULL) != NB_OK) nbi_thread_yield();
+        if (nbi_clock_now_ns() >= engine->end_ns) return false;
+        nbi_thread_yield();
     }
     return true;
 }
 
 // Ends what was made on demand. NB_BUSY: a service did not stop, or a snapshot is held; said in the log by those.
 static nb_result end_pieces(nb_engine *engine) {
-    uint64_t deadline_ns = nbi_shutdown_deadline_ns(engine);
     if (engine->services != NULL) {
-        bool is_ended =
-            nb_services_stop(engine->services, deadline_ns) == NB_OK && nb_services_destroy(engine->services) == NB_OK;
+        bool is_ended = nb_services_stop(engine->services, engine->end_ns) == NB_OK &&
+                        nb_services_destroy(engine->services) == NB_OK;
         if (!is_ended) return NB_BUSY;
         engine->services = NULL;
     }
@@ -322,15 +353,38 @@ static nb_result name_leftovers(nb_engine *engine) {
     return NB_BUSY;
 }
 
+// Nothing runs there any more, but threads may be attached.
+static nb_result end_scheduler(nb_engine *engine) {
+    if (!engine->owns_scheduler) return NB_OK;
+    if (engine->desc.trace != NULL) nbi_scheduler_trace_remove(engine->scheduler, engine->desc.trace);
+    nb_result result = nb_scheduler_destroy(engine->scheduler);
+    if (result == NB_OK) {
+        engine->owns_scheduler = false;
+        engine->scheduler = NULL;
+        return NB_OK;
+    }
+    nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_LEFTOVER, "nb_engine_destroy",
+            "a thread is attached to the scheduler; call nb_scheduler_detach there first");
+    return result;
+}
+
 static nb_result end_all(nb_engine *engine) {
     nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);
     nbi_world_unguard(engine); // modules may write to it as they go
     // While modules are there: what jobs of many frames have made is given back to them.
     if (nbi_frame_async_end(engine) != NB_OK) return NB_BUSY;
+    bool are_over = false;
+    if (end_tasks(engine, &are_over) != NB_OK) return name_leftovers(engine);
     bool is_drained = drain(engine);
     nbi_tasks_tell(engine); // while the modules are there
+    // What a module does in its on_detach may take tasks.
+    if (are_over) set_tasks_stopped(engine, false);
     if (nbi_modules_end(engine) != NB_OK || !is_drained) return name_leftovers(engine);
-    return end_pieces(engine);
+    if (end_tasks(engine, &are_over) != NB_OK || !are_over) return NB_BUSY;
+    nb_result result = end_pieces(engine);
+    if (result != NB_OK) return result;
+    set_tasks_stopped(engine, false);
+    return end_scheduler(engine);
 }
 
 nb_result nb_engine_destroy(nb_engine *engine) {
@@ -339,8 +393,10 @@ nb_result nb_engine_destroy(nb_engine *engine) {
         return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, "called on another thread");
     }
     if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
-    engine->is_calling = true; // callbacks, and tasks that the waits below run
+    engine->is_calling = true; // callbacks
+    engine->end_ns = nbi_shutdown_deadline_ns(engine);
     nb_result result = end_all(engine);
+    engine->end_ns = 0;
     engine->is_calling = false;
     if (result != NB_OK) return NB_BUSY;
     free_all(engine);
@@ -381,6 +437,7 @@ static nb_result run_begun(nb_engine *engine) {
     engine->phase_start_ns = engine->frame_start_ns = start_ns;
     engine->wait_ns = 0;
     engine->is_in_frame = true;
+    uint32_t former = nbi_tasks_enter(engine);
     engine->closed_barriers = 0;
     engine->failure = NB_OK;
     engine->is_degraded = false;
@@ -392,6 +449,7 @@ static nb_result run_begun(nb_engine *engine) {
     nbi_atomic_store_relaxed_u32(&engine->phase, NB_PHASE_NONE);
     nbi_world_allow(engine, NB_PHASE_NONE);
     nbi_modules_note(engine, NBI_HEALTH_FRAMES);
+    nbi_tasks_leave(engine, former);
     engine->is_in_frame = false;
     nbi_modules_settle(engine);
     nb_loop_end(&engine->loop);

@@ -121,6 +121,9 @@ struct nb_engine {
     nb_hooks hooks;
     nb_scheduler *scheduler;
     bool owns_scheduler;
+    uint32_t host;            // as which it has tasks there
+    bool is_host_stopped;     // its tasks are to end
+    uint64_t end_ns;          // inside nb_engine_destroy: when that is to be over; else 0
     nb_thread_arenas *arenas; // of the scheduler and of the fence
     bool owns_arenas;
     nb_fence *fence;
@@ -369,6 +372,11 @@ void nbi_jobs_start(nb_engine *engine, nb_phase phase);
 // Calls on_complete for the engine's tasks that have ended when the call begins.
 void nbi_tasks_tell(nb_engine *engine);
 
+// Around calls of handlers and modules: tasks that they submit are the engine's. The second gets what the first has
+// returned.
+uint32_t nbi_tasks_enter(nb_engine *engine);
+void nbi_tasks_leave(nb_engine *engine, uint32_t former);
+
 // Waits for the jobs of ParallelTasks, and everything else that belongs to the frame.
 void nbi_jobs_await(nb_engine *engine);
 
@@ -419,8 +427,9 @@ static inline bool nbi_is_coordinator(const nb_engine *engine) {
     return engine->coordinator == 0 || engine->coordinator == nbi_thread_id();
 }
 
-// When a shutdown that begins now is over.
+// When a shutdown that begins now is over; inside one, when that is.
 static inline uint64_t nbi_shutdown_deadline_ns(const nb_engine *engine) {
+    if (engine->end_ns != 0) return engine->end_ns;
     uint64_t now_ns = nbi_clock_now_ns();
     return now_ns + nbi_min_u64(engine->desc.shutdown_ns, UINT64_MAX - now_ns); // for ever is for ever
 }

@@ -95,9 +95,18 @@ static void post_parallel(nb_engine *engine) {
     nbi_jobs_merge(engine);
 }
 
-// Without workers nobody else runs what floats across frames.
+// Without workers nobody else runs what floats across frames. On a borrowed scheduler other engines have frames on this
+// thread, too. It fills the frame up, and so is no work to the budget.
+static void help(nb_engine *engine) {
+    uint64_t used_ns = nbi_work_ns(engine), target_ns = engine->budget.desc.target_ns, left_ns = NB_FLOATING_NS_MIN;
+    if (engine->owns_scheduler && used_ns < target_ns) left_ns = nbi_max_u64(left_ns, target_ns - used_ns);
+    nb_engine_wait_begin(engine);
+    nb_scheduler_help(engine->scheduler, left_ns, NULL);
+    nb_engine_wait_end(engine);
+}
+
 static void async_poll(nb_engine *engine) {
-    if (engine->is_alone) nb_scheduler_help(engine->scheduler, 0, NULL);
+    if (engine->is_alone) help(engine);
     if (!engine->is_world_stuck) nbi_frame_async_poll(engine);
 }
 

@@ -229,6 +229,15 @@ void nbi_jobs_await(nb_engine *engine) {
     ++engine->stats.degraded_count;
 }
 
+// All tasks of its own scheduler are the engine's.
+uint32_t nbi_tasks_enter(nb_engine *engine) {
+    return engine->owns_scheduler ? 0 : nbi_host_enter(engine->scheduler, engine->host);
+}
+
+void nbi_tasks_leave(nb_engine *engine, uint32_t former) {
+    if (!engine->owns_scheduler) nbi_host_enter(engine->scheduler, former);
+}
+
 // Of a borrowed scheduler only the results that are known to be this engine's: the other tasks may be those of another
 // engine, on another thread.
 void nbi_tasks_tell(nb_engine *engine) {

@@ -245,7 +245,9 @@ static nb_result call_attach(nb_engine *engine, const nb_module_desc *desc) {
     if (desc->on_attach == NULL) return NB_OK;
     bool was_calling = engine->is_calling;
     engine->is_calling = true;
+    uint32_t former = nbi_tasks_enter(engine);
     nb_result result = desc->on_attach(engine, desc->user);
+    nbi_tasks_leave(engine, former);
     engine->is_calling = was_calling;
     return result;
 }
@@ -254,7 +256,9 @@ static void call_detach(nb_engine *engine, const nb_module_desc *desc) {
     if (desc->on_detach == NULL) return;
     bool was_calling = engine->is_calling;
     engine->is_calling = true;
+    uint32_t former = nbi_tasks_enter(engine);
     desc->on_detach(engine, desc->user);
+    nbi_tasks_leave(engine, former);
     engine->is_calling = was_calling;
 }
 

@@ -255,6 +255,12 @@ static void forget_all(nb_scheduler *scheduler, nbi_hint task) {
     more->pending = 0;
 }
 
+// After a task has got something to wait for: who waits for that task may run it, or let it go.
+static void tell_waiters(nb_scheduler *scheduler) {
+    if (nbi_atomic_load_seq_cst_u32(&scheduler->sleeper_count) != 0) nbi_poke_sleepers(scheduler);
+    nbi_wake_kept(scheduler);
+}
+
 nb_result nbi_depend_on_all(nbi_lane *lane, nbi_hint hint, const nb_task *on, uint32_t count, bool is_held) {
     nb_scheduler *scheduler = lane->scheduler;
     nb_result result = NB_OK;
@@ -273,8 +279,8 @@ nb_result nbi_depend_on_all(nbi_lane *lane, nbi_hint hint, const nb_task *on, ui
     if (result == NB_FULL) return result;
     if (is_ready)
         nbi_task_publish(lane, hint);
-    else if (nbi_atomic_load_seq_cst_u32(&scheduler->sleeper_count) != 0)
-        nbi_poke_sleepers(scheduler); // one who waits for it may run what it depends on, or let it go
+    else
+        tell_waiters(scheduler);
     return NB_OK;
 }
 
@@ -311,8 +317,7 @@ nb_result nb_task_depend(nb_scheduler *scheduler, nb_task task, nb_task on) {
     bool has_edge = edge != 0 && result == NB_OK;
     if (has_edge) result = hold(scheduler, hint, from, edge);
     nbi_lock_release(&scheduler->depend_lock);
-    // Who sleeps until the task's end may be the only one to run what it depends on now.
-    if (result == NB_OK && nbi_atomic_load_seq_cst_u32(&scheduler->sleeper_count) != 0) nbi_poke_sleepers(scheduler);
+    if (result == NB_OK) tell_waiters(scheduler);
     if (result == NB_ERR_DEADLOCK) {
         return NBI_FAIL(&scheduler->desc.hooks, NB_ITEM_TASK_DEADLOCK, result,
                         "the two tasks would wait for each other");

@@ -61,10 +61,18 @@ static bool is_stage(const nbi_group *group, uint32_t stage) {
     return nbi_atomic_load_relaxed_u32(&group->stage) == stage;
 }
 
+void nbi_group_stage(const nb_scheduler *scheduler, nbi_group *group, uint32_t stage) {
+    // seq_cst, before the look at kept_mask in nbi_await_begin.
+    if (nbi_has_ceiling(scheduler))
+        nbi_atomic_exchange_seq_cst_u32(&group->stage, stage);
+    else
+        nbi_atomic_store_relaxed_u32(&group->stage, stage);
+}
+
 // True once: the caller has the open unit to give back.
-static bool group_seal(nbi_group *group) {
-    if (!is_stage(group, NBI_GROUP_OPEN)) return false;
-    nbi_atomic_store_relaxed_u32(&group->stage, NBI_GROUP_SEALED);
+static bool group_seal(const nb_scheduler *scheduler, nbi_group *group) {
+    if (nbi_atomic_load_relaxed_u32(&group->stage) >= NBI_GROUP_SEALED) return false;
+    nbi_group_stage(scheduler, group, NBI_GROUP_SEALED);
     return true;
 }
 
@@ -138,7 +146,7 @@ static inline nb_result end_in_lane(nbi_lane *lane, nbi_group *group, const nbi_
                         "a task waits for its own group");
     }
     // The open unit goes the way of all units: into the pocket, and from there together with those of the last tasks.
-    if (group_seal(group)) nbi_pocket_put(&lane->group_pocket, &group->tally);
+    if (group_seal(lane->scheduler, group)) nbi_pocket_put(&lane->group_pocket, &group->tally);
     nb_result result = nbi_wait(lane, target, deadline_ns);
     return result == NB_OK ? group_result(lane, group) : result;
 }
@@ -146,8 +154,8 @@ static inline nb_result end_in_lane(nbi_lane *lane, nbi_group *group, const nbi_
 // For a thread that finds no lane free.
 static nb_result end_outside(nb_scheduler *scheduler, nbi_group *group, const nbi_target *target,
                              uint64_t deadline_ns) {
-    if (group_seal(group)) nbi_tally_sub(&group->tally, 1);
-    nb_result result = nbi_wait_outside(target, deadline_ns);
+    if (group_seal(scheduler, group)) nbi_tally_sub(&group->tally, 1);
+    nb_result result = nbi_wait_outside(scheduler, target, deadline_ns);
     if (result != NB_OK) return result;
     nbi_lane *lane = nbi_lane_enter(scheduler);
     result = group_result(lane, group);
@@ -174,5 +182,5 @@ uint32_t nb_group_pending_count(const nb_scheduler *scheduler, nb_group handle) 
     const nbi_group *group = nbi_group_find(scheduler, handle);
     if (group == NULL) return 0;
     uint32_t count = nbi_tally_count(nbi_atomic_load_acquire_u64(&group->tally.word));
-    return count > 0 && is_stage(group, NBI_GROUP_OPEN) ? count - 1 : count;
+    return count > 0 && nbi_atomic_load_relaxed_u32(&group->stage) < NBI_GROUP_SEALED ? count - 1 : count;
 }

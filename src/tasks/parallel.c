@@ -132,7 +132,7 @@ static void helper_run(nb_task_context *context, void *argument) { work(context,
 static void end_group(nb_scheduler *scheduler, nb_group handle) {
     while (nb_group_end(scheduler, handle, NB_NEVER_NS) == NB_ERR_DEADLOCK) {
         nbi_target target = nbi_target_group(nbi_group_find(scheduler, handle));
-        nbi_wait_outside(&target, NB_NEVER_NS);
+        nbi_wait_outside(scheduler, &target, NB_NEVER_NS);
     }
 }
 
@@ -148,8 +148,12 @@ static nb_result run_loop(nbi_lane *lane, loop_job *job) {
     if (!has_group) job->helper_left.value = 0;
     nb_task_desc here = helper_desc(job, &job);
     nbi_group *group = has_group ? nbi_group_find(scheduler, job->group) : NULL;
+    // The caller waits for its helpers while it takes part.
+    if (has_group) nbi_group_stage(scheduler, group, NBI_GROUP_AWAITED);
+    bool is_counted = nbi_await_begin(scheduler, lane, NBI_HINT_NONE);
     nbi_task_run_bound(lane, &here, group, &job);
     if (has_group) end_group(scheduler, job->group);
+    nbi_await_end(scheduler, lane, is_counted);
     return (nb_result)(int32_t)job->result.value;
 }
 

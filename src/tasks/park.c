@@ -21,8 +21,9 @@ static void place(nbi_lane *lane, int cpu) {
     if (scheduler->cpu_mask == 0 || cpu < 0 || cpu >= 64) return;
     uint64_t bit = (uint64_t)1 << cpu;
     uint64_t wanted = scheduler->cpu_mask & ~bit;
-    if ((lane->affinity_mask & bit) == 0 || wanted == 0) return;
-    if (nbi_thread_set_affinity(&lane->thread, wanted) == NB_OK) lane->affinity_mask = wanted;
+    if ((nbi_atomic_load_relaxed_u64(&lane->affinity_mask) & bit) == 0 || wanted == 0) return;
+    if (nbi_thread_set_affinity(&lane->thread, wanted) != NB_OK) return;
+    nbi_atomic_store_relaxed_u64(&lane->affinity_mask, wanted);
 }
 
 // Wakes the worker whose bit the caller has cleared.
@@ -56,22 +57,31 @@ void nbi_wake_lane(nb_scheduler *scheduler, uint32_t lane) {
         nbi_poke_sleepers(scheduler);
 }
 
-// A floating task is not worth a wake-up when no further worker may take it. Whoever makes room looks at what is queued
-// afterwards: float_end in search.c.
-static bool is_float_full(const nb_scheduler *scheduler) {
-    return scheduler->floating_max < scheduler->worker_count &&
-           nbi_atomic_load_seq_cst_u32(&scheduler->floating_busy_count) >= scheduler->floating_max;
+// A background task is not worth a wake-up when no further worker may take it. Whoever makes room looks at what is
+// queued afterwards: float_end in search.c.
+static bool is_worth_it(nb_scheduler *scheduler, bool is_floating, nbi_hint hint, uint64_t parked_mask) {
+    if (parked_mask == 0) return false;
+    return !is_floating || !nbi_is_float_full(scheduler) || !nbi_is_background(scheduler, hint, parked_mask);
 }
 
-void nbi_wake_sleeping(nbi_lane *lane, bool is_floating, uint64_t parked_mask) {
+void nbi_wake_sleeping(nbi_lane *lane, bool is_floating, nbi_hint hint, uint64_t parked_mask) {
     nb_scheduler *scheduler = lane->scheduler;
-    bool is_woken =
-        parked_mask != 0 && !(is_floating && is_float_full(scheduler)) && wake_parked(scheduler, parked_mask);
+    bool is_woken = is_worth_it(scheduler, is_floating, hint, parked_mask) && wake_parked(scheduler, parked_mask);
     if (is_woken) nbi_count(&lane->counts.wake_count, 1);
     // A worker woken for a floating task may find that it may not take it.
-    bool is_sure = is_woken && !(is_floating && scheduler->floating_max < scheduler->worker_count);
+    bool is_sure = is_woken && !(is_floating && nbi_holds_ceiling(scheduler));
     if (is_sure) return;
     if (nbi_atomic_load_seq_cst_u32(&scheduler->sleeper_count) != 0) nbi_poke_sleepers(scheduler);
+}
+
+void nbi_wake_kept(nb_scheduler *scheduler) {
+    uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->kept_mask);
+    if (NB_LIKELY(mask == 0)) return;
+    mask &= nbi_atomic_load_seq_cst_u64(&scheduler->parked_mask);
+    uint64_t left = mask != 0 ? nbi_floating_queued_count(scheduler) : 0;
+    for (; mask != 0 && left > 0; mask &= mask - 1) {
+        if (wake_parked(scheduler, mask & (~mask + 1))) --left;
+    }
 }
 
 // One look: who goes to sleep after it has seen what this wake is for.
@@ -99,7 +109,7 @@ nb_result nb_scheduler_prewake(nb_scheduler *scheduler, uint64_t spin_ns) {
 
 static bool is_stopping(const nb_scheduler *scheduler) {
     // seq_cst: in sleep_parked, after the bit, it is one half of a pair; the other is workers_end.
-    return nbi_atomic_load_seq_cst_u32(&scheduler->is_stopping) == NBI_STOP_WORKERS;
+    return (nbi_atomic_load_seq_cst_u32(&scheduler->is_stopping) & NBI_STOP_WORKERS) == NBI_STOP_WORKERS;
 }
 
 static bool has_any_work(const nb_scheduler *scheduler) {
@@ -148,7 +158,8 @@ static nbi_hint sleep_parked(nbi_lane *lane) {
     // submitter would take this thread for a sleeper. Who has cleared it wakes somebody who is awake: that wake is
     // passed on.
     uint64_t mask = nbi_atomic_fetch_and_seq_cst_u64(&scheduler->parked_mask, ~bit);
-    if ((mask & bit) == 0 && hint != NBI_HINT_NONE) nbi_wake_one(lane, false);
+    nbi_keep_no_more(lane);
+    if ((mask & bit) == 0 && hint != NBI_HINT_NONE) nbi_wake_one(lane, false, hint);
     return hint;
 }
 

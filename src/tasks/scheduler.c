@@ -33,6 +33,10 @@ static nb_result resolve_desc(const nb_scheduler_desc *given, nb_scheduler_desc 
     if (desc->group_count_max == 0) desc->group_count_max = NB_GROUP_COUNT_DEFAULT;
     if (desc->dependency_count_max == 0) desc->dependency_count_max = NB_DEPENDENCY_COUNT_DEFAULT;
     if (desc->stack_size_bytes == 0) desc->stack_size_bytes = NB_WORKER_STACK_SIZE_DEFAULT;
+    // With a single worker there is none to spare.
+    if (desc->floating_worker_count_max == 0) {
+        desc->floating_worker_count_max = desc->worker_count > 1 ? desc->worker_count - 1 : 1;
+    }
     // One lane more must be left for threads that only come to wait.
     if (desc->worker_count > NB_SCHEDULER_THREAD_COUNT_MAX - 2) {
         return REFUSE_DESC(&desc->hooks, NB_ERR_RANGE, "worker_count %u is over %d", (unsigned)desc->worker_count,
@@ -96,7 +100,7 @@ static nb_result workers_start(nb_scheduler *scheduler) {
                                 .stack_size_bytes = scheduler->desc.stack_size_bytes,
                                 .affinity_mask = mask};
         lane->is_worker = true;
-        lane->affinity_mask = scheduler->cpu_mask;
+        nbi_atomic_store_relaxed_u64(&lane->affinity_mask, scheduler->cpu_mask);
         nb_result result = nbi_thread_start(&lane->thread, &desc);
         if (result != NB_OK) {
             nbi_log(&scheduler->desc.hooks, NB_LOG_ERROR, NB_ITEM_TASK_OS, "nb_scheduler_create",
@@ -109,7 +113,7 @@ static nb_result workers_start(nb_scheduler *scheduler) {
 
 static void workers_end(nb_scheduler *scheduler) {
     // Read by the acquire load in is_stopping of park.c.
-    nbi_atomic_exchange_seq_cst_u32(&scheduler->is_stopping, NBI_STOP_WORKERS);
+    nbi_atomic_fetch_or_seq_cst_u32(&scheduler->is_stopping, NBI_STOP_WORKERS);
     nbi_wake_all(scheduler);
     for (uint32_t i = 1; i <= scheduler->worker_count; ++i) {
         if (scheduler->lanes[i] != NULL) nbi_thread_join(&scheduler->lanes[i]->thread);
@@ -147,7 +151,7 @@ nb_result nb_scheduler_create(const nb_scheduler_desc *desc, nb_scheduler **out)
     scheduler->group_count = resolved.group_count_max;
     scheduler->edge_count = resolved.dependency_count_max;
     scheduler->worker_count = resolved.worker_count;
-    scheduler->floating_max = resolved.worker_count > 1 ? resolved.worker_count - 1 : 1;
+    scheduler->floating_max = resolved.floating_worker_count_max;
     scheduler->stamp = nbi_clock_now_ns();
     // Any number that two schedulers hardly share: spread by a multiplication with 2^64 / golden ratio.
     uint64_t mixed = (scheduler->stamp ^ (uint64_t)(uintptr_t)scheduler) * 0x9E3779B97F4A7C15u;
@@ -173,8 +177,7 @@ nb_result nb_scheduler_create(const nb_scheduler_desc *desc, nb_scheduler **out)
 
 nb_result nb_scheduler_stop(nb_scheduler *scheduler) {
     if (scheduler == NULL) return NBI_FAIL_NULL("scheduler");
-    uint32_t running = 0;
-    nbi_atomic_compare_exchange_seq_cst_u32(&scheduler->is_stopping, &running, NBI_STOP_SUBMITS);
+    nbi_atomic_fetch_or_seq_cst_u32(&scheduler->is_stopping, NBI_STOP_SUBMITS);
     nbi_task_cancel_all(scheduler);
     return NB_OK;
 }

@@ -11,7 +11,8 @@
 //   than everything else; it empties the pocket before it could keep anybody waiting.
 // - Threads that sleep for want of work are in parked_mask, threads that sleep in a wait in the list of sleepers.
 //
-// submit.c takes tasks in; task.c runs and ends them; search.c finds; wait.c waits; park.c has the workers and wakes;
+// submit.c takes tasks in; task.c runs and ends them; search.c finds; wait.c waits; awaited.c knows what is waited for,
+// and so has no ceiling; park.c has the workers and wakes;
 // lane.c, slot.c and group.c keep lanes, slots and groups; scheduler.c makes and ends it all. On top of them: depend.c
 // (tasks that wait for others), budget.c (tasks held back), check.c, pin.c, result.c, memory.c, span.c (tasks in
 // traces) and parallel.c.
@@ -57,7 +58,8 @@ NB_STATIC_ASSERT(NBI_LANE_COUNT_MAX <= 64, "a lane is a bit in a word");
 
 // In nb_scheduler.is_stopping.
 #define NBI_STOP_SUBMITS 1u
-#define NBI_STOP_WORKERS 2u
+#define NBI_STOP_WORKERS 3u // and submits
+#define NBI_STOP_HOST 4u    // added for each host that stops; see host.c
 
 // --- slots ---
 
@@ -87,12 +89,18 @@ static inline uint64_t nbi_state_of_hint(nbi_hint hint, nbi_phase phase) {
 }
 NB_STATIC_ASSERT(NBI_STATE_GENERATION_SHIFT == NBI_HINT_SLOT_BITS + 1, "a hint and a state differ by one bit");
 
-// In nbi_slot.kind: the priority, flags, and the low bits of the task's generation, so that a promotion that comes late
-// does not change another task's priority.
+// Words of a set of hosts.
+#define NBI_HOST_WORDS 2u
+
+// In nbi_slot.kind: the priority, flags, the host, and the low bits of the task's generation, so that a promotion that
+// comes late does not change another task's priority.
 #define NBI_KIND_PRIORITY 7u
 #define NBI_KIND_GENERATION_SHIFT 16
 #define NBI_KIND_GENERATION_MASK 0xFFFF0000u
 #define NBI_KIND_FLOATING 8u
+#define NBI_KIND_HOST_SHIFT 9 // whose it is; see host.c
+#define NBI_KIND_HOST_MASK 0xFE00u
+#define NBI_KIND_AWAITED 256u   // a thread waits for it, or has
 #define NBI_KIND_PINNED 128u    // only one lane may run it
 #define NBI_KIND_HAS_RESULT 64u // somebody is told of the end
 #define NBI_KIND_HAS_FENCE 32u  // the slot's further fields say which
@@ -170,8 +178,9 @@ typedef struct nbi_edge {
 
 // Stages of a group.
 #define NBI_GROUP_OPEN 0u
-#define NBI_GROUP_SEALED 1u // its open unit was given back
-#define NBI_GROUP_ENDED 2u  // nb_group_end has returned it
+#define NBI_GROUP_AWAITED 1u // its opener takes part in its work, and waits for the rest
+#define NBI_GROUP_SEALED 2u  // nb_group_end has begun: its open unit was given back
+#define NBI_GROUP_ENDED 3u   // nb_group_end has returned it
 
 // Type-stable: a group's memory is a group for as long as the scheduler lives, so a stale read finds an old value and
 // never something else.
@@ -210,9 +219,10 @@ typedef struct nbi_running {
     uint64_t id; // of the task: its hint + 1; 0 = no task of its own
     nbi_group *group;
     nbi_tally *frame_tally;
-    bool has_scratch;  // it has taken memory that ends with it
-    bool is_sampled;   // of a task with a token: its end is timed too
-    uint64_t check_ns; // when it last asked whether to stop, or started; 0 = not known
+    uint32_t host_kind; // its host, as in nbi_slot.kind
+    bool has_scratch;   // it has taken memory that ends with it
+    bool is_sampled;    // of a task with a token: its end is timed too
+    uint64_t check_ns;  // when it last asked whether to stop, or started; 0 = not known
     nb_arena_mark scratch_mark;
 } nbi_running;
 
@@ -242,6 +252,7 @@ typedef struct nbi_lane {
     bool is_worker;
     bool is_floating_busy;                // counted in floating_busy_count
     uint32_t fp_mode;                     // of its thread before it was borrowed; workers have none of their own
+    bool is_waiting;                      // counted in waiter_count
     uint32_t owned_mask;                  // queues whose bit in has_work is set; the owner's own note of it
     uint32_t victim;                      // where the next search of other lanes begins
     uint32_t near_count;                  // tasks taken from one ring in a row; see keep_distance
@@ -258,6 +269,7 @@ typedef struct nbi_lane {
     bool has_budget;                      // submits of this lane's thread are timed; the coordinator's only
     uint64_t budget_left_ns;              // of the frame's time for submitting
     nbi_running *running;                 // newest first
+    uint32_t host_kind;                   // of what the thread submits outside tasks
     nbi_pocket group_pocket, frame_pocket;
     uint32_t spare_count, spare_max;
     uint32_t spare[NBI_SPARE_MAX + 1];
@@ -277,7 +289,9 @@ typedef struct nbi_lane {
     nb_trace_thread *rings[NBI_TRACED_COUNT_MAX]; // that the thread got by its tasks; by entry
     char pad[NB_CACHE_LINE];
     nb_atomic_u32 wake_event; // futex word; changes with every wake
-    uint64_t affinity_mask;   // what the thread may run on now; written by whoever took its bit from parked_mask
+    // What the thread may run on now. Two wakers may place it at once, where it slept again in between; either is
+    // right.
+    nb_atomic_u64 affinity_mask;
     nbi_thread thread;
     void *pages; // of the queues
     nbi_queue *queues;
@@ -309,7 +323,7 @@ struct nb_scheduler {
     uint64_t handle_salt;  // the bits of the slot are 0
     uint64_t stamp;        // tells this scheduler from an earlier one at the same address
     uint64_t cpu_mask;     // CPUs the process may use; 0 = unknown
-    uint32_t floating_max; // workers that may be busy with floating work at once
+    uint32_t floating_max; // workers that may be busy with background work at once
     uint64_t ring_capacity;
     nb_atomic_u32 traced_count; // entries of `traced` with a trace; changes under traced_lock
     nb_scheduler_desc desc;     // resolved
@@ -320,13 +334,17 @@ struct nb_scheduler {
 
     nb_atomic_u64 has_work[NBI_QUEUE_COUNT]; // bit = lane; set and cleared only by the lane's owner
     char pad_sleep[NB_CACHE_LINE];
-    nb_atomic_u64 parked_mask;   // bit = lane of a worker that sleeps or is about to
-    nb_atomic_u32 sleeper_count; // threads in the list of sleepers
-    nb_atomic_u32 is_stopping;   // NBI_STOP_*
-    nb_atomic_u64 spin_until_ns; // workers do not sleep before
-    nb_atomic_u64 low_since_ns;  // since when Low tasks wait, or were served last; 0 = there are none
+    nb_atomic_u64 parked_mask;                // bit = lane of a worker that sleeps or is about to
+    nb_atomic_u32 sleeper_count;              // threads in the list of sleepers
+    nb_atomic_u32 is_stopping;                // NBI_STOP_*
+    nb_atomic_u64 host_stops[NBI_HOST_WORDS]; // bit = host whose tasks are to stop
+    nb_atomic_u64 spin_until_ns;              // workers do not sleep before
+    nb_atomic_u64 low_since_ns;               // since when Low tasks wait, or were served last; 0 = there are none
     nb_atomic_u32 floating_busy_count;
-    nb_atomic_u32 waker_cpu; // + 1, of the last prewake: a worker must not spin there
+    nb_atomic_u32 serves_frames; // a frame-bound task came: from now on the ceiling holds
+    nb_atomic_u32 waiter_count;  // threads inside a wait; counted where there is a ceiling
+    nb_atomic_u64 kept_mask;     // bit = lane of a worker that passed floating work by; see awaited.c
+    nb_atomic_u32 waker_cpu;     // + 1, of the last prewake: a worker must not spin there
     nb_atomic_u64 poke_count;
     char pad_pool[NB_CACHE_LINE];
 
@@ -350,10 +368,11 @@ struct nb_scheduler {
     nb_atomic_u32 held_count;
     nbi_check checks[NB_CHECK_LABEL_COUNT_MAX];
     nbi_lock sleeper_lock;
-    nbi_sleeper *sleepers; // (sleeper_lock)
-    nbi_lock outside_lock; // the lane NBI_LANE_OUTSIDE
-    nbi_lock lock;         // attaching and detaching
-    nbi_lock traced_lock;  // adding and removing of traces
+    nbi_sleeper *sleepers;               // (sleeper_lock)
+    nbi_lock outside_lock;               // the lane NBI_LANE_OUTSIDE
+    nb_atomic_u64 hosts[NBI_HOST_WORDS]; // bit = host that is taken
+    nbi_lock lock;                       // attaching and detaching
+    nbi_lock traced_lock;                // adding and removing of traces
     nbi_traced traced[NBI_TRACED_COUNT_MAX];
     nb_atomic_u32 lane_count; // lanes in use: 0 .. lane_count - 1, and NBI_LANE_OUTSIDE
     nbi_lane *lanes[NBI_LANE_COUNT_MAX];
@@ -404,6 +423,9 @@ static inline void nbi_slot_free(nbi_lane *lane, uint32_t slot) {
 
 // Groups that a lane of this scheduler takes or gives back at a time.
 uint32_t nbi_group_batch(const nb_scheduler *scheduler);
+
+// Moves a group on, in the hands of its opener.
+void nbi_group_stage(const nb_scheduler *scheduler, nbi_group *group, uint32_t stage);
 
 // The group of a handle, or NULL when it has ended or never was. Null's index is no group's.
 static inline nbi_group *nbi_group_find(const nb_scheduler *scheduler, nb_group handle) {
@@ -546,8 +568,9 @@ nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group 
 // thread ran it. Where there is no such frame it runs without. (submit.c)
 nb_result nbi_task_run_bound(nbi_lane *lane, const nb_task_desc *desc, nbi_group *group, void *argument);
 
-// Claims and ends every queued task.
+// Claims and ends every queued task; one that was seen in a phase.
 void nbi_task_cancel_all(nb_scheduler *scheduler);
+void nbi_task_cancel_one(nb_scheduler *scheduler, nbi_hint hint, nbi_phase phase);
 
 // What a thread waits for, and so what it may run: tasks of a group or below it; one task, and what lies below it;
 // tasks of a frame, and what lies below them.
@@ -558,6 +581,7 @@ typedef struct nbi_target {
     const nbi_group *group; // or NULL
     uint64_t task_id;       // hint + 1; 0 = none
     const nbi_tally *frame; // or NULL
+    bool is_any;            // all that any thread waits for
 } nbi_target;
 
 // The end of a group or task that is not over.
@@ -596,6 +620,11 @@ static inline void nbi_span_end(nbi_lane *lane, uint32_t begun) {
 
 // Before another thread has the lane.
 void nbi_span_forget(nbi_lane *lane);
+
+// --- host.c ---
+
+// Whether a task of this kind is to stop: the scheduler does, or its host.
+bool nbi_host_is_stopping(const nb_scheduler *scheduler, uint32_t kind);
 
 // --- memory.c ---
 
@@ -669,6 +698,9 @@ void nbi_task_publish(nbi_lane *lane, nbi_hint hint);
 
 // --- search.c ---
 
+// Floating entries that are queued; dead ones count.
+uint64_t nbi_floating_queued_count(const nb_scheduler *scheduler);
+
 // Any task the lane's thread may take, strictly by priority. NBI_HINT_NONE: there was none.
 nbi_hint nbi_search(nbi_lane *lane);
 
@@ -700,15 +732,16 @@ bool nbi_serves(const nb_scheduler *scheduler, const nbi_target *target, nbi_hin
 
 // --- park.c ---
 
-void nbi_wake_sleeping(nbi_lane *lane, bool is_floating, uint64_t parked_mask);
+void nbi_wake_sleeping(nbi_lane *lane, bool is_floating, nbi_hint hint, uint64_t parked_mask);
 
-// Wakes a worker for one new task, or, where none sleeps, makes waiting threads look.
-static inline void nbi_wake_one(nbi_lane *lane, bool is_floating) {
+// Wakes a worker for one new task, or, where none sleeps, makes waiting threads look. The hint of a floating task may
+// be NBI_HINT_NONE: some of those that are queued.
+static inline void nbi_wake_one(nbi_lane *lane, bool is_floating, nbi_hint hint) {
     const nb_scheduler *scheduler = lane->scheduler;
     // After the publishing RMW; the other halves are in sleep_parked and nbi_sleeper_enter.
     uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->parked_mask);
     uint32_t sleeper_count = nbi_atomic_load_seq_cst_u32(&scheduler->sleeper_count);
-    if (NB_UNLIKELY((mask | sleeper_count) != 0)) nbi_wake_sleeping(lane, is_floating, mask);
+    if (NB_UNLIKELY((mask | sleeper_count) != 0)) nbi_wake_sleeping(lane, is_floating, hint, mask);
 }
 void nbi_worker_main(void *lane);
 
@@ -718,6 +751,57 @@ void nbi_wake_lane(nb_scheduler *scheduler, uint32_t lane);
 // What a worker does until the scheduler stops; the lane is the calling thread's.
 void nbi_worker_run(nbi_lane *lane);
 void nbi_wake_all(nb_scheduler *scheduler);
+
+// Wakes workers that sleep beside floating work, after something became awaited.
+void nbi_wake_kept(nb_scheduler *scheduler);
+
+// --- awaited.c ---
+
+// Whether any worker may ever have to pass floating work by.
+static inline bool nbi_has_ceiling(const nb_scheduler *scheduler) {
+    return scheduler->floating_max < scheduler->worker_count;
+}
+
+// Whether one has to now: the ceiling is for the sake of frames.
+static inline bool nbi_holds_ceiling(const nb_scheduler *scheduler) {
+    return nbi_has_ceiling(scheduler) && nbi_atomic_load_seq_cst_u32(&scheduler->serves_frames) != 0;
+}
+
+static inline bool nbi_is_float_full(const nb_scheduler *scheduler) {
+    return nbi_holds_ceiling(scheduler) &&
+           nbi_atomic_load_seq_cst_u32(&scheduler->floating_busy_count) >= scheduler->floating_max;
+}
+
+// Before the first task of a frame.
+static inline void nbi_serve_frames(nb_scheduler *scheduler) {
+    if (nbi_atomic_load_relaxed_u32(&scheduler->serves_frames) != 0) return;
+    nbi_atomic_exchange_seq_cst_u32(&scheduler->serves_frames, 1);
+}
+
+// Around a wait of the calling thread, in its lane or, where it has none, NULL; `task` is what it waits for, or
+// NBI_HINT_NONE. The end gets what the begin has returned.
+bool nbi_await_note(nb_scheduler *scheduler, nbi_lane *lane, nbi_hint task);
+void nbi_await_settle(nb_scheduler *scheduler, nbi_lane *lane);
+static inline bool nbi_await_begin(nb_scheduler *scheduler, nbi_lane *lane, nbi_hint task) {
+    return NB_UNLIKELY(nbi_has_ceiling(scheduler)) && nbi_await_note(scheduler, lane, task);
+}
+static inline void nbi_await_end(nb_scheduler *scheduler, nbi_lane *lane, bool is_counted) {
+    if (NB_UNLIKELY(is_counted)) nbi_await_settle(scheduler, lane);
+}
+
+// Whether somebody waits for the task of a hint, or for a task above it, as far as can be seen without claiming it.
+bool nbi_is_awaited(const nb_scheduler *scheduler, nbi_hint hint);
+
+// For one who publishes a floating task above the ceiling: whether the workers in parked_mask may sleep on.
+bool nbi_is_background(nb_scheduler *scheduler, nbi_hint hint, uint64_t parked_mask);
+
+static inline bool nbi_is_kept(const nbi_lane *lane) {
+    return (nbi_atomic_load_seq_cst_u64(&lane->scheduler->kept_mask) >> lane->index & 1) != 0;
+}
+
+// The lane's worker passes floating work by; and when it has slept.
+void nbi_keep(nbi_lane *lane);
+void nbi_keep_no_more(nbi_lane *lane);
 
 // --- wait.c ---
 
@@ -731,4 +815,4 @@ void nbi_poke_sleepers(nb_scheduler *scheduler);
 nb_result nbi_wait(nbi_lane *lane, const nbi_target *target, uint64_t deadline_ns);
 
 // The same for a thread that has no lane and cannot help.
-nb_result nbi_wait_outside(const nbi_target *target, uint64_t deadline_ns);
+nb_result nbi_wait_outside(nb_scheduler *scheduler, const nbi_target *target, uint64_t deadline_ns);

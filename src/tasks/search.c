@@ -143,7 +143,7 @@ static nbi_hint take_bulk(nbi_lane *lane, nbi_ring *ring, uint32_t queue) {
         lane->bulk_mask |= 1u << queue;
         lane->bulk_end[queue] = nbi_atomic_load_relaxed_u64(&lane->queues[queue].deque.bottom);
         // All who looked into the deque before and into the ring afterwards have seen nothing, and may go to sleep.
-        for (; count > 0; --count) nbi_wake_one(lane, nbi_queue_is_floating(queue));
+        for (; count > 0; --count) nbi_wake_one(lane, nbi_queue_is_floating(queue), NBI_HINT_NONE);
         return hint;
     }
     // Another was faster; what it has taken need not be found here too.
@@ -234,15 +234,31 @@ static nbi_hint take_any(nbi_lane *lane, uint32_t queue) {
     return hint != NBI_HINT_NONE ? hint : take_others(lane, queue);
 }
 
+// Before the first frame all workers may have begun with floating work: this one turns to something else, if there are
+// too many.
+static bool leave_surplus(nbi_lane *lane) {
+    nb_scheduler *scheduler = lane->scheduler;
+    uint32_t count = nbi_atomic_load_seq_cst_u32(&scheduler->floating_busy_count);
+    if (NB_LIKELY(count <= scheduler->floating_max) || !nbi_holds_ceiling(scheduler)) return false;
+    do {
+        if (count <= scheduler->floating_max) return false;
+    } while (!nbi_atomic_compare_exchange_seq_cst_u32(&scheduler->floating_busy_count, &count, count - 1));
+    lane->is_floating_busy = false;
+    return true;
+}
+
 // Workers busy with floating tasks are counted when they begin with them and when they turn to something else, not for
 // every task.
 static bool may_float(nbi_lane *lane) {
     nb_scheduler *scheduler = lane->scheduler;
-    if (!lane->is_worker || scheduler->floating_max >= scheduler->worker_count || lane->is_floating_busy) return true;
-    // Never above the maximum, not even for a moment: who sees it there believes that all places are taken.
+    if (!lane->is_worker || !nbi_has_ceiling(scheduler)) return true;
+    if (lane->is_floating_busy) return !leave_surplus(lane);
+    bool is_held = nbi_holds_ceiling(scheduler);
+    // Once the ceiling holds, never above it, not even for a moment: who sees it there believes that all places are
+    // taken.
     uint32_t count = nbi_atomic_load_seq_cst_u32(&scheduler->floating_busy_count);
     do {
-        if (count >= scheduler->floating_max) return false;
+        if (is_held && count >= scheduler->floating_max) return false;
     } while (!nbi_atomic_compare_exchange_seq_cst_u32(&scheduler->floating_busy_count, &count, count + 1));
     lane->is_floating_busy = true;
     return true;
@@ -260,6 +276,23 @@ static bool is_floating_queued(const nb_scheduler *scheduler) {
         }
     }
     return false;
+}
+
+uint64_t nbi_floating_queued_count(const nb_scheduler *scheduler) {
+    uint64_t sum = 0;
+    for (uint32_t queue = 1; queue < NBI_QUEUE_COUNT; queue += 2) {
+        uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->has_work[queue]);
+        for (; mask != 0; mask &= mask - 1) {
+            const nbi_queue *theirs = &scheduler->lanes[__builtin_ctzll(mask)]->queues[queue];
+            // The heads first: they only grow.
+            uint64_t head = nbi_atomic_load_seq_cst_u64(&theirs->ring.head);
+            uint64_t top = nbi_atomic_load_seq_cst_u64(&theirs->deque.top);
+            sum += nbi_atomic_load_seq_cst_u64(&theirs->ring.tail) - head;
+            int64_t in_deque = (int64_t)(nbi_atomic_load_seq_cst_u64(&theirs->deque.bottom) - top);
+            sum += in_deque > 0 ? (uint64_t)in_deque : 0;
+        }
+    }
+    return sum;
 }
 
 // The lane's thread turns away from floating work. True: there is more of it, and room for somebody to take it.
@@ -303,7 +336,27 @@ static void pass_on(nbi_lane *lane) {
     for (uint32_t queue = 0; queue < NBI_QUEUE_COUNT; ++queue) {
         bits |= nbi_atomic_load_seq_cst_u64(&lane->scheduler->has_work[queue]);
     }
-    if (bits != 0) nbi_wake_one(lane, false);
+    if (bits != 0) nbi_wake_one(lane, false, NBI_HINT_NONE);
+}
+
+static nbi_hint take_awaited(nbi_lane *lane, uint32_t queue);
+
+// Of a queue that has work, which the lane's worker may have to pass by.
+static nbi_hint take_allowed(nbi_lane *lane, uint32_t queue) {
+    if (!nbi_queue_is_floating(queue) || may_float(lane)) return take_any(lane, queue);
+    nbi_keep(lane);
+    return nbi_atomic_load_seq_cst_u32(&lane->scheduler->waiter_count) != 0 ? take_awaited(lane, queue) : NBI_HINT_NONE;
+}
+
+// Above the ceiling: what something awaited depends on.
+static nbi_hint take_dependency(nbi_lane *lane) {
+    nb_scheduler *scheduler = lane->scheduler;
+    if (!lane->is_worker || !nbi_is_kept(lane)) return NBI_HINT_NONE;
+    if (nbi_atomic_load_seq_cst_u32(&scheduler->waiting_count) == 0) return NBI_HINT_NONE;
+    if (nbi_atomic_load_seq_cst_u32(&scheduler->waiter_count) == 0) return NBI_HINT_NONE;
+    const nbi_target any = {.is_any = true};
+    bool is_deadlock = false;
+    return nbi_depend_search(lane, &any, &is_deadlock);
 }
 
 static nbi_hint search_once(nbi_lane *lane, uint64_t low_since_ns) {
@@ -320,10 +373,9 @@ static nbi_hint search_once(nbi_lane *lane, uint64_t low_since_ns) {
             }
         }
         if (nbi_atomic_load_seq_cst_u64(&lane->scheduler->has_work[queue]) == 0) continue;
-        if (nbi_queue_is_floating(queue) && !may_float(lane)) continue;
-        hint = take_any(lane, queue);
+        hint = take_allowed(lane, queue);
         if (hint == NBI_HINT_NONE) continue;
-        if (!nbi_queue_is_floating(queue) && float_end(lane)) nbi_wake_one(lane, true);
+        if (!nbi_queue_is_floating(queue) && float_end(lane)) nbi_wake_one(lane, true, NBI_HINT_NONE);
         if (NB_UNLIKELY(is_low(queue))) low_served(lane->scheduler);
         return hint;
     }
@@ -340,7 +392,7 @@ nbi_hint nbi_search(nbi_lane *lane) {
         if (!float_end(lane)) break;
     }
     if (NB_UNLIKELY(low_since_ns != 0) && !has_low(scheduler)) low_served(scheduler);
-    return NBI_HINT_NONE;
+    return nbi_has_ceiling(scheduler) ? take_dependency(lane) : NBI_HINT_NONE;
 }
 
 // --- a task that serves a wait ---
@@ -363,6 +415,7 @@ static inline bool serves(const nb_scheduler *scheduler, const nbi_target *targe
     const nbi_slot *slot = nbi_slot_at(scheduler, nbi_hint_slot(hint));
     const nbi_group *group = nbi_atomic_load_relaxed_ptr(&slot->group);
     if (NB_LIKELY(group == target->group && group != NULL)) return true;
+    if (NB_UNLIKELY(target->is_any)) return nbi_is_awaited(scheduler, hint);
     if (hint + 1 == target->task_id) return true;
     if (target->frame != NULL && nbi_atomic_load_relaxed_ptr(&slot->frame_tally) == target->frame) return true;
     return group != NULL && is_group_below(scheduler, group, target);
@@ -451,6 +504,20 @@ static nbi_hint scan_queue(nbi_lane *lane, nbi_lane *victim, uint32_t queue, con
     nbi_hint hint = scan_ring(lane->scheduler, &victim->queues[queue].ring, target, &dead_count);
     if (dead_count > DEAD_MAX && victim == lane) nbi_ring_clean(lane->scheduler, &lane->queues[queue].ring);
     return hint != NBI_HINT_NONE ? hint : scan_deque(lane->scheduler, &victim->queues[queue].deque, target);
+}
+
+// What somebody waits for, of any lane; background work in front of it stays where it is.
+static nbi_hint take_awaited(nbi_lane *lane, uint32_t queue) {
+    nb_scheduler *scheduler = lane->scheduler;
+    const nbi_target any = {.is_any = true};
+    uint64_t mask = nbi_atomic_load_seq_cst_u64(&scheduler->has_work[queue]);
+    for (; mask != 0; mask &= mask - 1) {
+        nbi_lane *victim = scheduler->lanes[__builtin_ctzll(mask)];
+        nbi_hint hint = take_serving_from(scheduler, &victim->queues[queue], &any);
+        if (hint == NBI_HINT_NONE) hint = scan_queue(lane, victim, queue, &any);
+        if (hint != NBI_HINT_NONE) return hint;
+    }
+    return NBI_HINT_NONE;
 }
 
 // Whether a walk under way has met the slot before; now it has.

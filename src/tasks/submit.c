@@ -109,6 +109,7 @@ static NB_NOINLINE nb_result frame_enter(nbi_lane *lane, const nb_task_desc *des
         return NB_OK;
     }
     nb_result result = nbi_fence_enter(desc->fence, &in->frame, 1, &in->frame_tally);
+    if (result == NB_OK) nbi_serve_frames(lane->scheduler);
     if (result == NB_ERR_MISUSE && is_optional) return NB_OK;
     return is_optional && result == NB_CLOSED ? NB_OK : result;
 }
@@ -214,7 +215,7 @@ static NBI_HOT bool publish(nbi_lane *lane, nbi_hint hint, uint32_t queue) {
         if (!nbi_ring_push(&queues->ring, hint)) return false;
     }
     nbi_own_noted(lane, queue);
-    nbi_wake_one(lane, nbi_queue_is_floating(queue));
+    nbi_wake_one(lane, nbi_queue_is_floating(queue), hint);
     return true;
 }
 
@@ -257,11 +258,16 @@ static NBI_HOT nb_priority priority_of(const nb_task_desc *desc) {
     return desc->priority != 0 ? desc->priority : NB_PRIORITY_NORMAL;
 }
 
+// Whose the lane's next task is.
+static NBI_HOT uint32_t host_kind(const nbi_lane *lane) {
+    return lane->running != NULL ? lane->running->host_kind : lane->host_kind;
+}
+
 // Gives a task its slot and what it belongs to, in a phase. It is in no queue.
 static NB_NOINLINE nb_result enter_any(nbi_lane *lane, const nb_task_desc *desc, bool has_handle, nbi_phase phase,
                                        entry *in, nbi_hint *hint) {
     nb_scheduler *scheduler = lane->scheduler;
-    if (nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) != 0) return NB_CLOSED;
+    if ((nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) & NBI_STOP_SUBMITS) != 0) return NB_CLOSED;
     uint32_t index = nbi_slot_alloc(lane, priority_of(desc));
     if (index == UINT32_MAX) return NB_FULL;
     *in = (entry){.group = NULL, .frame_tally = NULL, .fence = NULL};
@@ -270,7 +276,7 @@ static NB_NOINLINE nb_result enter_any(nbi_lane *lane, const nb_task_desc *desc,
         nbi_slot_free(lane, index);
         return result;
     }
-    uint32_t kind = (uint32_t)priority_of(desc) | (in->frame_tally == NULL ? NBI_KIND_FLOATING : 0) |
+    uint32_t kind = (uint32_t)priority_of(desc) | host_kind(lane) | (in->frame_tally == NULL ? NBI_KIND_FLOATING : 0) |
                     (has_handle ? NBI_KIND_HAS_HANDLE : 0) | (in->fence != NULL ? NBI_KIND_HAS_FENCE : 0) |
                     (desc->on_complete != NULL ? NBI_KIND_HAS_RESULT : 0) |
                     (desc->pin != NB_PIN_NONE ? NBI_KIND_PINNED : 0);
@@ -307,7 +313,8 @@ static NBI_HOT nb_result enter_plain(nbi_lane *lane, const nb_task_desc *desc, b
                                      nbi_group **group, nbi_hint *hint) {
     nb_scheduler *scheduler = lane->scheduler;
     *group = NULL;
-    if (NB_UNLIKELY(nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) != 0)) return NB_CLOSED;
+    uint32_t stop = nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) & NBI_STOP_SUBMITS;
+    if (NB_UNLIKELY(stop != 0)) return NB_CLOSED;
     uint32_t index = nbi_slot_alloc(lane, priority_of(desc));
     if (NB_UNLIKELY(index == UINT32_MAX)) return NB_FULL;
     nb_result result = desc->group.value != 0 ? group_enter(lane, desc->group, group) : NB_OK;
@@ -315,7 +322,8 @@ static NBI_HOT nb_result enter_plain(nbi_lane *lane, const nb_task_desc *desc, b
         nbi_slot_free(lane, index);
         return result;
     }
-    uint32_t kind = (uint32_t)priority_of(desc) | NBI_KIND_FLOATING | (has_handle ? NBI_KIND_HAS_HANDLE : 0);
+    uint32_t kind =
+        (uint32_t)priority_of(desc) | host_kind(lane) | NBI_KIND_FLOATING | (has_handle ? NBI_KIND_HAS_HANDLE : 0);
     *hint = next_hint(scheduler, index);
     fill_slot(nbi_slot_at(scheduler, index), desc, &(entry){.group = *group}, *hint, kind, phase);
     // Before the task can run and count itself as ended.

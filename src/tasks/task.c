@@ -70,6 +70,7 @@ static NBI_HOT nb_result run_claimed(nbi_lane *lane, nbi_slot *slot, nbi_hint hi
         nbi_atomic_store_relaxed_u64(&more->thread_id, nbi_atomic_load_relaxed_u64(&lane->thread_id));
     }
     running->has_scratch = false;
+    running->host_kind = kind & NBI_KIND_HOST_MASK;
     running->id = hint + 1;
     running->below = lane->running;
     lane->running = running;
@@ -107,6 +108,8 @@ static NBI_HOT void run_and_end(nbi_lane *lane, nbi_slot *slot, nbi_hint hint) {
     running.frame_tally = nbi_atomic_load_relaxed_ptr(&slot->frame_tally);
     nbi_lane_turn_pockets(lane, running.group, running.frame_tally);
     bool is_stopping = nbi_atomic_load_relaxed_u32(&lane->scheduler->is_stopping) != 0;
+    if (NB_UNLIKELY(is_stopping))
+        is_stopping = nbi_host_is_stopping(lane->scheduler, nbi_atomic_load_relaxed_u32(&slot->kind));
     if (NB_UNLIKELY(slot->token != NULL || is_stopping)) {
         run_guarded(lane, slot, hint, &running, is_stopping);
         return;
@@ -137,7 +140,8 @@ nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group 
                                        .lane = lane},
                            .below = lane->running,
                            .group = group,
-                           .frame_tally = frame_tally};
+                            .frame_tally = frame_tally,
+                            .host_kind = outer != NULL ? outer->host_kind : lane->host_kind};
     // What it submits belongs to the frame that the thread is working for.
     running.context.fence = desc->fence;
     running.context.frame = desc->frame;
@@ -224,16 +228,18 @@ nb_result nb_task_cancel(nb_scheduler *scheduler, nb_task task) {
     return result;
 }
 
+void nbi_task_cancel_one(nb_scheduler *scheduler, nbi_hint hint, nbi_phase phase) {
+    nbi_slot *slot = nbi_slot_at(scheduler, nbi_hint_slot(hint));
+    bool is_ours = (phase == NBI_PHASE_QUEUED && claim(slot, hint)) ||
+                   (phase == NBI_PHASE_WAITING && (nbi_depend_claim(scheduler, hint) || claim(slot, hint)));
+    if (is_ours) end_unrun(scheduler, hint);
+}
+
 void nbi_task_cancel_all(nb_scheduler *scheduler) {
     uint32_t count = nbi_slot_used_count(scheduler);
     for (uint32_t i = 0; i < count; ++i) {
-        nbi_slot *slot = nbi_slot_at(scheduler, i);
-        uint64_t state = nbi_atomic_load_acquire_u64(&slot->state.word);
-        nbi_phase phase = nbi_state_phase(state);
-        nbi_hint hint = nbi_hint_of(nbi_state_generation(state), i);
-        bool is_ours = (phase == NBI_PHASE_QUEUED && claim(slot, hint)) ||
-                       (phase == NBI_PHASE_WAITING && (nbi_depend_claim(scheduler, hint) || claim(slot, hint)));
-        if (is_ours) end_unrun(scheduler, hint);
+        uint64_t state = nbi_atomic_load_acquire_u64(&nbi_slot_at(scheduler, i)->state.word);
+        nbi_task_cancel_one(scheduler, nbi_hint_of(nbi_state_generation(state), i), nbi_state_phase(state));
     }
 }
 
@@ -274,7 +280,11 @@ nb_result nb_task_promote(nb_scheduler *scheduler, nb_task task, nb_priority pri
 bool nb_task_should_stop(nb_task_context *context) {
     if (context == NULL) return NBI_FAIL_NULL("context") == NB_OK;
     if (context->token != NULL && context->lane != NULL) nbi_check_note(context->lane);
-    return nb_token_is_cancelled(context->token) || nbi_atomic_load_relaxed_u32(&context->scheduler->is_stopping) != 0;
+    if (nb_token_is_cancelled(context->token)) return true;
+    if (NB_LIKELY(nbi_atomic_load_relaxed_u32(&context->scheduler->is_stopping) == 0)) return false;
+    // The context of a task that runs in a lane is the first member of its nbi_running.
+    const nbi_running *running = context->lane != NULL ? (const nbi_running *)(const void *)context : NULL;
+    return nbi_host_is_stopping(context->scheduler, running != NULL ? running->host_kind : 0);
 }
 
 nb_result nb_task_set_result(nb_task_context *context, nb_result result) {

@@ -118,7 +118,7 @@ static inline bool is_late(uint64_t deadline_ns) {
     return deadline_ns == 0 || (deadline_ns != NB_NEVER_NS && nbi_clock_now_ns() >= deadline_ns);
 }
 
-nb_result nbi_wait(nbi_lane *lane, const nbi_target *target, uint64_t deadline_ns) {
+static nb_result help_and_sleep(nbi_lane *lane, const nbi_target *target, uint64_t deadline_ns) {
     nb_result result = NB_OK;
     while (!is_over(lane, target)) {
         if (!is_late(deadline_ns) && help_once(lane, target, false)) {
@@ -134,6 +134,13 @@ nb_result nbi_wait(nbi_lane *lane, const nbi_target *target, uint64_t deadline_n
         if (!spin(lane, target, deadline_ns)) result = sleep_on(lane, target, deadline_ns);
         if (result != NB_OK) break;
     }
+    return result;
+}
+
+nb_result nbi_wait(nbi_lane *lane, const nbi_target *target, uint64_t deadline_ns) {
+    bool is_counted = deadline_ns != 0 && nbi_await_begin(lane->scheduler, lane, target->task_id - 1);
+    nb_result result = help_and_sleep(lane, target, deadline_ns);
+    nbi_await_end(lane->scheduler, lane, is_counted);
     nbi_lane_settle_pockets(lane);
     if (NB_UNLIKELY(result == NB_ERR_DEADLOCK)) {
         nbi_fail(&lane->scheduler->desc.hooks, NB_ITEM_TASK_DEADLOCK, result, "nb_task_wait",
@@ -142,13 +149,18 @@ nb_result nbi_wait(nbi_lane *lane, const nbi_target *target, uint64_t deadline_n
     return result;
 }
 
-nb_result nbi_wait_outside(const nbi_target *target, uint64_t deadline_ns) {
+nb_result nbi_wait_outside(nb_scheduler *scheduler, const nbi_target *target, uint64_t deadline_ns) {
+    bool is_counted = nbi_await_begin(scheduler, NULL, target->task_id - 1);
+    nb_result result = NB_OK;
     for (;;) {
         uint64_t word = nbi_tally_announce(target->word);
-        if (nbi_target_is_over(target, word)) return NB_OK;
-        if (is_late(deadline_ns)) return NB_TIMEOUT;
+        if (nbi_target_is_over(target, word)) break;
+        if (is_late(deadline_ns)) result = NB_TIMEOUT;
+        if (result != NB_OK) break;
         nbi_tally_sleep(target->word, word, deadline_ns);
     }
+    nbi_await_end(scheduler, NULL, is_counted);
+    return result;
 }
 
 // --- a task ---
@@ -170,8 +182,9 @@ nb_result nb_task_wait(nb_scheduler *scheduler, nb_task task, uint64_t deadline_
     nbi_hint hint = nbi_hint_of_handle(scheduler, task.value);
     nbi_target target = nbi_target_task(scheduler, hint);
     nbi_lane *lane = nbi_lane_borrow(scheduler);
-    if (lane == NULL) return nbi_wait_outside(&target, deadline_ns);
+    if (lane == NULL) return nbi_wait_outside(scheduler, &target, deadline_ns);
     nb_result result = NB_OK;
+    bool is_counted = deadline_ns != 0 && nbi_await_begin(scheduler, lane, hint);
     if (is_above(lane, hint + 1)) {
         result = NBI_FAIL(&scheduler->desc.hooks, NB_ITEM_TASK_DEADLOCK, NB_ERR_DEADLOCK,
                           "a task waits for itself, or for a task that waits for it");
@@ -181,6 +194,7 @@ nb_result nb_task_wait(nb_scheduler *scheduler, nb_task task, uint64_t deadline_
         if (is_run) nbi_count(&lane->counts.help_count, 1);
         result = nbi_wait(lane, &target, deadline_ns);
     }
+    nbi_await_end(scheduler, lane, is_counted);
     nbi_lane_return(lane);
     return result;
 }
@@ -265,7 +279,9 @@ nb_result nb_scheduler_frame_wait(nb_scheduler *scheduler, nb_fence *fence, nb_f
         frame_wait wait = {.lane = lane, .target = {.frame = tally}};
         nb_fence_help help = {.run = frame_help, .list = frame_list, .user = &wait};
         nbi_fence_sleep sleep = {frame_sleep_before, frame_sleep_after, &wait};
+        bool is_counted = nbi_await_begin(scheduler, lane, NBI_HINT_NONE);
         result = nbi_fence_wait(fence, frame, deadline_ns, &help, &sleep, report);
+        nbi_await_end(scheduler, lane, is_counted);
         nbi_lane_settle_pockets(lane);
     }
     nbi_lane_return(lane);

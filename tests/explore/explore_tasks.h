@@ -61,6 +61,7 @@ static inline void crew_create(crew *c, uint32_t worker_count) {
 static inline void crew_create_fence(crew *c) {
     nb_fence_desc desc = {.slot_count = 2, .slot_count_max = 2, .ticket_count_max = 1, .hooks = explore_hooks()};
     EXPLORE_CHECK(nb_fence_create(&desc, &c->fence) == NB_OK);
+    nbi_serve_frames(c->scheduler); // as after the first task of a frame: the ceiling on background work holds
 }
 
 // The calling fiber is the coordinator from now on.

@@ -246,7 +246,7 @@ static void work_from_last_look(room *r, uint32_t worker) {
         nbi_park_until(&lane->wake_event, event, NB_NEVER_NS);
     }
     uint64_t mask = nbi_atomic_fetch_and_seq_cst_u64(&scheduler->parked_mask, ~bit);
-    if ((mask & bit) == 0 && hint != NBI_HINT_NONE) nbi_wake_one(lane, false);
+    if ((mask & bit) == 0 && hint != NBI_HINT_NONE) nbi_wake_one(lane, false, hint);
     if (hint != NBI_HINT_NONE) nbi_task_run(lane, hint);
     crew_work(&r->crew, worker);
 }
