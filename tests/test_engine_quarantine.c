@@ -333,6 +333,31 @@ static void jobs_in_quarantine_end_with_their_scheduler(void **state) {
     close(&c);
 }
 
+// Longer than the frame waits: the other one is not begun in time.
+static nb_result run_long(const nb_context *context, void *user) {
+    culprit *c = user;
+    uint64_t end_ns = nbi_clock_now_ns() + 2000000;
+    while (nbi_clock_now_ns() < end_ns) nbi_cpu_relax();
+    (void)context;
+    nbi_atomic_fetch_add_seq_cst_u32(&c->run_count, 1);
+    return NB_OK;
+}
+
+static void jobs_in_quarantine_run_without_workers(void **state) {
+    (void)state;
+    static culprit c;
+    open_desc(&c, (setting){0, false}, quick_desc(0));
+    attach(&c.rig, (nb_module_desc){.name = "culling", .parallel = run_long, .job_count = JOB_COUNT, .user = &c});
+    for (uint32_t f = 0; f < STRIKE_COUNT; ++f) job_frame(&c);
+    assert_int_equal(rig_stats(&c.rig).quarantine_count, 1);
+    uint32_t run_count = nbi_atomic_load_seq_cst_u32(&c.run_count);
+    // AsyncPoll runs one in each frame, at least.
+    for (uint32_t f = 0; f < 2 * JOB_COUNT; ++f) job_frame(&c);
+    assert_true(nbi_atomic_load_seq_cst_u32(&c.run_count) >= run_count + 2 * JOB_COUNT - 1);
+    assert_int_equal(rig_stats(&c.rig).degraded_count, STRIKE_COUNT);
+    close(&c);
+}
+
 // --- the time-out in frames ---
 
 static void timeout_in_frames_follows_the_budget(void **state) {
@@ -414,5 +439,6 @@ TEST_MAIN(cmocka_unit_test(label_that_is_late_three_times_is_waited_for_no_longe
           cmocka_unit_test(late_frames_around_a_discontinuity_do_not_add_up),
           cmocka_unit_test(jobs_in_quarantine_run_on_behind_their_frame),
           cmocka_unit_test(jobs_in_quarantine_end_with_their_scheduler),
+          cmocka_unit_test(jobs_in_quarantine_run_without_workers),
           cmocka_unit_test(timeout_in_frames_follows_the_budget),
           cmocka_unit_test(time_of_a_degraded_frame_is_left_out_where_asked_for))
