@@ -124,7 +124,7 @@ NB_API uint64_t nb_states_layout_hash(const nb_states *states);
 
 // Saves all that is not local; *size_bytes is what it needs, also where that does not fit. With assertions (Debug,
 // RelWithDebInfo) each save searches up to 64 KiB of each state that is no image, from where the one before ended, for
-// addresses: 64-bit words, at multiples of 4 bytes, that point into the program, its libraries or a state in memory.
+// addresses: 64-bit words, at multiples of 8 bytes, that point into the program, its libraries or a state in memory.
 // The log names the first one of each state once (state_address). It misses addresses of the heap and of stacks, and
 // all below 4 GiB, where numbers look alike; a number that happens to be such an address is a false alarm.
 // Thread: the registry's. Owner: the bytes are the caller's. Fails: NB_FULL (more than capacity_bytes; bytes may be

@@ -307,7 +307,7 @@ static size_t save_one(const provider *p, unsigned char *at, size_t capacity_byt
 }
 
 #if NB_ASSERTIONS
-// Of each state in one save, which takes 0.25 ms without optimization; the next save goes on from there.
+// Of each state in one save, which takes 0.1 ms without optimization; the next save goes on from there.
 #define LOOK_BYTES ((size_t)1 << 16)
 
 // What an address in a state may point to: the program, and states in memory.
@@ -328,7 +328,7 @@ static void look_into(nb_states *states, provider *p, const nbi_saved_part *part
     size_t end = (size_t)nbi_min_u64(part->size_bytes, p->looked_at + LOOK_BYTES);
     const nbi_span *found = NULL;
     size_t at = nbi_find_address(part->bytes, p->looked_at, end, spans, count, &found);
-    p->looked_at = end;
+    p->looked_at = round_up(end);
     p->has_address = at < end;
     if (!p->has_address) return;
     nbi_log(&states->hooks, NB_LOG_WARNING, NB_ITEM_STATE_ADDRESS, "nb_states_save",

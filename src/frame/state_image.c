@@ -61,8 +61,7 @@ static const nbi_span *span_of(uint64_t word, const nbi_span *spans, uint32_t co
 
 size_t nbi_find_address(const unsigned char *bytes, size_t at, size_t size_bytes, const nbi_span *spans, uint32_t count,
                         const nbi_span **found) {
-    // User addresses of 64-bit machines have 47 bits, or are so many above a base that no number of a game has.
-    for (uint64_t word; size_bytes - at >= sizeof word && at < size_bytes; at += 4) {
+    for (uint64_t word; at < size_bytes && size_bytes - at >= sizeof word; at += sizeof word) {
         memcpy(&word, bytes + at, sizeof word);
         if (word >> 32 == 0) continue;
         *found = span_of(word, spans, count);

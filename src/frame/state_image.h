@@ -39,8 +39,7 @@ typedef struct nbi_span {
 // The segments of program and libraries, up to half of NBI_SPAN_COUNT_MAX; returns how many.
 uint32_t nbi_spans_of_program(nbi_span *spans);
 
-// The first word from `at` up to size_bytes that is an address inside one of the spans, which *found is then.
-// size_bytes: there is none. Words are aligned to 4 bytes of the state. Below 4 GiB numbers and addresses look alike:
-// those are left out.
+// The first word from `at` up to size_bytes, in steps of 8 bytes, that is an address inside one of the spans, which
+// *found is then. size_bytes: there is none. Below 4 GiB numbers and addresses look alike: those are left out.
 size_t nbi_find_address(const unsigned char *bytes, size_t at, size_t size_bytes, const nbi_span *spans, uint32_t count,
                         const nbi_span **found);
