@@ -406,15 +406,8 @@ static inline void soak_frame(soak *s, uint64_t delta_ns) {
     soak_check_frame(s);
 }
 
-// The controller is told of fast or slow frames until it is where it is wanted.
 static inline void soak_set_quality(soak *s, uint32_t level) {
-    nb_budget *budget = (nb_budget *)(uintptr_t)nb_engine_budget(s->main.r.engine);
-    for (uint32_t i = 0; i < 100000 && nb_budget_level(budget) != level; ++i) {
-        bool is_high = nb_budget_level(budget) > level;
-        nb_budget_sample sample = {.measured_ns = is_high ? 60 * MS : 1, .target_ns = 16 * MS};
-        nb_budget_update(budget, &sample);
-    }
-    SOAK_CHECK(s, nb_budget_level(budget) == level);
+    SOAK_CHECK(s, nb_budget_set_level(nb_engine_budget(s->main.r.engine), level) == NB_OK);
 }
 
 static inline uint64_t soak_delta(soak *s) {

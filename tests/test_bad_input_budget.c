@@ -42,6 +42,9 @@ static void budget_functions_refuse_null_and_unknown_kinds(void **state) {
     accepted(NB_OK, nb_budget_init(&budget, &desc));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_budget_update(NULL, &sample));
     refused(NB_ERR_MISUSE, NB_ITEM_BUDGET_ARGUMENT, nb_budget_update(&budget, NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_budget_set_level(NULL, 0));
+    refused(NB_ERR_RANGE, NB_ITEM_BUDGET_ARGUMENT, nb_budget_set_level(&budget, 4));
+    refused(NB_ERR_RANGE, NB_ITEM_BUDGET_ARGUMENT, nb_budget_set_level(&budget, UINT32_MAX));
     refused_default(0, NB_ITEM_BASE_NULL, nb_budget_level(NULL));
     refused_default(0, NB_ITEM_BASE_NULL, nb_budget_optional_ns(NULL, NB_BUDGET_KIND_MESHING));
     refused(0, NB_ITEM_BUDGET_ARGUMENT, nb_budget_optional_ns(&budget, NB_BUDGET_KIND_COUNT));

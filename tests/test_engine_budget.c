@@ -222,6 +222,50 @@ static void target_moves_to_another_display_with_the_window(void **state) {
     rig_close(&g.r);
 }
 
+// --- the host's choice ---
+
+static nb_result read_level(const nb_context *context, void *user) {
+    *(uint32_t *)user = context->quality_level;
+    return NB_OK;
+}
+
+static void level_that_the_host_sets_is_where_the_budget_goes_on(void **state) {
+    (void)state;
+    game g;
+    uint32_t seen = 0;
+    game_open(&g, rig_desc(0));
+    attach(&g.r, (nb_module_desc){.name = "reader", .frame = read_level, .user = &seen});
+    nb_budget *budget = nb_engine_budget(g.r.engine);
+    g.work_ns = 14 * MS; // fits, without room for more
+    frames(&g, 60);
+    assert_int_equal(nb_budget_set_level(budget, 1), NB_OK);
+    frames(&g, 300);
+    assert_int_equal(seen, 1);
+    assert_int_equal(nb_budget_set_level(budget, LEVELS), NB_ERR_RANGE);
+    g.work_ns = 20 * MS; // the highest does not fit
+    assert_int_equal(nb_budget_set_level(budget, LEVELS - 1), NB_OK);
+    frames(&g, 1);
+    assert_int_equal(seen, LEVELS - 1);
+    assert_in_range(frames_until_change(&g, 100), 1, 30);
+    g.work_ns = MS;
+    assert_int_equal(nb_budget_set_level(budget, 0), NB_OK);
+    frames(&g, 180);
+    assert_int_equal(level_of(&g), LEVELS - 1);
+    rig_close(&g.r);
+}
+
+static void level_stays_where_the_host_sets_it_if_nothing_adapts(void **state) {
+    (void)state;
+    rig r;
+    uint32_t seen = 0;
+    rig_open(&r, 0);
+    attach(&r, (nb_module_desc){.name = "reader", .frame = read_level, .user = &seen});
+    assert_int_equal(nb_budget_set_level(nb_engine_budget(r.engine), 1), NB_OK);
+    run_ticks(&r, 300);
+    assert_int_equal(seen, 1);
+    rig_close(&r);
+}
+
 // --- and back ---
 
 static void quality_that_fits_is_back_within_seconds(void **state) {
@@ -246,4 +290,6 @@ TEST_MAIN(cmocka_unit_test(display_that_blocks_in_present_costs_no_quality),
           cmocka_unit_test(slow_display_costs_no_quality), cmocka_unit_test(waits_that_the_host_encloses_are_no_work),
           cmocka_unit_test(waits_nest_and_end_once), cmocka_unit_test(target_follows_the_length_of_a_frame),
           cmocka_unit_test(target_moves_to_another_display_with_the_window),
+          cmocka_unit_test(level_that_the_host_sets_is_where_the_budget_goes_on),
+          cmocka_unit_test(level_stays_where_the_host_sets_it_if_nothing_adapts),
           cmocka_unit_test(quality_that_fits_is_back_within_seconds))

@@ -131,9 +131,14 @@ NB_API nb_budget_desc nb_budget_desc_default(void);
 // untouched.
 NB_API nb_result nb_budget_init(nb_budget *budget, const nb_budget_desc *desc);
 
-// Takes one frame's time and decides. A level lasts until the next update.
+// Takes one frame's time and decides. A level lasts until the next update, or until nb_budget_set_level.
 // Thread: one at a time, the coordinator at the end of a frame. Owner: the sample is copied. Fails: NB_ERR_MISUSE.
 NB_API nb_result nb_budget_update(nb_budget *budget, const nb_budget_sample *sample);
+
+// Sets the level, for a menu or a scene that is known to be heavy. The controller goes on from there after
+// settle_frames; without updates the level stays. The counters do not count it.
+// Thread: the one that updates. Owner: unchanged. Fails: NB_ERR_MISUSE, NB_ERR_RANGE (level_count or more).
+NB_API nb_result nb_budget_set_level(nb_budget *budget, uint32_t level);
 
 // The quality level now: level_count - 1 is the highest quality, 0 the lowest.
 // Thread: the one that updates. Owner: nothing. Fails: 0 for NULL.

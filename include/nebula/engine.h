@@ -414,9 +414,10 @@ NB_API nb_timeline *nb_engine_epochs(nb_engine *engine);
 // Thread: the coordinator; what it returns, any. Owner: the engine. Fails: NULL for NULL, and where there is no memory.
 NB_API nb_services *nb_engine_services(nb_engine *engine);
 
-// The budget: quality level and time for optional work.
-// Thread: the coordinator. Owner: the engine. Fails: NULL for NULL.
-NB_API const nb_budget *nb_engine_budget(const nb_engine *engine);
+// The budget: quality level and time for optional work. nb_budget_set_level holds from the next handler on, and where
+// desc.adapts_budget is false, for good.
+// Thread: the coordinator. Owner: the engine; updating is the engine's. Fails: NULL for NULL.
+NB_API nb_budget *nb_engine_budget(nb_engine *engine);
 
 // Watches the ticks from the next one on: a recorder reads what went into them, a replay puts other input in its place.
 // Thread: the coordinator, between frames. Owner: the watch is copied; user stays the caller's until it is removed.

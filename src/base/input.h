@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the engine may ask of an input queue, and the buttons that the queue keeps in mind: input.c moves events from
-// senders to frames and ticks, input_held.c knows which buttons are down.
+// The private side of the input queue: input.c moves events from senders to frames and ticks, input_held.c knows which
+// buttons are down. Folding means that an event reaches frames only, and ticks get the net change of its button.
 
 #include "base.h"
 #include "nebula/input.h"

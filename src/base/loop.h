@@ -56,7 +56,7 @@ uint64_t nbi_rate_index_at(nb_rate rate, uint64_t time_ns);
 
 // --- readings ---
 
-// What a clock without an answer shows: -1 as an unsigned number.
+// A reading of -1 as an unsigned number: the clock has no answer.
 #define NBI_NO_READING UINT64_MAX
 
 // Time passed at a reading of the clock, or after a delta of the host's: see nb_loop_begin.

@@ -150,14 +150,18 @@ static bool is_overloaded(const nb_budget *budget, uint32_t *excess_permille) {
 
 // --- changes ---
 
-static void change_level(nb_budget *budget, uint32_t level, uint32_t permille) {
-    nbi_log(&budget->desc.hooks, NB_LOG_INFO, NB_ITEM_BUDGET_LEVEL, "nb_budget_update",
-            "quality from %u to %u at %u thousandths of the target", (unsigned)budget->level, (unsigned)level,
-            (unsigned)permille);
+static void start_level(nb_budget *budget, uint32_t level) {
     budget->level = level;
     budget->settle_left = budget->desc.settle_frames;
     forget_recent(budget);
     forget_room(budget);
+}
+
+static void change_level(nb_budget *budget, uint32_t level, uint32_t permille) {
+    nbi_log(&budget->desc.hooks, NB_LOG_INFO, NB_ITEM_BUDGET_LEVEL, "nb_budget_update",
+            "quality from %u to %u at %u thousandths of the target", (unsigned)budget->level, (unsigned)level,
+            (unsigned)permille);
+    start_level(budget, level);
 }
 
 // The raise showed that the level does not fit the load: back by the one step, and not again before that is lighter.
@@ -274,6 +278,17 @@ nb_result nb_budget_update(nb_budget *budget, const nb_budget_sample *sample) {
     note_recent(budget, permille);
     note_room(budget, permille);
     decide(budget);
+    return NB_OK;
+}
+
+nb_result nb_budget_set_level(nb_budget *budget, uint32_t level) {
+    if (budget == NULL) return NBI_FAIL_NULL("budget");
+    if (level >= budget->desc.level_count) {
+        return NBI_FAIL(&budget->desc.hooks, NB_ITEM_BUDGET_ARGUMENT, NB_ERR_RANGE, "there is no level %u",
+                        (unsigned)level);
+    }
+    budget->is_raised = false; // no raise of the controller's, so none that could fail
+    start_level(budget, level);
     return NB_OK;
 }
 

@@ -555,7 +555,7 @@ nb_result nb_engine_set_blind(nb_engine *engine, bool is_blind) {
     return NB_OK;
 }
 
-const nb_budget *nb_engine_budget(const nb_engine *engine) {
+nb_budget *nb_engine_budget(nb_engine *engine) {
     if (engine == NULL) NBI_FAIL_NULL("engine");
     return engine != NULL ? &engine->budget : NULL;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What of a frame's time is work, and what the budget makes of it. Present is none, for it blocks until the display is
-// ready; the host says of other waits what they are. Times are the loop's clock's.
+// Measures the work of a frame and feeds the budget with it. Present counts as a wait, because it blocks until the
+// display is ready; the host encloses other waits. All times are readings of the loop's clock.
 
 #include "engine.h"
 
