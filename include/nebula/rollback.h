@@ -84,7 +84,8 @@ NB_API nb_result nb_engine_set_tick(nb_engine *engine, uint64_t tick_count);
 // zero, refs are stale. The heap is needed for as much as the states take.
 // Thread: the coordinator, between frames. Owner: bytes and commands are copied; commands may be nb_engine_commands.
 // Fails: NB_BUSY (inside a frame, or a callback of a module), NB_ERR_RANGE (more than NB_TICK_COUNT_MAX, more commands
-// than desc.command_count_max), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_states_load, NB_ERR_OS as nb_engine_frame; nothing has changed then.
+// than desc.command_count_max), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_states_load, NB_ERR_OS as nb_engine_frame; nothing
+// has changed then.
 NB_API nb_result nb_engine_load(nb_engine *engine, uint64_t tick_count, const void *bytes, size_t size_bytes,
                                 nb_input_view commands);
 

@@ -140,8 +140,8 @@ nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group 
                                        .lane = lane},
                            .below = lane->running,
                            .group = group,
-                            .frame_tally = frame_tally,
-                            .host_kind = outer != NULL ? outer->host_kind : lane->host_kind};
+                           .frame_tally = frame_tally,
+                           .host_kind = outer != NULL ? outer->host_kind : lane->host_kind};
     // What it submits belongs to the frame that the thread is working for.
     running.context.fence = desc->fence;
     running.context.frame = desc->frame;
