@@ -8,20 +8,23 @@
 // queue for ever. With -DONE_SHORT the task that starts first ends at once. The queue is a number; that entries are
 // neither lost nor doubled is the matter of deque.pml and of the explorer. With -DCEILING one submitter submits all,
 // one worker at a time may run floating tasks, which are all but one and end at once; the last, bound, runs until they
-// have. With -DSTOP the workers are sent home at any time, and nobody sleeps on.
+// have. With -DAWAITED too, one background task runs until all others have; those belong to a group, and a sealer, who
+// submits them, begins to wait for the group after the first: from then on the ceiling is none for them (awaited.c).
+// With -DSTOP the workers are sent home at any time, and nobody sleeps on.
 //
 // A futex is modelled as it is: who finds the word as expected sleeps until somebody wakes it, whatever the word does
 // meanwhile. Checked when nothing moves any more: all tasks have run, all waits have returned, with -DSTOP all workers
 // have gone.
 //
 // By hand: spin -a -DWORKERS=2 -DTASKS=2 parking.pml; gcc -O2 -DSAFETY pan.c -o pan; ./pan -m1000000
-// States: ceiling 9.1 M (0.8 GB), first_is_short 4.1 M, the others below 0.5 M.
+// States: ceiling 9.1 M (0.8 GB), first_is_short 4.1 M, awaited 0.5 M, the others below that.
 //
 // run: workers         -DWORKERS=2 -DTASKS=2 expect pass
 // run: first_is_short  -DWORKERS=2 -DTASKS=3 -DONE_SHORT expect pass
 // run: waiter          -DWORKERS=1 -DWAITERS=1 -DTASKS=2 expect pass
 // run: waiters_alone   -DWORKERS=0 -DWAITERS=2 -DTASKS=2 expect pass
 // run: ceiling         -DWORKERS=2 -DCEILING -DTASKS=3 expect pass
+// run: awaited         -DWORKERS=2 -DCEILING -DAWAITED -DTASKS=3 expect pass
 // run: stop            -DWORKERS=2 -DTASKS=1 -DSTOP expect pass
 //
 // Broken on purpose; each must be refuted:
@@ -35,6 +38,9 @@
 // run: poke_keeps_turn   -DWORKERS=0 -DWAITERS=2 -DTASKS=2 -DTURN_STAYS expect fail
 // run: overshoot         -DWORKERS=2 -DCEILING -DTASKS=3 -DOVERSHOOT expect fail
 // run: left_unseen       -DWORKERS=2 -DCEILING -DTASKS=3 -DLEFT_UNSEEN expect fail
+// run: seal_is_silent  -DWORKERS=2 -DCEILING -DAWAITED -DTASKS=2 -DSEAL_IS_SILENT expect fail
+// run: kept_after_look -DWORKERS=2 -DCEILING -DAWAITED -DTASKS=2 -DKEPT_AFTER_LOOK expect fail
+// run: kept_unseen     -DWORKERS=2 -DCEILING -DAWAITED -DTASKS=2 -DKEPT_UNSEEN expect fail
 // run: stop_not_seen     -DWORKERS=1 -DTASKS=1 -DSTOP -DSTOP_NOT_SEEN expect fail
 
 #ifndef WAITERS
@@ -52,8 +58,12 @@
 #define NOTHING 0
 #define BOUND 1
 #define FLOAT 2
+#define GROUPED 3  // floating, and of the group
+#define OF_GROUP 2 // as is_floating: perhaps one of those
 
-byte bound_queued, floating_queued;
+byte bound_queued, floating_queued, grouped_queued;
+bool is_sealed; // somebody waits for the group
+byte kept;      // bit = worker that has passed floating work by
 byte started_count, done_count;
 byte parked;            // bit = worker
 byte event[THREADS];    // of workers
@@ -132,7 +142,18 @@ inline poke() {
 inline wake_one(is_floating) {
     is_woken = false;
     if
-#ifdef CEILING
+#ifdef AWAITED
+    :: is_floating && mask != 0 && busy_count >= FLOATING_MAX ->
+#ifndef KEPT_UNSEEN
+        kept = kept | mask;
+#endif
+        if
+        :: is_floating == OF_GROUP && is_sealed -> wake_parked(); skip
+        :: else
+        fi
+    :: mask == 0
+    :: mask != 0 && !(is_floating && busy_count >= FLOATING_MAX) -> wake_parked()
+#elif defined(CEILING)
     :: is_floating && mask != 0 && busy_count >= FLOATING_MAX
     :: mask == 0
     :: mask != 0 && !(is_floating && busy_count >= FLOATING_MAX) -> wake_parked()
@@ -182,6 +203,35 @@ proctype submitter(byte bound_left; byte floating_left) {
     od
 }
 
+#ifdef AWAITED
+inline submit_grouped() {
+    grouped_queued++;
+    mask = parked;
+    wake_one(OF_GROUP)
+}
+
+// The first before it waits; the others as a task of the group would.
+proctype sealer(byte left) {
+    byte mask, w;
+    bool is_woken;
+    submit_grouped();
+    is_sealed = true;
+#ifndef SEAL_IS_SILENT
+    mask = kept;
+    mask = mask & parked;
+    if
+    :: mask != 0 && floating_queued + grouped_queued > 0 -> wake_parked(); skip
+    :: else
+    fi;
+    d_step { mask = 0; is_woken = false; w = 0 };
+#endif
+    do
+    :: left > 1 -> left--; submit_grouped()
+    :: else -> break
+    od
+}
+#endif
+
 proctype stopper() {
     byte mask, w;
     bool is_woken;
@@ -199,7 +249,12 @@ proctype stopper() {
 
 inline run_task() {
     d_step { started_count++; w = started_count };
-#ifdef CEILING
+#ifdef AWAITED
+    if
+    :: found == FLOAT -> done_count == TASKS - 1
+    :: found != FLOAT
+    fi;
+#elif defined(CEILING)
     if
     :: found == FLOAT
     :: found == BOUND -> done_count == TASKS - 1
@@ -255,6 +310,35 @@ inline enter_floating() {
 #endif
 }
 
+#ifdef AWAITED
+// No place: what is awaited is taken all the same. The worker keeps itself only beside something.
+inline pass_by() {
+#ifndef KEPT_AFTER_LOOK
+    if
+    :: floating_queued + grouped_queued > 0 -> kept = kept | (1 << id)
+    :: else
+    fi;
+#endif
+    if
+    :: is_sealed ->
+        d_step {
+            if
+            :: grouped_queued > 0 -> grouped_queued--; found = GROUPED
+            :: else
+            fi
+        }
+    :: else
+    fi
+#ifdef KEPT_AFTER_LOOK
+    ;
+    if
+    :: floating_queued + grouped_queued > 0 -> kept = kept | (1 << id)
+    :: else
+    fi
+#endif
+}
+#endif
+
 // Bound tasks first, then floating ones, if there is a place. The summary bits may be old, so a worker also takes a
 // place where there is nothing; it leaves it then, and looks whether something came while it was counted.
 inline search() {
@@ -264,7 +348,7 @@ inline search() {
         :: found != NOTHING && is_busy[id] ->
             d_step { is_busy[id] = false; busy_count-- };
             if
-            :: floating_queued > 0 -> mask = parked; wake_one(true)
+            :: floating_queued + grouped_queued > 0 -> mask = parked; wake_one(OF_GROUP)
             :: else
             fi;
             break
@@ -276,12 +360,17 @@ inline search() {
         :: else
         fi;
         if
-        :: !is_busy[id] -> break
+        :: !is_busy[id] ->
+#ifdef AWAITED
+            pass_by();
+#endif
+            break
         :: else
         fi;
         d_step {
             if
             :: floating_queued > 0 -> floating_queued--; found = FLOAT
+            :: floating_queued == 0 && grouped_queued > 0 -> grouped_queued--; found = GROUPED
             :: else
             fi
         };
@@ -292,7 +381,7 @@ inline search() {
         d_step { is_busy[id] = false; busy_count-- };
 #ifndef LEFT_UNSEEN
         if
-        :: floating_queued > 0
+        :: floating_queued + grouped_queued > 0
         :: else -> break
         fi
 #else
@@ -309,7 +398,8 @@ inline search() { take_bound() }
 inline lower_bit() {
     d_step {
         had_bit = (parked >> id) & 1;
-        parked = parked & ~(1 << id)
+        parked = parked & ~(1 << id);
+        kept = kept & ~(1 << id)
     }
 }
 
@@ -423,7 +513,10 @@ init {
         :: else -> break
         od;
         i = 0;
-#ifdef CEILING
+#ifdef AWAITED
+        floating_queued = 1;
+        run sealer(TASKS - 1);
+#elif defined(CEILING)
         run submitter(1, TASKS - 1);
 #else
         run submitter(1, 0);
