@@ -147,7 +147,8 @@ static nb_result check_desc(const nb_states *states, const nb_state_desc *desc) 
     if (!has_name)
         problem = "no name";
     else if (strlen(desc->name) > NB_STATE_NAME_SIZE_MAX)
-        return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_RANGE, "nb_states_add", "the name is too long");
+        return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_RANGE, "nb_states_add",
+                        "provider \"%.*s...\": the name is too long", NB_STATE_NAME_SIZE_MAX, desc->name);
     else if ((desc->flags & ~NB_STATE_LOCAL) != 0)
         problem = "an unknown flag";
     else if ((desc->save != NULL) != (desc->load != NULL))
@@ -157,7 +158,8 @@ static nb_result check_desc(const nb_states *states, const nb_state_desc *desc) 
     else if (desc->data != NULL && desc->size_bytes == 0)
         problem = "memory without a size";
     if (problem == NULL) return NB_OK;
-    return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "nb_states_add", "%s", problem);
+    return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "nb_states_add", "provider \"%s\": %s",
+                    has_name ? desc->name : "", problem);
 }
 
 // The place of a name: that of the first which is not before it.
@@ -373,8 +375,9 @@ nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes
     if (result == NB_OK) result = load_first(states, bytes, &count);
     if (result >= 0) states->load_count += 1;
     if (result < 0) {
+        const char *name = count < states->count ? states->providers[count].name : "";
+        nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, __func__, "provider \"%s\" refused its part", name);
         load_first(states, kept, &count); // only those before the one that refused have changed
-        nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, __func__, "a provider refused its part");
     }
     nbi_free(&states->hooks, kept, kept_bytes);
     return result;
