@@ -22,6 +22,10 @@ typedef enum mistake {
     FILLS_TABLE,
     FILLS_STAGES,
     FILLS_COMMANDS,
+    SUBMITS_BAD_TASK,
+    RUNS_BAD_TASK,
+    SUBMITS_BAD_JOB,
+    SENDS_NOTHING,
     MISTAKES,
 } mistake;
 
@@ -29,6 +33,7 @@ typedef struct game {
     nb_engine *engine;
     log_lines log;
     nb_table rocks, trees;
+    nb_label mesh;
     mistake mistake;
     uint32_t asserted_count;
 } game;
@@ -41,6 +46,19 @@ static nb_result fill_stage(const nb_context *context, const game *g) {
     return NB_OK;
 }
 
+// In Gameplay.
+static void offer_bad_work(const nb_context *context, const game *g) {
+    nb_task_desc task = {.label = g->mesh};
+    nb_async_job_desc job = {.label = g->mesh};
+    switch (g->mistake) {
+    case SUBMITS_BAD_TASK: nb_task_submit(context->scheduler, &task, NULL); break;
+    case RUNS_BAD_TASK: nb_task_run(context->scheduler, &task); break;
+    case SUBMITS_BAD_JOB: nb_async_submit(nb_engine_async(context->engine), &job, NULL); break;
+    case SENDS_NOTHING: nb_context_command(context, NULL); break;
+    default: break;
+    }
+}
+
 static nb_result be_careless(const nb_context *context, void *user) {
     const game *g = user;
     nb_entity entity;
@@ -50,6 +68,7 @@ static nb_result be_careless(const nb_context *context, void *user) {
         for (int i = 0; i < 10 && !is_tick; ++i) nb_context_command(context, &command);
         return NB_OK;
     }
+    if (!is_tick) offer_bad_work(context, g);
     if (!is_tick) return NB_OK;
     switch (g->mistake) {
     case SPAWNS_IN_TICK:
@@ -86,6 +105,7 @@ static void game_play(game *g, mistake made) {
     desc.stage_count_max = 2;
     desc.command_count_max = 4;
     assert_int_equal(nb_engine_create(&desc, &g->engine), NB_OK);
+    assert_int_equal(nb_labels_intern(nb_engine_labels(g->engine), "mesh", &g->mesh), NB_OK);
     uint32_t row_count_max = made == FILLS_STAGE ? 200000 : 500;
     nb_table_desc rocks = {.name = "rocks", .row_count_max = row_count_max, .columns = columns, .column_count = 2};
     nb_table_desc trees = {.name = "trees", .row_count_max = 10, .columns = columns, .column_count = 2};
@@ -129,6 +149,19 @@ static void each_object_has_reports_of_its_own(void **state) {
     game_play(&g, SPAWNS_IN_TICK);
     assert_reported(&g, NB_ITEM_WORLD_TICK, 4, "nb_world_spawn", "table 'rocks'");
     assert_non_null(strstr(g.log.lines[1].message, "table 'trees'"));
+}
+
+static void work_that_is_refused_has_its_label_and_the_call(void **state) {
+    (void)state;
+    static game g;
+    game_play(&g, SUBMITS_BAD_TASK);
+    assert_reported(&g, NB_ITEM_TASK_ARGUMENT, 2, "nb_task_submit", "task \"mesh\": run is NULL");
+    game_play(&g, RUNS_BAD_TASK);
+    assert_reported(&g, NB_ITEM_TASK_ARGUMENT, 2, "nb_task_run", "task \"mesh\": run is NULL");
+    game_play(&g, SUBMITS_BAD_JOB);
+    assert_reported(&g, NB_ITEM_ASYNC_ARGUMENT, 2, "nb_async_submit", "async job \"mesh\": there is no step");
+    game_play(&g, SENDS_NOTHING);
+    assert_reported(&g, NB_ITEM_ENGINE_ARGUMENT, 2, "nb_context_command", "geology in Gameplay: command is NULL");
 }
 
 static void pool_that_is_full_names_module_and_field(void **state) {
@@ -231,6 +264,7 @@ static void provider_and_module_that_are_refused_are_named(void **state) {
 
 TEST_MAIN(cmocka_unit_test(mistake_of_each_tick_is_logged_twice_in_30_ticks),
           cmocka_unit_test(each_object_has_reports_of_its_own),
+          cmocka_unit_test(work_that_is_refused_has_its_label_and_the_call),
           cmocka_unit_test(pool_that_is_full_names_module_and_field),
           cmocka_unit_test(more_mistakes_than_there_is_room_for_share_a_count),
           cmocka_unit_test(service_that_fails_is_named_and_nobody_called),

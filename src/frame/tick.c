@@ -78,9 +78,7 @@ void nbi_stages_apply(nb_engine *engine) {
 nb_result nb_context_command(const nb_context *context, const nb_input_event *command) {
     if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
     nb_engine *engine = context->engine;
-    if (command == NULL) {
-        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "command is NULL");
-    }
+    if (command == NULL) return nbi_context_fail(context, __func__, "command is NULL");
     nb_result result = nbi_context_check_call(context);
     const nbi_call *call = context->call;
     // Ticks write what is simulated themselves; jobs have outputs, which are merged on the coordinator.

@@ -20,6 +20,7 @@
 
 #include "../base/base.h"
 #include "../base/lock.h"
+#include "../base/throttle.h"
 #include "fence.h"
 #include "host.h"
 #include "queue.h"
@@ -312,6 +313,7 @@ struct nb_scheduler {
     uint64_t ring_capacity;
     nb_atomic_u32 traced_count; // entries of `traced` with a trace; changes under traced_lock
     nb_scheduler_desc desc;     // resolved
+    nbi_throttle throttle;      // of refused tasks
     void *pages;                // of slots, more and groups
     size_t pages_bytes;
     char pad_hot[NB_CACHE_LINE];
