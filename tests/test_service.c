@@ -227,7 +227,7 @@ static void crash_loop_ends_as_failed_and_is_reported_once(void **state) {
     assert_int_equal(f.started.value.value, 5);
     assert_int_equal(test_log_count(&f.log, NB_ITEM_SERVICE_RESTARTED), 4);
     assert_int_equal(test_log_count(&f.log, NB_ITEM_SERVICE_FAILED), 1);
-    assert_non_null(strstr(f.log.last_message, "crasher: failed with NB_ERR_MEMORY after 4 restarts"));
+    assert_non_null(strstr(f.log.last_message, "service \"crasher\" failed with NB_ERR_MEMORY after 4 restarts"));
     uint64_t message = 0;
     assert_int_equal(nb_service_send(f.service, &message), NB_CLOSED);
     assert_int_equal(nb_service_stop(f.service, 0), NB_OK);

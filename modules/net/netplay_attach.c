@@ -115,9 +115,9 @@ static void lose(nb_netplay *netplay, uint64_t tick, nb_result result) {
     if (netplay->stats.has_lost) return;
     netplay->stats.has_lost = true;
     netplay->stats.lost_tick = tick;
-    nb_report(&netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_LOST, "nb_netplay_create",
-              "tick %llu was guessed wrong and cannot be put right any more: %s", (unsigned long long)tick,
-              nb_result_name(result));
+    nb_report(&netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_LOST, "nb_engine_frame",
+              "player %u: tick %llu was predicted wrong and cannot be simulated again: %s; later ones are not logged",
+              netplay->desc.local_player, (unsigned long long)tick, nb_result_name(result));
 }
 
 static void put_right(nb_netplay *netplay, const nb_context *context, uint64_t tick) {
@@ -148,9 +148,9 @@ static void tell_desync(nb_netplay *netplay, uint32_t player, uint64_t tick) {
     netplay->stats.desync_player = player;
     netplay->stats.desync_tick = tick;
     if (is_first)
-        nb_report(&netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_DESYNC, "nb_netplay_create",
-                  "the state after tick %llu is another one than player %u's; further ones are not told",
-                  (unsigned long long)tick, player);
+        nb_report(&netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_DESYNC, "nb_engine_frame",
+                  "player %u: desync with player %u at tick %llu; later ones are not logged",
+                  netplay->desc.local_player, player, (unsigned long long)tick);
 }
 
 static void compare(nb_netplay *netplay, uint32_t player) {

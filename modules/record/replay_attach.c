@@ -39,7 +39,7 @@ static void end(void *user, const nb_tick_view *view) {
     if (replay->check.diverged_count++ != 0) return;
     replay->check.diverged_tick = view->tick->index;
     name_state(replay);
-    nb_report(&replay->hooks, NB_LOG_ERROR, NB_ITEM_RECORD_DIVERGED, "nb_replay_attach",
+    nb_report(&replay->hooks, NB_LOG_ERROR, NB_ITEM_RECORD_DIVERGED, "nb_engine_frame",
               "the state after tick %llu is not the recorded one%s%s; further ones are only counted",
               (unsigned long long)view->tick->index, replay->state_name[0] != '\0' ? ", first in " : "",
               replay->state_name);

@@ -2,6 +2,7 @@
 // Result names, log items, default hooks and the one way to report a mistake.
 
 #include "base.h"
+#include "throttle.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -171,6 +172,49 @@ void nbi_trap(const nb_hooks *hooks, bool is_logged, nb_log_item item, const cha
     deliver(hooks, record, is_logged ? TO_LOGGER | TO_ASSERTION : TO_ASSERTION, format, args);
     va_end(args);
     if (hooks->assertion.failed == assert_logs_only) __builtin_trap();
+}
+
+// How many of `count` reports were logged before this one: the first, the 10th, the 100th ...
+static uint64_t logged_before(uint64_t count) {
+    uint64_t logged = 0;
+    for (uint64_t power = 1; power < count; power *= 10) ++logged;
+    return logged;
+}
+
+// Delivers a record whose place was noted `count` times; 0 = not to be logged.
+static void deliver_counted(const nb_hooks *hooks, nb_log_record record, int to, uint64_t count, const char *format,
+                            va_list args) {
+    char counted[NB_REPORT_MESSAGE_SIZE];
+    nb_hooks filled;
+    if (count <= 1) {
+        deliver(usable(hooks, &filled), record, count == 0 ? to & ~TO_LOGGER : to, format, args);
+        return;
+    }
+    unsigned long long hidden = count - 1 - logged_before(count);
+    snprintf(counted, sizeof counted, "%s (%llu times by now, %llu of them not logged)", format,
+             (unsigned long long)count, hidden);
+    deliver(usable(hooks, &filled), record, to, counted, args);
+}
+
+nb_result nbi_fail_throttled(const nb_hooks *hooks, nbi_throttle *throttle, uint64_t object, nb_log_item item,
+                             nb_result result, const char *function, const char *format, ...) {
+    nb_log_record record = {.level = NB_LOG_ERROR, .item = item, .function = function};
+    uint64_t count = nbi_throttle_note(throttle, function, item, object);
+    va_list args;
+    va_start(args, format);
+    deliver_counted(hooks, record, TO_ALL, count, format, args);
+    va_end(args);
+    return result;
+}
+
+void nbi_log_throttled(const nb_hooks *hooks, nbi_throttle *throttle, uint64_t object, nb_log_level level,
+                       nb_log_item item, const char *function, const char *format, ...) {
+    nb_log_record record = {.level = level, .item = item, .function = function};
+    uint64_t count = nbi_throttle_note(throttle, function, item, object);
+    va_list args;
+    va_start(args, format);
+    deliver_counted(hooks, record, TO_LOGGER, count, format, args);
+    va_end(args);
 }
 
 // Some allocators give NULL for nothing, which would read as a refusal. nb_hooks_free counts the same way.

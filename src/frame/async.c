@@ -235,22 +235,36 @@ nb_result nb_async_create(const nb_async_desc *given, nb_async **out) {
 
 // --- submitting ---
 
-static nb_result check_job(const nb_async *async, const nb_async_job_desc *desc) {
-    static const char *const function = "nb_async_submit";
-    const nb_hooks *hooks = &async->desc.hooks;
-    nb_log_item item = NB_ITEM_ASYNC_ARGUMENT;
-    if (desc == NULL || desc->step == NULL) return nbi_fail(hooks, item, NB_ERR_MISUSE, function, "there is no step");
-    if (desc->state == NULL && desc->state_size_bytes != 0) {
-        return nbi_fail(hooks, item, NB_ERR_MISUSE, function, "state is NULL and has a size");
-    }
-    if (desc->state_size_bytes > async->desc.state_bytes_max) {
-        return nbi_fail(hooks, item, NB_ERR_RANGE, function, "a state of %zu bytes is larger than %zu",
-                        desc->state_size_bytes, async->desc.state_bytes_max);
-    }
-    if ((uint32_t)desc->priority >= NB_PRIORITY_COUNT || (uint32_t)desc->budget_class >= NB_ASYNC_CLASS_COUNT) {
-        return nbi_fail(hooks, item, NB_ERR_MISUSE, function, "priority or class does not exist");
-    }
-    return NB_OK;
+#define SUBMIT "nb_async_submit"
+
+// What is wrong with a job; NULL = nothing but perhaps its size.
+static const char *job_problem(const nb_async_job_desc *desc) {
+    if (desc == NULL) return "desc is NULL";
+    if (desc->step == NULL) return "there is no step";
+    if (desc->state == NULL && desc->state_size_bytes != 0) return "state is NULL and has a size";
+    if ((uint32_t)desc->priority >= NB_PRIORITY_COUNT || (uint32_t)desc->budget_class >= NB_ASYNC_CLASS_COUNT)
+        return "priority or class does not exist";
+    return NULL;
+}
+
+static nb_result check_job(nb_async *async, const nb_async_job_desc *desc) {
+    const char *problem = job_problem(desc);
+    if (problem == NULL && desc->state_size_bytes <= async->desc.state_bytes_max) return NB_OK;
+    char number[NBI_LABEL_NUMBER_SIZE];
+    nb_label label = desc != NULL ? desc->label : (nb_label){0};
+    const char *name = label.id != 0 ? nbi_label_text(async->desc.labels, label, number) : "";
+    uint64_t mistake = (uint64_t)(uintptr_t)problem ^ (uint64_t)label.id << 32;
+    if (desc != NULL)
+        mistake ^= (uint64_t)(uint32_t)desc->priority << 24 ^ (uint64_t)(uint32_t)desc->budget_class << 40;
+    if (problem != NULL)
+        return nbi_fail_throttled(&async->desc.hooks, &async->throttle, mistake, NB_ITEM_ASYNC_ARGUMENT, NB_ERR_MISUSE,
+                                  SUBMIT, "async job \"%s\": %s", name, problem);
+    mistake ^= desc->state_size_bytes;
+    return nbi_fail_throttled(&async->desc.hooks, &async->throttle, mistake, NB_ITEM_ASYNC_ARGUMENT, NB_ERR_RANGE,
+                              SUBMIT,
+                              "async job \"%s\": state of %zu bytes, %zu at most; raise "
+                              "nb_async_desc.state_bytes_max",
+                              name, desc->state_size_bytes, async->desc.state_bytes_max);
 }
 
 static void fill_slot(nb_async *async, nbi_async_slot *slot, const nb_async_job_desc *desc) {

@@ -9,6 +9,7 @@
 
 #include "../base/base.h"
 #include "../base/lock.h"
+#include "../base/throttle.h"
 #include "../platform/platform.h"
 
 // --- a job ---
@@ -62,6 +63,7 @@ typedef struct nbi_async_heap {
 struct nb_async {
     nb_async_desc desc; // resolved
     size_t size_bytes, slot_size_bytes;
+    nbi_throttle throttle; // of refused jobs
     unsigned char *slots;
     bool is_alone;        // the scheduler has no workers
     nb_trace *trace;      // steps and blocking calls are recorded into it; NULL = none. Set before the first submit

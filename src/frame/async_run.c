@@ -130,7 +130,7 @@ static void fail_job(nb_async *async, nbi_async_slot *slot, nb_async_status stat
     bool is_known = status == NB_ASYNC_STATUS_FAILED && result < 0;
     if (!is_known) {
         char number[NBI_LABEL_NUMBER_SIZE];
-        nbi_log(&async->desc.hooks, NB_LOG_ERROR, NB_ITEM_ASYNC_STATUS, "nb_async_submit",
+        nbi_log(&async->desc.hooks, NB_LOG_ERROR, NB_ITEM_ASYNC_STATUS, "nb_async_job_desc.step",
                 "async job \"%s\": its step returned status %d with result %s",
                 nbi_label_text(async->desc.labels, slot->desc.label, number), (int)status, nb_result_name(result));
     }
@@ -240,7 +240,7 @@ static void start_threads(nb_async *async) {
         ++async->io_thread_count;
     }
     if (async->io_thread_count < async->desc.io_thread_count) {
-        nbi_log(&async->desc.hooks, NB_LOG_ERROR, NB_ITEM_ASYNC_OS, "nb_async_submit",
+        nbi_log(&async->desc.hooks, NB_LOG_ERROR, NB_ITEM_ASYNC_OS, "nb_async_job_desc.step",
                 "only %u of %u io threads could be started", (unsigned)async->io_thread_count,
                 (unsigned)async->desc.io_thread_count);
     }

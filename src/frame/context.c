@@ -14,23 +14,40 @@ static const char *refusal(nb_result result) {
     return "the phase does not allow it, or not without the capability";
 }
 
+// The module of a context, or NULL: it is of none, or that one is gone, and another may have its place. Not
+// module_limit: a late job may report while the coordinator attaches another module.
+static nbi_module *module_of(const nb_context *context) {
+    nb_engine *engine = context->engine;
+    uint32_t index = (uint32_t)(context->module.value & 0xFFFF);
+    bool is_one = context->module.value != 0 && index < engine->desc.module_count_max &&
+                  engine->modules[index].number == context->module.value >> 16;
+    return is_one ? &engine->modules[index] : NULL;
+}
+
+static const char *name_of(const nb_context *context) {
+    const nbi_module *module = module_of(context);
+    if (module != NULL) return module->name;
+    return context->module.value != 0 ? "a module that is gone" : "an async job";
+}
+
+nb_result nbi_context_fail(const nb_context *context, const char *function, const char *what) {
+    nb_engine *engine = context->engine;
+    return nbi_fail_throttled(&engine->hooks, &engine->throttle, context->module.value, NB_ITEM_ENGINE_ARGUMENT,
+                              NB_ERR_MISUSE, function, "%s in %s: %s", name_of(context),
+                              nb_phase_info_get(context->phase)->name, what);
+}
+
 void nbi_context_report(const nb_context *context, const char *function, uint32_t place, nb_result result) {
     nb_engine *engine = context->engine;
     const char *what = refusal(result);
     nbi_atomic_fetch_add_relaxed_u64(&engine->violation_count, 1);
     nb_violation_policy policy = engine->desc.violation_policy;
     if (policy == NB_VIOLATION_COUNT_ONLY) return;
-    uint32_t index = (uint32_t)(context->module.value & 0xFFFF);
     const nb_phase_info *info = nb_phase_info_get(context->phase);
-    // Not module_limit: a late job may report while the coordinator attaches another module. One that was detached
-    // meanwhile is none, and another may have its place.
-    bool is_one = context->module.value != 0 && index < engine->desc.module_count_max &&
-                  engine->modules[index].number == context->module.value >> 16;
-    nbi_module *module = is_one ? &engine->modules[index] : NULL;
+    nbi_module *module = module_of(context);
     nb_atomic_u32 *seen = module != NULL ? &module->violations[info->phase] : &engine->violations[info->phase];
     bool is_first = (nbi_atomic_fetch_or_seq_cst_u32(seen, place) & place) == 0;
-    const char *other = context->module.value != 0 ? "a module that is gone" : "an async job";
-    const char *name = module != NULL ? module->name : other;
+    const char *name = name_of(context);
     if (policy == NB_VIOLATION_TRAP)
         nbi_trap(&engine->hooks, is_first, NB_ITEM_ENGINE_VIOLATION, function, "%s in %s: %s", name, info->name, what);
     else if (is_first)

@@ -34,7 +34,7 @@ nb_result nb_context_log(const nb_context *context, nb_log_level level, const ch
     if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
     const nb_hooks *hooks = &context->engine->hooks;
     if (format == NULL || level < NB_LOG_TRACE || level > NB_LOG_ERROR)
-        return NBI_FAIL(hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "format is NULL, or no level");
+        return nbi_context_fail(context, __func__, "format is NULL, or no level");
     nb_result result = check_effect(context, __func__);
     if (result != NB_OK || level < hooks->logger.level_min) return result;
     char text[NOTE_SIZE];

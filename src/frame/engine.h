@@ -11,6 +11,7 @@
 #include "nebula/rollback.h"
 
 #include "../base/base.h"
+#include "../base/throttle.h"
 #include "../platform/platform.h"
 
 // A handler or job that runs, or the last one that did: what a context is checked against.
@@ -213,6 +214,7 @@ struct nb_engine {
     nb_trace_thread *trace_own;      // the one that it got from the engine
     nb_label phase_labels[NB_PHASE_COUNT];
 
+    nbi_throttle throttle; // of mistakes of handlers
     nb_atomic_u32 is_stopping;
     nb_atomic_u64 violation_count, output_full_count;
     nb_atomic_u32 violations[NB_PHASE_COUNT]; // as nbi_module.violations, of what is no module
@@ -356,6 +358,9 @@ nb_result nbi_frame_async_restart(nb_engine *engine);
 
 // NB_OK: the context belongs to a call that this thread is in.
 nb_result nbi_context_check_call(const nb_context *context);
+
+// A handler's mistake in a call of `function`, which it may make in each frame.
+nb_result nbi_context_fail(const nb_context *context, const char *function, const char *what);
 
 // Counts and reports a call of `function` that is refused.
 void nbi_context_report(const nb_context *context, const char *function, uint32_t place, nb_result result);

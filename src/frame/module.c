@@ -149,8 +149,10 @@ static void list_by_phase(nb_engine *engine) {
 
 // --- coming and going ---
 
-static nb_result refuse(const nb_engine *engine, nb_result result, const char *what) {
-    return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, result, "nb_engine_module_attach", "%s", what);
+static nb_result refuse(const nb_engine *engine, const char *function, const char *name, nb_result result,
+                        const char *what) {
+    return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, result, function, "module \"%s\": %s",
+                    name != NULL ? name : "", what);
 }
 
 static bool are_names(const char *const *names, uint32_t count) {
@@ -161,25 +163,30 @@ static bool are_names(const char *const *names, uint32_t count) {
     return true;
 }
 
-static nb_result check_desc(const nb_engine *engine, const nb_module_desc *desc) {
-    if (desc == NULL || desc->name == NULL || desc->name[0] == '\0') return refuse(engine, NB_ERR_MISUSE, "no name");
-    if (strlen(desc->name) > NB_MODULE_NAME_SIZE_MAX) return refuse(engine, NB_ERR_RANGE, "the name is too long");
+static nb_result check_desc(const nb_engine *engine, const nb_module_desc *desc, const char *function) {
+    if (desc == NULL || desc->name == NULL || desc->name[0] == '\0')
+        return refuse(engine, function, NULL, NB_ERR_MISUSE, "no name");
+    if (strlen(desc->name) > NB_MODULE_NAME_SIZE_MAX)
+        return refuse(engine, function, desc->name, NB_ERR_RANGE, "the name is too long");
     if (!are_names(desc->after, desc->after_count) || !are_names(desc->before, desc->before_count)) {
-        return refuse(engine, NB_ERR_MISUSE, "after or before has no name where its count says so");
+        return refuse(engine, function, desc->name, NB_ERR_MISUSE,
+                      "after or before has no name where its count says so");
     }
     if (desc->job_count > NB_JOB_COUNT_MAX || desc->record_count > NB_JOB_COUNT_MAX) {
-        return refuse(engine, NB_ERR_RANGE, "more jobs than NB_JOB_COUNT_MAX");
+        return refuse(engine, function, desc->name, NB_ERR_RANGE, "more jobs than NB_JOB_COUNT_MAX");
     }
     const nb_handler *handlers = desc->handlers;
     if ((desc->tick != NULL && handlers[NB_PHASE_FIXED_SIM] != NULL) ||
         (desc->frame != NULL && handlers[NB_PHASE_GAMEPLAY] != NULL)) {
-        return refuse(engine, NB_ERR_MISUSE, "two handlers for one phase");
+        return refuse(engine, function, desc->name, NB_ERR_MISUSE, "two handlers for one phase");
     }
     if (handlers[NB_PHASE_NONE] != NULL || handlers[NB_PHASE_PARALLEL_TASKS] != NULL ||
         handlers[NB_PHASE_COMMAND_RECORD] != NULL || handlers[NB_PHASE_DETACHED_SERVICES] != NULL) {
-        return refuse(engine, NB_ERR_MISUSE, "a handler for a phase that has jobs or services instead");
+        return refuse(engine, function, desc->name, NB_ERR_MISUSE,
+                      "a handler for a phase that has jobs or services instead");
     }
-    if ((desc->capabilities & ~NB_CAPABILITY_ALL) != 0) return refuse(engine, NB_ERR_MISUSE, "an unknown capability");
+    if ((desc->capabilities & ~NB_CAPABILITY_ALL) != 0)
+        return refuse(engine, function, desc->name, NB_ERR_MISUSE, "an unknown capability");
     return NB_OK;
 }
 
@@ -280,10 +287,11 @@ static nb_result attach(nb_engine *engine, nbi_module *module, const nb_module_d
 nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc, nb_module *out) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = check_place(engine, __func__);
-    if (result == NB_OK) result = check_desc(engine, desc);
+    if (result == NB_OK) result = check_desc(engine, desc, __func__);
     if (result != NB_OK) return result;
     if (engine->is_ending) return NB_CLOSED;
-    if (find_name(engine, desc->name) != NULL) return refuse(engine, NB_ERR_MISUSE, "the name is taken");
+    if (find_name(engine, desc->name) != NULL)
+        return refuse(engine, __func__, desc->name, NB_ERR_MISUSE, "the name is taken");
     nbi_module *module = free_place(engine);
     if (module == NULL) return NB_FULL;
     result = attach(engine, module, desc, ++engine->module_number);
@@ -309,11 +317,12 @@ nb_result nb_engine_module_detach(nb_engine *engine, nb_module handle) {
 nb_result nb_engine_module_replace(nb_engine *engine, nb_module handle, const nb_module_desc *desc) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = check_place(engine, __func__);
-    if (result == NB_OK) result = check_desc(engine, desc);
+    if (result == NB_OK) result = check_desc(engine, desc, __func__);
     if (result != NB_OK) return result;
     nbi_module *module = find(engine, handle);
     if (module == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_STALE, NB_ERR_STALE, "no such module");
-    if (strcmp(module->name, desc->name) != 0) return refuse(engine, NB_ERR_MISUSE, "a module keeps its name");
+    if (strcmp(module->name, desc->name) != 0)
+        return refuse(engine, __func__, desc->name, NB_ERR_MISUSE, "a module keeps its name");
     if (!may_settle(engine) || !nbi_jobs_are_idle(module)) return NB_BUSY;
     if (nbi_frame_async_restart(engine) != NB_OK) return NB_BUSY;
     if (find(engine, handle) == NULL) { // a discard has detached it

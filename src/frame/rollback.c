@@ -105,7 +105,7 @@ static void correct_from(nb_engine *engine, uint64_t tick_count) {
 nb_result nb_context_correct_input(const nb_context *context, uint64_t tick, const nb_history_input *input) {
     if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
     nb_engine *engine = context->engine;
-    if (input == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "input is NULL");
+    if (input == NULL) return nbi_context_fail(context, __func__, "input is NULL");
     nb_result result = check_call(context, __func__);
     // Where none has run yet, this wraps and is newer than now.
     if (result == NB_OK) result = check_tick(engine, tick, nb_loop_tick_count(&engine->loop) - 1);
@@ -125,7 +125,7 @@ nb_result nb_context_correct_state(const nb_context *context, uint64_t tick_coun
                                    size_t size_bytes) {
     if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
     nb_engine *engine = context->engine;
-    if (bytes == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
+    if (bytes == NULL) return nbi_context_fail(context, __func__, "bytes is NULL");
     nb_result result = check_call(context, __func__);
     if (result == NB_OK) result = check_tick(engine, tick_count, nb_loop_tick_count(&engine->loop));
     if (result != NB_OK) return result;

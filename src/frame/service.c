@@ -24,6 +24,9 @@ struct nb_services {
 
 #define REFUSE(set, result, ...) NBI_FAIL(&(set)->hooks, NB_ITEM_SERVICE_ARGUMENT, (result), __VA_ARGS__)
 
+// Where reports of a service's own thread come from: nobody has called anything.
+#define RUN "nb_service_desc.run"
+
 nb_services_desc nb_services_desc_default(void) {
     return (nb_services_desc){.service_count_max = NB_SERVICE_COUNT_DEFAULT, .hooks = nb_hooks_default()};
 }
@@ -158,8 +161,8 @@ nb_result nb_service_start(nb_services *set, const nb_service_desc *desc, nb_ser
         .run = nbi_service_main, .user = service, .name = service->name, .stack_size_bytes = desc->stack_size_bytes};
     result = nbi_thread_start(&service->thread, &thread);
     if (result != NB_OK) {
-        nbi_log(&set->hooks, NB_LOG_ERROR, NB_ITEM_SERVICE_OS, __func__, "%s: its thread could not be started",
-                service->name);
+        nbi_log(&set->hooks, NB_LOG_ERROR, NB_ITEM_SERVICE_OS, __func__,
+                "service \"%s\": its thread could not be started", service->name);
         service_free(service);
         return result;
     }
@@ -225,16 +228,16 @@ static bool survive_failure(nb_service *service, nb_result failure, nb_service_s
     uint64_t now_ns = nbi_clock_now_ns();
     uint32_t recent_count = recent_restarts(service, now_ns);
     if (recent_count >= service->desc.restart_limit) {
-        nbi_log(hooks, NB_LOG_ERROR, NB_ITEM_SERVICE_FAILED, "nb_service_start",
-                "%s: failed with %s after %u restarts within %llu ms; it is not run again", service->name,
+        nbi_log(hooks, NB_LOG_ERROR, NB_ITEM_SERVICE_FAILED, RUN,
+                "service \"%s\" failed with %s after %u restarts within %llu ms; it is not run again", service->name,
                 nb_result_name(failure), (unsigned)recent_count,
                 (unsigned long long)(service->desc.restart_window_ns / 1000000));
         *last = NB_SERVICE_STATE_FAILED;
         return false;
     }
     uint64_t pause_ns = pause_after(service, recent_count);
-    nbi_log(hooks, NB_LOG_WARNING, NB_ITEM_SERVICE_RESTARTED, "nb_service_start",
-            "%s: failed with %s; restart %u of %u in %llu ms", service->name, nb_result_name(failure),
+    nbi_log(hooks, NB_LOG_WARNING, NB_ITEM_SERVICE_RESTARTED, RUN,
+            "service \"%s\" failed with %s; restart %u of %u in %llu ms", service->name, nb_result_name(failure),
             (unsigned)(recent_count + 1), (unsigned)service->desc.restart_limit,
             (unsigned long long)(pause_ns / 1000000));
     set_state(service, NB_SERVICE_STATE_PAUSED);
@@ -274,8 +277,8 @@ static void empty_mailbox(nb_service *service) {
     }
     if (count == 0) return;
     nbi_atomic_fetch_add_relaxed_u64(&service->undelivered_count, count);
-    nbi_log(&service->set->hooks, NB_LOG_WARNING, NB_ITEM_SERVICE_UNDELIVERED, "nb_service_stop",
-            "%s: %llu messages were not delivered", service->name, (unsigned long long)count);
+    nbi_log(&service->set->hooks, NB_LOG_WARNING, NB_ITEM_SERVICE_UNDELIVERED, RUN,
+            "service \"%s\" has ended: %llu messages were not delivered", service->name, (unsigned long long)count);
 }
 
 void nbi_service_main(void *user) {
@@ -349,7 +352,8 @@ static bool await_end(nb_service *service, uint64_t deadline_ns) {
 }
 
 static void report_stuck(const nb_service *service, const char *function) {
-    nbi_log(&service->set->hooks, NB_LOG_ERROR, NB_ITEM_SERVICE_STUCK, function, "%s: has not stopped", service->name);
+    nbi_log(&service->set->hooks, NB_LOG_ERROR, NB_ITEM_SERVICE_STUCK, function, "service \"%s\" has not stopped",
+            service->name);
 }
 
 nb_result nb_service_stop(nb_service *service, uint64_t deadline_ns) {

@@ -192,8 +192,9 @@ static nb_result slot_protect(nb_snapshots *snapshots, const nbi_snapshot_slot *
         const nbi_snapshot_region *region = &snapshots->regions[i];
         unsigned char *pages = region->pages + slot->index * region->stride_bytes;
         if (nbi_pages_protect(pages, region->stride_bytes, access) == NB_OK) continue;
-        nbi_log(&snapshots->hooks, NB_LOG_ERROR, NB_ITEM_SNAPSHOT_OS, "nb_snapshots_publish",
-                "%s: the pages of a slot cannot be protected", region->name);
+        nbi_log_throttled(&snapshots->hooks, &snapshots->throttle, i, NB_LOG_ERROR, NB_ITEM_SNAPSHOT_OS,
+                          "nb_snapshots_publish", "region \"%s\": the OS does not make the pages of a slot %s",
+                          region->name, access == NBI_PAGE_READ ? "read-only" : "writable");
         return NB_ERR_OS;
     }
     return NB_OK;

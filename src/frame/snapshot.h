@@ -8,6 +8,7 @@
 #include "nebula/snapshot.h"
 
 #include "../base/base.h"
+#include "../base/throttle.h"
 #include "../platform/platform.h"
 
 // A slot's word: version above, pins below.
@@ -58,6 +59,7 @@ struct nb_snapshots {
     nb_atomic_u64 current; // {version, slot} of the newest publication; 0 = none
     char padding[NB_CACHE_LINE - sizeof(nb_atomic_u64)];
     nb_hooks hooks;
+    nbi_throttle throttle;  // of what a frame may report each time
     nb_snapshots_desc desc; // resolved
     size_t size_bytes;      // of the block of memory that starts here
     nbi_snapshot_region *regions;

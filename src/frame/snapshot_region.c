@@ -215,14 +215,16 @@ static void copy_all(nb_snapshots *snapshots, const nbi_snapshot_region *region,
 static nb_result run_fill(nb_snapshots *snapshots, const nbi_snapshot_region *region, const nb_snapshot_fill *fill,
                           size_t *size_bytes) {
     nb_result result = region->fill(region->user, fill, size_bytes);
+    uint64_t object = (uint64_t)(region - snapshots->regions) << 32 | (uint32_t)result;
     if (result == NB_OK && *size_bytes > fill->capacity_bytes) {
-        nbi_log(&snapshots->hooks, NB_LOG_ERROR, NB_ITEM_SNAPSHOT_FILL, "nb_snapshots_publish",
-                "%s: %zu bytes do not fit into %zu", region->name, *size_bytes, fill->capacity_bytes);
+        nbi_log_throttled(&snapshots->hooks, &snapshots->throttle, object, NB_LOG_ERROR, NB_ITEM_SNAPSHOT_FILL,
+                          "nb_snapshots_publish", "region \"%s\": %zu bytes do not fit into %zu", region->name,
+                          *size_bytes, fill->capacity_bytes);
         return NB_ERR_RANGE;
     }
     if (result != NB_OK) {
-        nbi_log(&snapshots->hooks, NB_LOG_ERROR, NB_ITEM_SNAPSHOT_FILL, "nb_snapshots_publish", "%s: fill gave %s",
-                region->name, nb_result_name(result));
+        nbi_log_throttled(&snapshots->hooks, &snapshots->throttle, object, NB_LOG_ERROR, NB_ITEM_SNAPSHOT_FILL,
+                          "nb_snapshots_publish", "region \"%s\": fill gave %s", region->name, nb_result_name(result));
         return result;
     }
     snapshots->filled_bytes += *size_bytes;

@@ -159,7 +159,8 @@ static nb_result check_desc(const nb_states *states, const nb_state_desc *desc) 
     if (!has_name)
         problem = "no name";
     else if (strlen(desc->name) > NB_STATE_NAME_SIZE_MAX)
-        return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_RANGE, "nb_states_add", "the name is too long");
+        return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_RANGE, "nb_states_add",
+                        "state \"%.*s...\": the name is too long", NB_STATE_NAME_SIZE_MAX, desc->name);
     else if ((desc->flags & ~(NB_STATE_LOCAL | NB_STATE_IMAGE)) != 0)
         problem = "an unknown flag";
     else if ((desc->save != NULL) != (desc->load != NULL))

@@ -10,6 +10,7 @@
 #include "who.h"
 #include "world.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // --- stages ---
@@ -45,7 +46,9 @@ nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
     if (memory == NULL || nb_stage_init(stage, engine->world, &desc) != NB_OK) {
         if (engine->stats.stage_full_count++ == 0) {
             nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FULL, __func__,
-                    "no room for more than %u stages; further refusals are only counted", engine->stage_count);
+                    "module \"%s\": no room for more than %u stages; raise nb_engine_desc.stage_count_max; further "
+                    "refusals are only counted",
+                    engine->modules[call->module].name, engine->stage_count);
         }
         return NULL;
     }
@@ -76,9 +79,7 @@ void nbi_stages_apply(nb_engine *engine) {
 nb_result nb_context_command(const nb_context *context, const nb_input_event *command) {
     if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
     nb_engine *engine = context->engine;
-    if (command == NULL) {
-        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "command is NULL");
-    }
+    if (command == NULL) return nbi_context_fail(context, __func__, "command is NULL");
     nb_result result = nbi_context_check_call(context);
     const nbi_call *call = context->call;
     // Ticks write what is simulated themselves; jobs have outputs, which are merged on the coordinator.
@@ -91,7 +92,10 @@ nb_result nb_context_command(const nb_context *context, const nb_input_event *co
     if (engine->command_count == engine->desc.command_count_max) {
         if (engine->stats.command_full_count++ == 0) {
             nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_ENGINE_FULL, __func__,
-                    "%u commands wait for a tick; further refusals are only counted", engine->command_count);
+                    "module \"%s\": %u commands wait for a tick; raise nb_engine_desc.command_count_max; further "
+                    "refusals are only counted",
+                    call->module < engine->module_limit ? engine->modules[call->module].name : "",
+                    engine->command_count);
         }
         return NB_FULL;
     }
@@ -121,6 +125,18 @@ static nb_result world_locate(void *user, const void *here, size_t here_bytes, c
     return nb_world_compare(user, here, here_bytes, there, there_bytes, out);
 }
 
+// On any thread, while the handler that the stage is for runs.
+static void name_stage(void *user, const nb_stage *stage, char *text, size_t size_bytes) {
+    const nb_engine *engine = user;
+    nb_phase phase = nb_engine_phase(engine);
+    const nbi_order *order = &engine->orders[phase];
+    const char *name = stage->handler < order->count ? engine->modules[order->modules[stage->handler]].name : "?";
+    int length =
+        snprintf(text, size_bytes, "module \"%s\", %s handler", name, phase == NB_PHASE_FIXED_SIM ? "tick" : "frame");
+    if (stage->job != 0 && length > 0 && (size_t)length < size_bytes)
+        snprintf(text + length, size_bytes - (size_t)length, ", job %u", stage->job);
+}
+
 static nb_result world_create(nb_engine *engine) {
     uint32_t count = engine->desc.stage_count_max;
     size_t stage_bytes = (engine->desc.stage_bytes + sizeof(nb_stage) + 64) * count;
@@ -133,6 +149,8 @@ static nb_result world_create(nb_engine *engine) {
     result = nb_world_create(&engine->desc.world, &engine->world);
     if (result != NB_OK) return result;
     nbi_world_of(engine->world)->is_driven = true;
+    nbi_world_of(engine->world)->name_stage = name_stage;
+    nbi_world_of(engine->world)->name_user = engine;
     nbi_world_of(engine->world)->traps = engine->desc.violation_policy == NB_VIOLATION_TRAP;
     nb_state_desc state = {.name = "world",
                            .save = world_save,

@@ -126,9 +126,12 @@ static void mark_slot(const nbi_world *self, nbi_table *table, uint32_t slot) {
 static nb_result report_full(nbi_world *self, nbi_table *table) {
     if (table->full_count++ == 0) {
         nbi_log(&self->hooks, NB_LOG_WARNING, NB_ITEM_WORLD_FULL,
-                self->is_applying ? "nb_world_apply" : "nb_world_spawn",
-                "table '%s' has no room for more than %u rows; further refusals are only counted", table->name,
-                table->row_count_max);
+                !self->is_applying ? "nb_world_spawn"
+                : self->is_driven  ? "nb_stage_spawn"
+                                   : "nb_world_apply",
+                "table '%s' has no room for more than %u rows; raise nb_table_desc.row_count_max; further refusals are "
+                "only counted",
+                table->name, table->row_count_max);
     }
     return NB_FULL;
 }
@@ -196,17 +199,17 @@ void nbi_world_row_remove(nbi_world *self, nbi_table *table, uint32_t row) {
     self->despawn_count += 1;
 }
 
-static nb_result check_direct(nbi_world *self, nbi_table *table, const char *function) {
+static nb_result check_direct(nbi_world *self, nbi_table *table, uint64_t object, const char *function) {
     if (table == NULL) {
-        return nbi_fail(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function, "there is no such table");
+        return NBI_WORLD_FAIL(self, object, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function, "there is no such table");
     }
     if (table->is_singleton) {
-        return nbi_fail(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function,
-                        "singleton '%s' has one row for ever", table->name);
+        return NBI_WORLD_FAIL(self, object, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function,
+                              "singleton '%s' has one row for ever", table->name);
     }
     if (self->is_in_tick) {
-        return nbi_fail(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, function,
-                        "rows of '%s' come and go through stages during a tick", table->name);
+        return NBI_WORLD_FAIL(self, object, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, function,
+                              "rows of table '%s' come and go through stages during a tick", table->name);
     }
     return nbi_table_is_writable(self, table, function) ? NB_OK : NB_ERR_PERMISSION;
 }
@@ -216,7 +219,7 @@ nb_result nb_world_spawn(nb_world *world, nb_table table, nb_entity *out) {
     nbi_world *self = nbi_world_of(world);
     nbi_table *found = nbi_table_of(self, table);
     if (out == NULL) return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
-    nb_result result = check_direct(self, found, __func__);
+    nb_result result = check_direct(self, found, table.value, __func__);
     if (result != NB_OK) return result;
     self->is_started = true;
     return nbi_world_row_add(self, found, NULL, out);
@@ -229,10 +232,10 @@ nb_result nb_world_despawn(nb_world *world, nb_entity entity) {
     nbi_table *table = nbi_world_lookup(self, entity, &row);
     if (table == NULL) {
         self->stale_count += 1;
-        return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_STALE, NB_ERR_STALE, "entity 0x%llx does not live",
-                        (unsigned long long)entity.value);
+        return NBI_WORLD_FAIL(self, entity.value, NB_ITEM_WORLD_STALE, NB_ERR_STALE, __func__,
+                              "entity 0x%llx does not live", (unsigned long long)entity.value);
     }
-    nb_result result = check_direct(self, table, __func__);
+    nb_result result = check_direct(self, table, nb_entity_table(entity).value, __func__);
     if (result == NB_OK) nbi_world_row_remove(self, table, row);
     return result;
 }
@@ -320,13 +323,13 @@ static void forget_teleports(const nbi_world *self, const nbi_table *table, uint
 }
 
 static nb_result fail_driven(const nbi_world *self, const char *function) {
-    return nbi_fail(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, function, "the engine runs this world's ticks");
+    return NBI_WORLD_FAIL(self, 0, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, function, "the engine runs this world's ticks");
 }
 
 nb_result nb_world_tick_begin(nb_world *world) {
     if (world == NULL) return NBI_FAIL_NULL("world");
     nbi_world *self = nbi_world_of(world);
-    if (self->is_in_tick) return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, "a tick is on");
+    if (self->is_in_tick) return NBI_WORLD_FAIL(self, 0, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, __func__, "a tick is on");
     if (self->is_driven) return fail_driven(self, __func__);
     nbi_world_tick_begin(self);
     return NB_OK;
@@ -352,13 +355,14 @@ nb_result nb_world_teleport(nb_world *world, nb_entity entity) {
     uint32_t row = 0;
     nbi_table *table = nbi_world_lookup(self, entity, &row);
     if (table == NULL) {
-        return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_STALE, NB_ERR_STALE, "entity 0x%llx does not live",
-                        (unsigned long long)entity.value);
+        return NBI_WORLD_FAIL(self, entity.value, NB_ITEM_WORLD_STALE, NB_ERR_STALE, __func__,
+                              "entity 0x%llx does not live", (unsigned long long)entity.value);
     }
     if (!nbi_table_is_writable(self, table, __func__)) return NB_ERR_PERMISSION;
     if (table->marks.rows == NULL) {
-        return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "'%s' has no interpolated column",
-                        table->name);
+        uint64_t object = (uint64_t)(table - self->tables) + 1;
+        return NBI_WORLD_FAIL(self, object, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, __func__,
+                              "table '%s' has no interpolated column", table->name);
     }
     mark_row(self, &table->marks, row);
     table->marks.rows[row] = 1;
@@ -388,7 +392,7 @@ static void settle_teleports(const nbi_world *self, const nbi_table *table) {
 nb_result nb_world_tick_end(nb_world *world) {
     if (world == NULL) return NBI_FAIL_NULL("world");
     nbi_world *self = nbi_world_of(world);
-    if (!self->is_in_tick) return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, "no tick is on");
+    if (!self->is_in_tick) return NBI_WORLD_FAIL(self, 0, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, __func__, "no tick is on");
     if (self->is_driven) return fail_driven(self, __func__);
     nbi_world_tick_end(self);
     return NB_OK;

@@ -8,6 +8,7 @@
 #include "nebula/world.h"
 
 #include "../base/base.h"
+#include "../base/throttle.h"
 
 // No slot; never an index, which has 24 bits.
 #define NBI_SLOT_NONE UINT32_MAX
@@ -68,6 +69,10 @@ typedef struct nbi_world {
     bool traps;      // refused writes go to the assertion hook each time: NB_VIOLATION_TRAP
     nb_atomic_u64 denied_count;
     nb_atomic_u32 is_denial_told; // a refused load or rewind was reported
+    nbi_throttle throttle;        // of reports that handlers repeat
+    // Who fills a stage, for reports: a name such as: module "rocks", tick handler. NULL without an engine.
+    void (*name_stage)(void *user, const nb_stage *stage, char *text, size_t size_bytes);
+    void *name_user;
     bool is_in_tick;
     bool is_applying;      // for reports: rows come from stages
     bool skips_local;      // what is staged for local tables is left out: it was applied when the tick first ran
@@ -83,6 +88,15 @@ typedef struct nbi_world {
 static inline nbi_world *nbi_world_of(nb_world *world) { return (nbi_world *)(void *)world; }
 static inline const nbi_world *nbi_world_const_of(const nb_world *world) {
     return (const nbi_world *)(const void *)world;
+}
+
+// A mistake about one object of the world, a table, column or entity, which a handler may repeat in each frame.
+#define NBI_WORLD_FAIL(self, object, item, result, function, ...)                                                  \
+    nbi_fail_throttled(&(self)->hooks, (nbi_throttle *)(uintptr_t) & (self)->throttle, (object), (item), (result), \
+                       (function), __VA_ARGS__)
+
+static inline uint64_t nbi_column_object(nb_table table, uint32_t column) {
+    return (uint64_t)(column + 1) << 32 | table.value;
 }
 
 // NULL for what is no table.

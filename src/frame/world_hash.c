@@ -95,7 +95,8 @@ uint64_t nb_world_table_hash(const nb_world *world, nb_table table) {
     const nbi_world *self = nbi_world_const_of(world);
     const nbi_table *found = nbi_table_of(self, table);
     if (found != NULL) return found->hash;
-    NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "there is no table %u", table.value);
+    NBI_WORLD_FAIL(self, table.value, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, __func__, "there is no table %u",
+                   table.value);
     return 0;
 }
 
@@ -107,8 +108,8 @@ uint64_t nb_world_column_hash(const nb_world *world, nb_table table, uint32_t co
     const nbi_world *self = nbi_world_const_of(world);
     const nbi_table *found = nbi_table_of(self, table);
     if (found != NULL && column < found->head->column_count) return found->columns[column].hash;
-    NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "there is no column %u in table %u", column,
-             table.value);
+    NBI_WORLD_FAIL(self, nbi_column_object(table, column), NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, __func__,
+                   "there is no column %u in table %u", column, table.value);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "world.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // Any value that cleared or arbitrary memory is unlikely to have.
@@ -47,32 +48,53 @@ static nb_result check_stage(const nb_stage *stage, const char *function) {
                     "the stage is NULL or not initialised");
 }
 
-#define STAGE_FAIL(stage, item, result, ...) \
-    nbi_fail(&nbi_world_of((stage)->world)->hooks, (item), (result), function, __VA_ARGS__)
+// Longest name of who fills a stage.
+#define STAGE_NAME_SIZE 112
+
+// One stage of each in an apply.
+static uint64_t order_of(const nb_stage *stage) { return (uint64_t)stage->handler << 32 | stage->job; }
+
+static void name_stage(const nb_stage *stage, char *text, size_t size_bytes) {
+    const nbi_world *self = nbi_world_of(stage->world);
+    if (self->name_stage != NULL)
+        self->name_stage(self->name_user, stage, text, size_bytes);
+    else
+        snprintf(text, size_bytes, "stage of handler %u, job %u", stage->handler, stage->job);
+}
+
+#define STAGE_FAIL(stage, object, item, result, ...) \
+    NBI_WORLD_FAIL(nbi_world_of((stage)->world), (object), (item), (result), function, __VA_ARGS__)
 
 static nb_result check_open(const nb_stage *stage, nb_table table, const char *function) {
     nb_result result = check_stage(stage, function);
     if (result != NB_OK) return result;
     nbi_table *found = nbi_table_of(nbi_world_of(stage->world), table);
     if (found == NULL) {
-        return STAGE_FAIL(stage, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "there is no table %u", table.value);
+        return STAGE_FAIL(stage, table.value, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "there is no table %u",
+                          table.value);
     }
     if (found->is_singleton) {
-        return STAGE_FAIL(stage, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "singleton '%s' has one row for ever",
-                          found->name);
+        return STAGE_FAIL(stage, table.value, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE,
+                          "singleton '%s' has one row for ever", found->name);
     }
     if (stage->is_applied) {
-        return STAGE_FAIL(stage, NB_ITEM_WORLD_STAGE, NB_ERR_MISUSE, "the stage was applied and not reset");
+        return STAGE_FAIL(stage, order_of(stage), NB_ITEM_WORLD_STAGE, NB_ERR_MISUSE,
+                          "the stage was applied and not reset");
     }
     return nbi_table_is_writable(nbi_world_of(stage->world), found, function) ? NB_OK : NB_ERR_PERMISSION;
 }
 
+// A stage is made anew for each tick, so the world knows what was reported.
 static nb_result report_full(nb_stage *stage, const char *function) {
-    if (stage->full_count++ == 0) {
-        nbi_log(&nbi_world_of(stage->world)->hooks, NB_LOG_WARNING, NB_ITEM_WORLD_STAGE, function,
-                "stage of handler %u, job %u: %u bytes are full after %u commands; further refusals are only counted",
-                stage->handler, stage->job, stage->size_bytes, stage->command_count);
-    }
+    nbi_world *self = nbi_world_of(stage->world);
+    char who[STAGE_NAME_SIZE];
+    if (stage->full_count++ != 0) return NB_FULL;
+    name_stage(stage, who, sizeof who);
+    nbi_log_throttled(&self->hooks, &self->throttle, order_of(stage), NB_LOG_WARNING, NB_ITEM_WORLD_STAGE, function,
+                      "%s: staging buffer full after %u commands (%u bytes); raise %s; further refusals are only "
+                      "counted",
+                      who, stage->command_count, stage->size_bytes,
+                      self->name_stage != NULL ? "nb_engine_desc.stage_bytes" : "nb_stage_desc.size_bytes");
     return NB_FULL;
 }
 
@@ -129,35 +151,41 @@ static command *find_spawn(const nb_stage *stage, nb_staged staged) {
 }
 
 static nb_result fail_stale(const nb_stage *stage, nb_staged staged, const char *function) {
-    return STAGE_FAIL(stage, NB_ITEM_WORLD_STALE, NB_ERR_STALE, "nothing staged is 0x%llx",
+    return STAGE_FAIL(stage, staged.value, NB_ITEM_WORLD_STALE, NB_ERR_STALE, "nothing staged is 0x%llx",
                       (unsigned long long)staged.value);
 }
 
-void *nb_stage_write(nb_stage *stage, nb_staged staged, uint32_t column, size_t size_bytes) {
-    if (check_stage(stage, __func__) != NB_OK) return NULL;
+static void *staged_write(const nb_stage *stage, nb_staged staged, uint32_t column, size_t size_bytes,
+                          const char *function) {
+    if (check_stage(stage, function) != NB_OK) return NULL;
     const nbi_world *self = nbi_world_of(stage->world);
     const command *found = find_spawn(stage, staged);
     if (found == NULL || stage->is_applied) {
-        fail_stale(stage, staged, __func__);
+        fail_stale(stage, staged, function);
         return NULL;
     }
     const nbi_table *table = &self->tables[found->table];
     if (column >= table->head->column_count || table->heads[column].size_bytes != size_bytes) {
-        NBI_FAIL(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, "table '%s' has no column %u of %zu bytes",
-                 table->name, column, size_bytes);
+        NBI_WORLD_FAIL(self, nbi_column_object((nb_table){found->table + 1}, column) ^ (uint64_t)size_bytes << 40,
+                       NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function, "table '%s' has no column %u of %zu bytes",
+                       table->name, column, size_bytes);
         return NULL;
     }
     return stage->memory + found->values + table->columns[column].staged_offset;
 }
 
-// Why nb_stage_write had nothing to write to.
+void *nb_stage_write(nb_stage *stage, nb_staged staged, uint32_t column, size_t size_bytes) {
+    return staged_write(stage, staged, column, size_bytes, __func__);
+}
+
+// Why staged_write had nothing to write to.
 static nb_result link_problem(const nb_stage *stage, nb_staged staged) {
     bool is_stage = stage != NULL && stage->mark == STAGE_MARK;
     return is_stage && !stage->is_applied && find_spawn(stage, staged) == NULL ? NB_ERR_STALE : NB_ERR_MISUSE;
 }
 
 nb_result nb_stage_link(nb_stage *stage, nb_staged staged, uint32_t column, nb_staged target) {
-    if (nb_stage_write(stage, staged, column, sizeof(nb_entity)) == NULL) return link_problem(stage, staged);
+    if (staged_write(stage, staged, column, sizeof(nb_entity), __func__) == NULL) return link_problem(stage, staged);
     if (find_spawn(stage, target) == NULL) return fail_stale(stage, target, __func__);
     command *added = push(stage, 0, 1);
     if (added == NULL) return report_full(stage, __func__);
@@ -191,8 +219,6 @@ nb_result nb_stage_reset(nb_stage *stage) {
 }
 
 // --- applying ---
-
-static uint64_t order_of(const nb_stage *stage) { return (uint64_t)stage->handler << 32 | stage->job; }
 
 // Lets the value at `root` sink in a heap with the largest on top.
 static void sift_down(nb_stage **stages, size_t root, size_t count) {

@@ -373,8 +373,8 @@ static const nbi_table *table_or_report(const nb_world *world, nb_table table, c
     const nbi_world *self = nbi_world_const_of(world);
     const nbi_table *found = nbi_table_of(self, table);
     if (found != NULL && out != NULL) return found;
-    nbi_fail(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function,
-             found == NULL ? "there is no table %u" : "table %u: out is NULL", table.value);
+    const char *format = found == NULL ? "there is no table %u" : "table %u: out is NULL";
+    NBI_WORLD_FAIL(self, table.value, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function, format, table.value);
     return NULL;
 }
 
@@ -382,8 +382,8 @@ static const nbi_table *column_or_report(const nb_world *world, nb_table table, 
                                          const char *function) {
     const nbi_table *found = table_or_report(world, table, out, function);
     if (found == NULL || column < found->head->column_count) return found;
-    nbi_fail(&nbi_world_const_of(world)->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function,
-             "table '%s' has no column %u", found->name, column);
+    NBI_WORLD_FAIL(nbi_world_const_of(world), nbi_column_object(table, column), NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE,
+                   function, "table '%s' has no column %u", found->name, column);
     return NULL;
 }
 
@@ -447,8 +447,10 @@ static nb_column_view view_of(const nbi_table *table, const nb_world_column *col
 }
 
 static nb_result fail_not_interpolated(const nb_world *world, const nbi_table *table, const char *function) {
-    return nbi_fail(&nbi_world_const_of(world)->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function,
-                    "not interpolated in table '%s'", table->name);
+    const nbi_world *self = nbi_world_const_of(world);
+    uint64_t object = (uint64_t)(table - self->tables) + 1;
+    return NBI_WORLD_FAIL(self, object, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function,
+                          "not interpolated in table '%s'", table->name);
 }
 
 nb_result nb_world_column_view(const nb_world *world, nb_table table, uint32_t column, nb_column_view *out) {
@@ -503,8 +505,10 @@ void *nb_world_refuse(const nb_world *world, nb_table table, uint32_t column, si
         nbi_world_deny(self, &self->tables[table.value - 1], function);
         return NULL;
     }
-    nbi_fail(&nbi_world_const_of(world)->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function,
-             "'%s.%s' has %u rows of %u bytes: row %u of %zu bytes was asked for", found->name,
-             found->columns[column].name, found->head->row_count, found->heads[column].size_bytes, row, size_bytes);
+    NBI_WORLD_FAIL(nbi_world_const_of(world), nbi_column_object(table, column) ^ (uint64_t)size_bytes << 40,
+                   NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function,
+                   "'%s.%s' has %u rows of %u bytes: row %u of %zu bytes was asked for", found->name,
+                   found->columns[column].name, found->head->row_count, found->heads[column].size_bytes, row,
+                   size_bytes);
     return NULL;
 }

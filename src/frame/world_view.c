@@ -160,8 +160,10 @@ static const void *rows_of(const nb_snapshot *snapshot, const nb_world *world, n
     uint32_t region = 0;
     if (is_there) region = is_previous ? found->columns[column].previous_region : found->columns[column].region;
     if (region == 0 || found->heads[column].size_bytes != size_bytes) {
-        nbi_fail(&self->hooks, NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function,
-                 "table %u has no such column %u of %zu bytes in the snapshot", table.value, column, size_bytes);
+        NBI_WORLD_FAIL(self, nbi_column_object(table, column), NB_ITEM_WORLD_ARGUMENT, NB_ERR_MISUSE, function,
+                       "table %u '%s' has no column %u '%s' of %zu bytes in the snapshot", table.value,
+                       found != NULL ? found->name : "", column, is_there ? found->columns[column].name : "",
+                       size_bytes);
         return NULL;
     }
     const nb_snapshot_span *span = span_of(snapshot, region);

@@ -21,6 +21,7 @@
 
 #include "../base/base.h"
 #include "../base/lock.h"
+#include "../base/throttle.h"
 #include "fence.h"
 #include "host.h"
 #include "queue.h"
@@ -328,6 +329,7 @@ struct nb_scheduler {
     nb_atomic_u32 traced_count; // entries of `traced` with a trace; changes under traced_lock
     nb_scheduler_desc desc;     // resolved
     bool owns_arenas;           // desc.arenas was made with the scheduler
+    nbi_throttle throttle;      // of refused tasks
     void *pages;                // of slots, more and groups
     size_t pages_bytes;
     char pad_hot[NB_CACHE_LINE];

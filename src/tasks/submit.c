@@ -3,6 +3,8 @@
 
 #include "scheduler.h"
 
+#include "nebula/hash.h"
+
 #include <string.h>
 
 // --- pockets ---
@@ -29,8 +31,28 @@ typedef struct entry {
     nb_frame frame;
 } entry;
 
-static nb_result refuse(const nb_scheduler *scheduler, nb_log_item item, nb_result result, const char *what) {
-    return nbi_fail(scheduler != NULL ? &scheduler->desc.hooks : NULL, item, result, "nb_task_submit", "%s", what);
+#define SUBMIT "nb_task_submit"
+#define RUN "nb_task_run"
+
+// The same number for the same mistake: a handler may offer a task in each frame.
+static uint64_t mistake_of(const nb_task_desc *desc, const char *what) {
+    uint64_t parts[6] = {(uint64_t)(uintptr_t)what};
+    if (desc != NULL) {
+        parts[1] = desc->label.id, parts[2] = desc->argument_size_bytes, parts[3] = desc->pin;
+        parts[4] = (uint64_t)desc->priority, parts[5] = (uint64_t)desc->lifetime;
+    }
+    return nb_hash64(parts, sizeof parts, 0);
+}
+
+// `function` is what the caller called.
+static nb_result refuse(nb_scheduler *scheduler, const char *function, const nb_task_desc *desc, nb_log_item item,
+                        nb_result result, const char *what) {
+    if (scheduler == NULL) return nbi_fail(NULL, item, result, function, "%s", what);
+    nb_label label = desc != NULL ? desc->label : (nb_label){0};
+    char number[NBI_LABEL_NUMBER_SIZE];
+    const char *name = label.id != 0 ? nbi_label_text(scheduler->desc.labels, label, number) : "";
+    return nbi_fail_throttled(&scheduler->desc.hooks, &scheduler->throttle, mistake_of(desc, what), item, result,
+                              function, "task \"%s\": %s", name, what);
 }
 
 static bool is_valid(const nb_task_desc *desc) {
@@ -40,20 +62,20 @@ static bool is_valid(const nb_task_desc *desc) {
            (uint32_t)desc->priority < NB_PRIORITY_COUNT && (uint32_t)desc->lifetime < NB_LIFETIME_COUNT;
 }
 
-static NB_NOINLINE nb_result refuse_desc(const nb_scheduler *scheduler, const nb_task_desc *desc) {
-    if (scheduler == NULL) return refuse(NULL, NB_ITEM_BASE_NULL, NB_ERR_MISUSE, "scheduler is NULL");
+static NB_NOINLINE nb_result refuse_desc(nb_scheduler *scheduler, const char *function, const nb_task_desc *desc) {
+    if (scheduler == NULL) return refuse(NULL, function, desc, NB_ITEM_BASE_NULL, NB_ERR_MISUSE, "scheduler is NULL");
     const char *what = "priority or lifetime does not exist";
     if (desc == NULL)
         what = "desc is NULL";
     else if (desc->run == NULL)
         what = "run is NULL";
     else if (desc->argument_size_bytes > NB_TASK_ARGUMENT_SIZE_MAX)
-        return refuse(scheduler, NB_ITEM_TASK_ARGUMENT, NB_ERR_RANGE, "argument_size_bytes is over 80");
+        return refuse(scheduler, function, desc, NB_ITEM_TASK_ARGUMENT, NB_ERR_RANGE, "argument_size_bytes is over 80");
     else if (desc->argument == NULL && desc->argument_size_bytes != 0)
         what = "argument is NULL and has a size";
     else if (desc->dependencies == NULL && desc->dependency_count != 0)
         what = "dependencies is NULL and has a count";
-    return refuse(scheduler, NB_ITEM_TASK_ARGUMENT, NB_ERR_MISUSE, what);
+    return refuse(scheduler, function, desc, NB_ITEM_TASK_ARGUMENT, NB_ERR_MISUSE, what);
 }
 
 static NB_NOINLINE nb_result group_add(nbi_lane *lane, nbi_group *group, nb_group handle) {
@@ -386,8 +408,9 @@ static NB_NOINLINE nb_result submit_refused(nbi_lane *lane, const nb_task_desc *
     if (runs_inline) return run_inline(scheduler, desc, task);
     // Reported only now: the shared lane's lock is never held across a logger.
     if (result == NB_ERR_STALE)
-        refuse(scheduler, NB_ITEM_TASK_STALE, result, "the token, the group or the frame has ended");
-    if (result == NB_ERR_MISUSE) refuse(scheduler, NB_ITEM_TASK_ARGUMENT, result, "a frame-bound task needs a frame");
+        refuse(scheduler, SUBMIT, desc, NB_ITEM_TASK_STALE, result, "the token, the group or the frame has ended");
+    if (result == NB_ERR_MISUSE)
+        refuse(scheduler, SUBMIT, desc, NB_ITEM_TASK_ARGUMENT, result, "a frame-bound task needs a frame");
     return result;
 }
 
@@ -402,9 +425,10 @@ static nb_result submit_timed(nbi_lane *lane, const nb_task_desc *desc, nb_task 
 }
 
 static NB_NOINLINE nb_result submit_checked(nb_scheduler *scheduler, const nb_task_desc *desc, nb_task *task) {
-    if (scheduler == NULL || !is_valid(desc)) return refuse_desc(scheduler, desc);
+    if (scheduler == NULL || !is_valid(desc)) return refuse_desc(scheduler, SUBMIT, desc);
     if (desc->pin > scheduler->worker_count + NB_PIN_COORDINATOR) {
-        return refuse(scheduler, NB_ITEM_TASK_ARGUMENT, NB_ERR_RANGE, "pin names a worker that is not there");
+        return refuse(scheduler, SUBMIT, desc, NB_ITEM_TASK_ARGUMENT, NB_ERR_RANGE,
+                      "pin names a worker that is not there");
     }
     nbi_lane *lane = nbi_lane_enter(scheduler);
     bool is_timed = lane->has_budget && lane->running == NULL;
@@ -435,14 +459,15 @@ static NBI_HOT void settle(nbi_lane *lane, nb_group handle) {
 }
 
 static NB_NOINLINE nb_result run_refused(nb_scheduler *scheduler, const nb_task_desc *desc, nb_result result) {
-    if (scheduler == NULL || !is_valid(desc)) return refuse_desc(scheduler, desc);
+    if (scheduler == NULL || !is_valid(desc)) return refuse_desc(scheduler, RUN, desc);
     if (desc->pin != NB_PIN_NONE || desc->dependency_count != 0) {
-        return refuse(scheduler, NB_ITEM_TASK_ARGUMENT, NB_ERR_MISUSE,
+        return refuse(scheduler, RUN, desc, NB_ITEM_TASK_ARGUMENT, NB_ERR_MISUSE,
                       "what runs at once has no pin and no dependencies");
     }
     if (result == NB_ERR_STALE)
-        refuse(scheduler, NB_ITEM_TASK_STALE, result, "the token, the group or the frame has ended");
-    if (result == NB_ERR_MISUSE) refuse(scheduler, NB_ITEM_TASK_ARGUMENT, result, "a frame-bound task needs a frame");
+        refuse(scheduler, RUN, desc, NB_ITEM_TASK_STALE, result, "the token, the group or the frame has ended");
+    if (result == NB_ERR_MISUSE)
+        refuse(scheduler, RUN, desc, NB_ITEM_TASK_ARGUMENT, result, "a frame-bound task needs a frame");
     return result;
 }
 

@@ -143,7 +143,8 @@ nb_result nbi_wait(nbi_lane *lane, const nbi_target *target, uint64_t deadline_n
     nbi_await_end(lane->scheduler, lane, is_counted);
     nbi_lane_settle_pockets(lane);
     if (NB_UNLIKELY(result == NB_ERR_DEADLOCK)) {
-        nbi_fail(&lane->scheduler->desc.hooks, NB_ITEM_TASK_DEADLOCK, result, "nb_task_wait",
+        nbi_fail(&lane->scheduler->desc.hooks, NB_ITEM_TASK_DEADLOCK, result,
+                 target->group != NULL ? "nb_group_end" : "nb_task_wait",
                  "what is waited for depends on a task that waits for it");
     }
     return result;
