@@ -182,10 +182,80 @@ static void sleep_until_is_never_early(void **state) {
     nbi_sleep_until_ns(0); // long past: returns at once
 }
 
+// --- the program's own variables ---
+
+static uint64_t first_variable = 1;
+static uint32_t table_of_numbers[1000];
+
+static bool is_listed(const void *address) {
+    nbi_program_run runs[64];
+    uint32_t count = nbi_program_runs(runs, 64);
+    for (uint32_t i = 0; i < count; ++i) {
+        const unsigned char *at = address;
+        if (at >= runs[i].begin && at < runs[i].begin + runs[i].size_bytes) return true;
+    }
+    return false;
+}
+
+static void variables_are_listed_and_named(void **state) {
+    (void)state;
+    if (!nbi_platform_has(NBI_ABILITY_PROGRAM_MEMORY)) skip();
+    static const char *const constant = "text";
+    uint32_t local = 0;
+    nbi_program_symbol symbol;
+    assert_true(is_listed(&first_variable));
+    assert_true(is_listed(table_of_numbers));
+    assert_false(is_listed(constant));
+    assert_false(is_listed(&local));
+    assert_false(is_listed((const void *)(uintptr_t)&memset)); // of a library of the system
+    assert_int_equal(nbi_program_runs(NULL, 0), 0);
+    assert_true(nbi_program_name(&table_of_numbers[77], &symbol));
+    assert_string_equal(symbol.name, "table_of_numbers");
+    assert_ptr_equal(symbol.begin, table_of_numbers);
+    assert_int_equal(symbol.size_bytes, sizeof table_of_numbers);
+    assert_false(nbi_program_name(&local, &symbol));
+    assert_false(nbi_program_name(NULL, &symbol));
+}
+
+static uint64_t write_here(void *user) {
+    *(uint64_t *)user = 77;
+    return *(uint64_t *)user + 1;
+}
+
+static uint64_t write_nowhere(void *user) {
+    *(volatile uint64_t *)user = 1;
+    return 0;
+}
+
+static uint64_t never_end(void *user) {
+    for (;;) nbi_park_until(user, 0, NBI_NEVER_NS);
+    return 0;
+}
+
+static void what_a_probe_does_stays_in_it(void **state) {
+    (void)state;
+    nb_atomic_u32 word = {0};
+    uint64_t out = 5;
+    if (!nbi_platform_has(NBI_ABILITY_PROBE)) {
+        assert_int_equal(nbi_probe(write_here, &first_variable, NBI_NEVER_NS, &out), NB_ERR_UNSUPPORTED);
+        return;
+    }
+    assert_int_equal(nbi_probe(write_here, &first_variable, NBI_NEVER_NS, &out), NB_OK);
+    assert_int_equal(out, 78);
+    assert_int_equal(first_variable, 1);
+    out = 5;
+    // It crashes, or waits for what nobody does.
+    assert_int_equal(nbi_probe(write_nowhere, NULL, NBI_NEVER_NS, &out), NB_CLOSED);
+    assert_int_equal(nbi_probe(never_end, &word, nbi_clock_now_ns() + NS_PER_MS, &out), NB_TIMEOUT);
+    assert_int_equal(nbi_probe(never_end, &word, 0, &out), NB_TIMEOUT);
+    assert_int_equal(out, 5);
+}
+
 TEST_MAIN(cmocka_unit_test(park_returns_at_once_when_the_word_differs), cmocka_unit_test(park_times_out_never_early),
           cmocka_unit_test(park_with_a_past_deadline_times_out), cmocka_unit_test(two_threads_hand_a_word_to_and_fro),
           cmocka_unit_test(lock_admits_one_thread_at_a_time), cmocka_unit_test(thread_gets_its_stack_name_and_cpu),
           cmocka_unit_test(pages_reserve_commit_decommit_and_protect),
           cmocka_unit_test(pages_too_large_to_reserve_are_null),
           cmocka_unit_test(cpu_count_is_at_least_one_and_follows_the_mask), cmocka_unit_test(clock_never_steps_back),
-          cmocka_unit_test(sleep_until_is_never_early))
+          cmocka_unit_test(sleep_until_is_never_early), cmocka_unit_test(variables_are_listed_and_named),
+          cmocka_unit_test(what_a_probe_does_stays_in_it))

@@ -85,7 +85,7 @@ typedef struct nb_difference {
 NB_EXTERN_C_BEGIN
 
 // Compares two results of nb_states_save. *out names the first difference in the order of providers, tables, columns
-// and rows, with all ranges of that provider; of a provider with `locate` what that tells. Bytes may come from
+// and rows, with all ranges of that provider; of a provider with `locate` what that tells. The bytes may come from
 // anywhere.
 // Thread: the registry's. Owner: the caller's bytes are read; *out is a value, written on NB_OK alone. Fails: NB_EMPTY
 // (they are the same), NB_ERR_UNSUPPORTED (other providers or layouts, or no save at all), NB_ERR_RANGE (cut short, or

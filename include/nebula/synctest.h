@@ -18,9 +18,9 @@
 //
 // Variables that nobody registered are found by comparing the program's own static variables, and those of libraries it
 // brought along, with what they were before the tick's first run. desc.synctest_depth is the switch for that, in every
-// build: it copies them in each tick, as far as 16 MiB. They are read and never written. A variable has a name where
-// its file has symbols; a stripped one gives the address as the file counts it. Heap memory and variables of one thread
-// are not compared.
+// build: it copies them in each tick, as far as 16 MiB. They are put back in a copy of the process (fork), never in the
+// game itself. A variable has a name where its file has symbols; a stripped one gives the address as the file counts
+// it. Heap memory and variables of one thread are not compared. docs/time_travel.md tells how to read what it says.
 //
 // The first divergence is looked into and logged; later ones are counted. The game goes on with the first run's state,
 // as if nothing had been simulated again: its hashes, local tables and local columns are those of a run without

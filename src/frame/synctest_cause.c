@@ -230,45 +230,46 @@ static const char *cause_text(const nb_synctest_report *report) {
         return "the tick reads memory that it has not written: it ends otherwise where its stack and its arena have "
                "other bytes in them";
     case NB_SYNCTEST_UNSTEADY:
-        return is_compared
-                   ? "the tick depends on time, on addresses, or on heap memory that is not registered: from the "
-                     "same state, on one thread and with the same variables of the program, it ends otherwise "
-                     "each time"
-                   : "the tick depends on time, on addresses, or on a variable that is not registered: from "
-                     "the same state, on one thread, it ends otherwise each time. The program's variables "
-                     "cannot be compared here";
+        return is_compared ? "the tick depends on time, addresses or heap memory: on one thread, with the same state "
+                             "and the same variables of the program, it ends otherwise each time"
+                           : "the tick depends on time, addresses or an unregistered variable: on one thread, with "
+                             "the same state, it ends otherwise each time; the program's variables cannot be compared "
+                             "here";
     default:
-        return is_compared ? "no cause was found: from the same state the tick ends alike each time, on one thread and "
-                             "on all, and neither local state nor the program's variables, put to what they were, make "
-                             "it end as it first did. Left are heap memory that is not registered, variables of one "
-                             "thread, files, and a race that rarely shows"
+        return is_compared ? "no cause was found: the tick ends alike each time, on one thread and on all, and neither "
+                             "local state nor the program's variables, put back, make it end as it first did; left "
+                             "are heap memory, variables of one thread, files, and a race that rarely shows"
                            : "the tick depends on something not registered: no local state makes it end as it first "
-                             "did. The program's variables cannot be compared here";
+                             "did; the program's variables cannot be compared here";
     }
 }
 
 // Variables with their values; how sure it is depends on what could be tried.
-static const char *variable_text(const nbi_synctest *self) {
+static void tell_variables(const nbi_synctest *self, char *text, size_t size_bytes) {
+    const nbi_sync_program *program = &self->program;
     bool is_one = self->report.variable_count == 1;
-    if (self->program.is_proven) {
-        return is_one ? "the tick depends on a variable that is not registered; put to what it was, it makes the tick "
-                        "end as it did: "
-                      : "the tick depends on variables that are not registered; put to what they were, they make the "
-                        "tick end as it did: ";
+    const char *begin =
+        "the tick ends otherwise each time, on one thread too; unregistered variables that each run of it "
+        "changes: ";
+    const char *end = "; where it reads none of them, it depends on time or addresses";
+    if (program->is_steady) {
+        begin = "the tick ends alike each time; unregistered variables that have changed since it first ran: ";
+        end = "; it may depend on one of them";
     }
-    return self->program.is_steady
-               ? "the tick ends alike each time, and of the program's variables that are not registered these have "
-                 "changed since it first ran: "
-               : "the tick ends otherwise each time, on one thread too. It depends on one of the variables that are "
-                 "not registered and that each run of it changes, or on time or addresses where it reads none of "
-                 "them: ";
+    if (program->is_proven) {
+        begin =
+            is_one ? "the tick depends on the unregistered variable " : "the tick depends on unregistered variables: ";
+        end = is_one ? "; with it put back, it ends as it did" : "; with all of them put back, it ends as it did";
+    }
+    snprintf(text, size_bytes, "%s%s%s", begin, program->text, end);
 }
 
 static void tell_cause(const nbi_synctest *self, char *text, size_t size_bytes) {
     const nb_synctest_report *report = &self->report;
-    bool is_variable = report->cause == NB_SYNCTEST_UNREGISTERED;
-    const char *text_of = is_variable ? variable_text(self) : cause_text(report);
-    snprintf(text, size_bytes, "%s%s", text_of, is_variable ? self->program.text : report->culprit);
+    if (report->cause == NB_SYNCTEST_UNREGISTERED)
+        tell_variables(self, text, size_bytes);
+    else
+        snprintf(text, size_bytes, "%s%s", cause_text(report), report->culprit);
 }
 
 static void tell(nbi_synctest *self) {
@@ -276,10 +277,11 @@ static void tell(nbi_synctest *self) {
     bool is_told = report->difference.kind != NB_DIFFERENCE_NONE;
     char cause[1600];
     tell_cause(self, cause, sizeof cause);
+    // The cause comes first: a log may have no room for all of it.
     snprintf(report->text, sizeof report->text,
-             "after going back %u ticks, tick %llu ended otherwise (here: first, there: again): %s; %s",
-             (unsigned)report->back_count, (unsigned long long)report->tick,
-             is_told ? report->difference.text : "no memory to tell where", cause);
+             "tick %llu ended otherwise after going back %u ticks: %s; here (first) and there (again): %s",
+             (unsigned long long)report->tick, (unsigned)report->back_count, cause,
+             is_told ? report->difference.text : "no memory to tell where");
 }
 
 void nbi_sync_find(nbi_synctest *self, uint64_t tick, uint64_t from, uint64_t now) {
