@@ -14,7 +14,7 @@
 //     if (nb_netplay_create(engine, &desc, &play) != NB_OK) return 1;
 //     unsigned char bytes[NB_NETPLAY_MESSAGE_BYTES_MAX];
 //     size_t size_bytes = 0;
-//     while (receive(1, bytes, &size_bytes)) nb_netplay_receive(play, 1, bytes, size_bytes); // before each frame
+//     while (receive(bytes, &size_bytes)) nb_netplay_receive(play, 1, bytes, size_bytes); // before each frame
 //     nb_engine_frame(engine);
 //     if (nb_netplay_send(play, 1, bytes, sizeof bytes, &size_bytes) == NB_OK) send(bytes, size_bytes); // after it
 //     nb_netplay_destroy(play);
