@@ -79,7 +79,7 @@ nb_result nb_netplay_send(nb_netplay *netplay, uint32_t player, void *bytes, siz
 
 // False: an input that came before was another one. A hash may change: it is no part of the game, so the first counts.
 static bool is_consistent(const nbi_player *from, const nbi_message *m) {
-    uint64_t oldest = from->known > NB_NETPLAY_KEEP_COUNT ? from->known - NB_NETPLAY_KEEP_COUNT : 0;
+    uint64_t oldest = from->known - nbi_min_u64(from->known, NB_NETPLAY_KEEP_COUNT);
     uint64_t end = nbi_min_u64(m->input_first + m->input_count, from->known);
     for (uint64_t tick = nbi_max_u64(m->input_first, oldest); tick < end; ++tick) {
         const nb_input_event *known = &from->inputs[tick & NBI_KEEP_MASK];

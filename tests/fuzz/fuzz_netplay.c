@@ -19,6 +19,7 @@
 #define PLAYERS 3u
 #define LIAR 2u
 #define QUEUE 8u
+#define BASE 4u // ticks before the match
 #define CALM_ROUNDS 12u
 
 #define CHECK(condition)           \
@@ -74,7 +75,7 @@ static match m;
 
 // Each player's delay is its number.
 static nb_input_event input_of(uint32_t player, uint64_t tick) {
-    if (tick < player) return (nb_input_event){0};
+    if (tick < BASE + player) return (nb_input_event){0};
     return (nb_input_event){.kind = NB_INPUT_COMMAND, .code = (uint32_t)(tick / (2 + player)) + player};
 }
 
@@ -111,6 +112,7 @@ static void open_seat(uint32_t index) {
     CHECK(nb_engine_create(&desc, &s->engine) == NB_OK);
     CHECK(nb_states_add(nb_engine_states(s->engine), &state, NULL) == NB_OK);
     CHECK(nb_engine_module_attach(s->engine, &module, NULL) == NB_OK);
+    CHECK(nb_engine_run_ticks(s->engine, BASE) == NB_OK);
     CHECK(nb_netplay_create(s->engine, &netplay, &s->play) == NB_OK);
 }
 
@@ -246,7 +248,7 @@ static void check_honest(void) {
         CHECK(stats.desync_blame != NB_NETPLAY_BLAME_INPUTS || stats.desync_player == LIAR);
     }
     uint64_t first = stats_of(0).confirmed_count, second = stats_of(1).confirmed_count;
-    uint64_t end = first < second ? first : second, begin = end > 100 ? end - 100 : 0;
+    uint64_t end = first < second ? first : second, begin = end > BASE + 100 ? end - 100 : BASE;
     for (uint64_t count = begin + 1; count <= end && !m.has_two_stories; ++count) {
         uint64_t hashes[LIAR] = {0};
         for (uint32_t i = 0; i < LIAR; ++i) CHECK(nb_netplay_hash_get(m.seats[i].play, count, &hashes[i]) == NB_OK);
