@@ -126,7 +126,7 @@ static void receive(const players *all, player *p) {
     size_t size_bytes = 0;
     nb_link *from = all->each[1 - p->index].link;
     while (nb_link_receive(from, now_ns(all), bytes, sizeof bytes, &size_bytes) == NB_OK)
-        nb_netplay_receive(p->netplay, bytes, size_bytes);
+        nb_netplay_receive(p->netplay, 1 - p->index, bytes, size_bytes);
 }
 
 static nb_result send(const players *all, player *p) {

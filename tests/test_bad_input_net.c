@@ -24,7 +24,7 @@ static void null_is_refused_everywhere(void **state) {
     refused_default(UINT64_MAX, NB_ITEM_BASE_NULL, nb_link_next_ns(NULL));
     refused_default(0, NB_ITEM_BASE_NULL, nb_link_stats_get(NULL).sent_count);
     accepted(NB_OK, nb_netplay_destroy(NULL));
-    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_netplay_receive(NULL, bytes, 4));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_netplay_receive(NULL, 1, bytes, 4));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_netplay_send(NULL, 0, bytes, 4, &size));
     refused_default(0, NB_ITEM_BASE_NULL, nb_netplay_advice_get(NULL).hold_tick_count);
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_netplay_hash_get(NULL, 1, &hash));
@@ -183,8 +183,11 @@ static void bad_questions_to_a_match_are_refused(void **state) {
     uint64_t hash = 77;
     nb_netplay_peer peer;
     memset(&peer, 0x5A, sizeof peer);
-    refused(NB_ERR_MISUSE, NB_ITEM_NETPLAY_ARGUMENT, nb_netplay_receive(l.play, NULL, 4));
-    accepted(NB_ERR_RANGE, nb_netplay_receive(l.play, "nonsense", 8));
+    refused(NB_ERR_MISUSE, NB_ITEM_NETPLAY_ARGUMENT, nb_netplay_receive(l.play, 1, NULL, 4));
+    refused(NB_ERR_RANGE, NB_ITEM_NETPLAY_ARGUMENT, nb_netplay_receive(l.play, 0, "nonsense", 8));
+    refused(NB_ERR_RANGE, NB_ITEM_NETPLAY_ARGUMENT, nb_netplay_receive(l.play, 2, "nonsense", 8));
+    refused(NB_ERR_RANGE, NB_ITEM_NETPLAY_ARGUMENT, nb_netplay_receive(l.play, UINT32_MAX, "nonsense", 8));
+    accepted(NB_ERR_RANGE, nb_netplay_receive(l.play, 1, "nonsense", 8));
     refused(NB_ERR_MISUSE, NB_ITEM_NETPLAY_ARGUMENT, nb_netplay_send(l.play, 1, NULL, sizeof bytes, &size));
     refused(NB_ERR_MISUSE, NB_ITEM_NETPLAY_ARGUMENT, nb_netplay_send(l.play, 1, bytes, sizeof bytes, NULL));
     refused(NB_ERR_RANGE, NB_ITEM_NETPLAY_ARGUMENT, nb_netplay_send(l.play, 0, bytes, sizeof bytes, &size));

@@ -328,7 +328,7 @@ static void match_may_begin_at_any_tick(void **state) {
             size_t size = 0;
             run_ticks(&r[i], 1);
             assert_int_equal(nb_netplay_send(plays[i], 1 - i, bytes, sizeof bytes, &size), NB_OK);
-            assert_int_equal(nb_netplay_receive(plays[1 - i], bytes, size), NB_OK);
+            assert_int_equal(nb_netplay_receive(plays[1 - i], i, bytes, size), NB_OK);
         }
     }
     uint64_t hash = 0;
@@ -360,7 +360,7 @@ static void engine_without_hashes_plays_all_the_same(void **state) {
         size_t size = 0;
         run_ticks(&r[i % 2], 1);
         assert_int_equal(nb_netplay_send(plays[i % 2], 1 - i % 2, bytes, sizeof bytes, &size), NB_OK);
-        assert_int_equal(nb_netplay_receive(plays[1 - i % 2], bytes, size), NB_OK);
+        assert_int_equal(nb_netplay_receive(plays[1 - i % 2], i % 2, bytes, size), NB_OK);
     }
     uint64_t hash = 0;
     assert_int_equal(nb_netplay_hash_get(plays[0], 10, &hash), NB_ERR_UNSUPPORTED);
@@ -407,7 +407,7 @@ static void history_that_is_too_short_is_told(void **state) {
     unsigned char bytes[NB_NETPLAY_MESSAGE_BYTES_MAX];
     size_t size = 0;
     assert_int_equal(nb_netplay_send(other, 0, bytes, sizeof bytes, &size), NB_OK);
-    assert_int_equal(nb_netplay_receive(play, bytes, size), NB_OK);
+    assert_int_equal(nb_netplay_receive(play, 1, bytes, size), NB_OK);
     run_ticks(&r, 5);
     assert_true(nb_netplay_stats_get(play).has_lost);
     assert_int_equal(nb_netplay_stats_get(play).lost_tick, 1);

@@ -69,7 +69,7 @@ static bool player_frame(player *p, nb_link *from, uint64_t now_ns, bool has_tic
     unsigned char bytes[NB_NETPLAY_MESSAGE_BYTES_MAX];
     size_t size_bytes = 0;
     while (nb_link_receive(from, now_ns, bytes, sizeof bytes, &size_bytes) == NB_OK)
-        nb_netplay_receive(p->netplay, bytes, size_bytes);
+        nb_netplay_receive(p->netplay, 1 - p->index, bytes, size_bytes);
     nb_result result = has_tick ? nb_engine_run_ticks(p->engine, 1) : nb_engine_frame_delta(p->engine, 0);
     if (result == NB_OK) result = nb_netplay_send(p->netplay, 1 - p->index, bytes, sizeof bytes, &size_bytes);
     if (result == NB_OK) nb_link_send(p->link, now_ns, bytes, size_bytes);

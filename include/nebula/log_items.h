@@ -132,6 +132,8 @@
     X(NETPLAY_ARGUMENT, netplay_argument, 994)         \
     X(NETPLAY_DESYNC, netplay_desync, 995)             \
     X(NETPLAY_LOST, netplay_lost, 996)                 \
+    X(NETPLAY_REFUSED, netplay_refused, 998)           \
+    X(NETPLAY_SUSPECT, netplay_suspect, 999)           \
     X(GRAPH_ARGUMENT, graph_argument, 1000)            \
     X(GRAPH_STALE, graph_stale, 1001)                  \
     X(GRAPH_MOMENT, graph_moment, 1002)                \

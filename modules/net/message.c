@@ -14,6 +14,9 @@
 #define PACKED_BYTES 24u
 #define RUN_HEAD_BYTES 4u
 
+#define DIGESTS_AT 72u
+NB_STATIC_ASSERT(DIGESTS_AT + 4 * NB_NETPLAY_PLAYER_COUNT_MAX == NBI_MESSAGE_HEAD_BYTES, "digests end the head");
+
 // --- inputs ---
 
 static void pack(const nb_input_event *event, unsigned char *bytes) {
@@ -51,8 +54,8 @@ static size_t write_run(unsigned char *bytes, uint32_t count, const unsigned cha
     return size;
 }
 
-// Returns the bytes, and how many inputs are in them.
-static size_t write_inputs(const nbi_message *message, unsigned char *bytes, size_t capacity, uint32_t *input_count) {
+// Returns the bytes, and leaves in the message how many inputs are in them.
+static size_t write_inputs(nbi_message *message, unsigned char *bytes, size_t capacity) {
     unsigned char before[PACKED_BYTES] = {0}, event[PACKED_BYTES];
     size_t size = 0;
     uint32_t done = 0;
@@ -63,7 +66,7 @@ static size_t write_inputs(const nbi_message *message, unsigned char *bytes, siz
         memcpy(before, event, sizeof before);
         done += count;
     }
-    *input_count = done;
+    message->input_count = done;
     return size;
 }
 
@@ -98,24 +101,25 @@ static bool read_inputs(const unsigned char *bytes, size_t size_bytes, nbi_messa
 
 // --- the whole ---
 
-static void write_head(const nbi_message *m, unsigned char *bytes, uint32_t input_count) {
+static void write_head(const nbi_message *m, unsigned char *bytes) {
     nb_bytes_put_u32(bytes, MAGIC), nb_bytes_put_u16(bytes + 4, NBI_MESSAGE_VERSION);
     bytes[6] = (unsigned char)m->from, bytes[7] = (unsigned char)m->to;
-    bytes[8] = (unsigned char)m->player_count, bytes[9] = (unsigned char)input_count;
+    bytes[8] = (unsigned char)m->player_count, bytes[9] = (unsigned char)m->input_count;
     bytes[10] = (unsigned char)m->hash_count, bytes[11] = 0;
     nb_bytes_put_u32(bytes + 12, (uint32_t)m->advantage), nb_bytes_put_u32(bytes + 16, m->echo_age);
     nb_bytes_put_u32(bytes + 20, 0);
     nb_bytes_put_u64(bytes + 24, m->tick_count), nb_bytes_put_u64(bytes + 32, m->echo);
     nb_bytes_put_u64(bytes + 40, m->input_acked), nb_bytes_put_u64(bytes + 48, m->hash_acked);
     nb_bytes_put_u64(bytes + 56, m->input_first), nb_bytes_put_u64(bytes + 64, m->hash_first);
+    for (uint32_t i = 0; i < NB_NETPLAY_PLAYER_COUNT_MAX; ++i)
+        nb_bytes_put_u32(bytes + DIGESTS_AT + i * 4, m->digests[i]);
 }
 
-size_t nbi_message_write(const nbi_message *message, uint64_t session, unsigned char *bytes) {
+size_t nbi_message_write(nbi_message *message, uint64_t session, unsigned char *bytes) {
     size_t size = NBI_MESSAGE_HEAD_BYTES;
-    uint32_t input_count = 0;
     for (uint32_t i = 0; i < message->hash_count; ++i, size += 4) nb_bytes_put_u32(bytes + size, message->hashes[i]);
-    size += write_inputs(message, bytes + size, NB_NETPLAY_MESSAGE_BYTES_MAX - 8 - size, &input_count);
-    write_head(message, bytes, input_count);
+    size += write_inputs(message, bytes + size, NB_NETPLAY_MESSAGE_BYTES_MAX - 8 - size);
+    write_head(message, bytes);
     nb_bytes_put_u64(bytes + size, nb_hash64(bytes, size, session));
     return size + 8;
 }
@@ -129,6 +133,8 @@ static bool read_head(const unsigned char *bytes, nbi_message *m) {
     m->tick_count = nb_bytes_get_u64(bytes + 24), m->echo = nb_bytes_get_u64(bytes + 32);
     m->input_acked = nb_bytes_get_u64(bytes + 40), m->hash_acked = nb_bytes_get_u64(bytes + 48);
     m->input_first = nb_bytes_get_u64(bytes + 56), m->hash_first = nb_bytes_get_u64(bytes + 64);
+    for (uint32_t i = 0; i < NB_NETPLAY_PLAYER_COUNT_MAX; ++i)
+        m->digests[i] = nb_bytes_get_u32(bytes + DIGESTS_AT + i * 4);
     if (bytes[11] != 0 || nb_bytes_get_u32(bytes + 20) != 0) return false;
     if (m->input_count > NBI_MESSAGE_INPUTS_MAX || m->hash_count > NBI_MESSAGE_HASHES_MAX) return false;
     return m->input_first <= UINT64_MAX - m->input_count && m->hash_first <= UINT64_MAX - m->hash_count;

@@ -44,8 +44,11 @@ static nb_netplay *begin(const nb_netplay_desc *desc, uint64_t base) {
     netplay->base = netplay->tick_count = netplay->taken = netplay->confirmed = netplay->hint_at = base;
     for (uint32_t i = 0; i < desc->player_count; ++i) {
         nbi_player *player = &netplay->players[i];
-        player->known = player->acked = player->tick_count = player->tick_seen_at = base;
+        player->known = player->acked = player->input_sent = player->input_from = base;
+        player->tick_count = player->tick_seen_at = base;
         player->hash_known = player->hash_compared = player->hash_acked = base + 1;
+        player->hash_sent = player->hash_from = base + 1;
+        player->author = NBI_AUTHOR_UNKNOWN;
     }
     // What comes before the first input that is sampled is nothing, and known.
     netplay->players[desc->local_player].known = base + desc->input_delay;
@@ -144,7 +147,10 @@ nb_result nb_netplay_peer_get(const nb_netplay *netplay, uint32_t player, nb_net
                               .acked_count = from->acked,
                               .tick_count = from->tick_count,
                               .rtt_ticks = (uint32_t)((from->rtt + NBI_TICK_PARTS / 2) / NBI_TICK_PARTS),
-                              .ahead_ticks = (int32_t)(ahead_of(from) / NBI_TICK_PARTS)};
+                              .ahead_ticks = (int32_t)(ahead_of(from) / NBI_TICK_PARTS),
+                              .hash_count = from->hash_known - 1,
+                              .refused_count = from->refused_count,
+                              .is_silent = from->is_silent};
     return NB_OK;
 }
 

@@ -59,7 +59,7 @@ static void leave(nb_netplay *netplay, uint64_t tick) {
     netplay->stats.has_left = true;
     let_go(netplay);
     nb_report(
-        &netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_LOST, "nb_netplay_create",
+        &netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_LOST, "nb_engine_frame",
         "player %u left the match after %llu ticks: states were loaded or the tick was set, and tick %llu follows",
         netplay->desc.local_player, (unsigned long long)netplay->tick_count, (unsigned long long)tick);
 }
@@ -141,28 +141,6 @@ static nb_result reconcile(const nb_context *context, void *user) {
 
 // --- what is final ---
 
-static void tell_desync(nb_netplay *netplay, uint32_t player, uint64_t tick) {
-    bool is_first = !netplay->stats.has_desync;
-    if (!is_first && tick >= netplay->stats.desync_tick) return;
-    netplay->stats.has_desync = true;
-    netplay->stats.desync_player = player;
-    netplay->stats.desync_tick = tick;
-    if (is_first)
-        nb_report(&netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_DESYNC, "nb_engine_frame",
-                  "player %u: desync with player %u at tick %llu; later ones are not logged",
-                  netplay->desc.local_player, player, (unsigned long long)tick);
-}
-
-static void compare(nb_netplay *netplay, uint32_t player) {
-    nbi_player *with = &netplay->players[player];
-    while (with->hash_compared < with->hash_known && with->hash_compared <= netplay->confirmed) {
-        uint64_t tick_count = with->hash_compared++;
-        uint32_t ours = (uint32_t)netplay->hashes[tick_count & NBI_KEEP_MASK];
-        ++netplay->stats.compared_count;
-        if (ours != with->hashes[tick_count & NBI_KEEP_MASK]) tell_desync(netplay, player, tick_count - 1);
-    }
-}
-
 static void average(nb_netplay *netplay, nbi_player *player) {
     int64_t seen = (int64_t)(netplay->tick_count - player->tick_count) * NBI_TICK_PARTS;
     player->advantage += (seen - player->advantage) / AVERAGE_PARTS;
@@ -173,12 +151,12 @@ static nb_result settle(const nb_context *context, void *user) {
     nb_netplay *netplay = user;
     (void)context;
     if (netplay->stats.has_left) return NB_OK;
+    uint64_t confirmed_before = netplay->confirmed;
     netplay->confirmed = nbi_min_u64(netplay->taken, netplay->tick_count);
     nb_history_confirm(nb_engine_history(netplay->engine), netplay->confirmed);
+    if (netplay->has_hashes) nbi_netplay_compare(netplay, confirmed_before);
     for (uint32_t i = 0; i < netplay->desc.player_count; ++i) {
-        if (i == netplay->desc.local_player) continue;
-        compare(netplay, i);
-        average(netplay, &netplay->players[i]);
+        if (i != netplay->desc.local_player) average(netplay, &netplay->players[i]);
     }
     if (nbi_netplay_is_full(netplay, netplay->taken)) {
         ++netplay->stats.stall_count;

@@ -8,11 +8,13 @@
 // A new sample is an eighth of the average.
 #define RTT_PARTS 8
 
-// What the other side may be ahead: of what it guesses at most, and of its delay.
+// Most ticks between two players' tick counts as one of them sees them: a window that is guessed, and a delay.
 #define AHEAD_MAX (NB_NETPLAY_WINDOW_MAX + NB_NETPLAY_DELAY_MAX)
+#define ADVANTAGE_MAX ((int32_t)AHEAD_MAX * NBI_TICK_PARTS)
 
-// An advantage beyond this says nothing more.
-#define ADVANTAGE_MAX ((int32_t)NB_NETPLAY_KEEP_COUNT * NBI_TICK_PARTS)
+// A frame may begin a window and a delay behind the others, run up to a window ahead of them, and then hear of inputs a
+// window and a delay beyond its own: those must not replace inputs of ticks that are not confirmed.
+NB_STATIC_ASSERT(3 * AHEAD_MAX + NB_NETPLAY_DELAY_MAX <= NB_NETPLAY_KEEP_COUNT, "inputs that are needed are kept");
 
 static bool is_other(const nb_netplay *netplay, uint32_t player) {
     return player < netplay->desc.player_count && player != netplay->desc.local_player;
@@ -20,11 +22,28 @@ static bool is_other(const nb_netplay *netplay, uint32_t player) {
 
 // --- making ---
 
+static void fill_inputs(const nb_netplay *netplay, const nbi_player *to, nbi_message *m) {
+    const nbi_player *local = &netplay->players[netplay->desc.local_player];
+    uint64_t oldest = local->known - nbi_min_u64(local->known, NBI_MESSAGE_INPUTS_MAX);
+    m->input_first = nbi_max_u64(to->input_from, oldest);
+    m->input_count = (uint32_t)(local->known - m->input_first);
+    for (uint32_t i = 0; i < m->input_count; ++i) m->inputs[i] = local->inputs[(m->input_first + i) & NBI_KEEP_MASK];
+}
+
+static void fill_hashes(const nb_netplay *netplay, const nbi_player *to, nbi_message *m) {
+    bool has_hashes = netplay->has_hashes && netplay->tick_count - to->hash_from < NB_NETPLAY_KEEP_COUNT;
+    uint64_t count = has_hashes ? netplay->confirmed + 1 - to->hash_from : 0;
+    m->hash_first = to->hash_from;
+    m->hash_count = (uint32_t)nbi_min_u64(count, NBI_MESSAGE_HASHES_MAX);
+    for (uint32_t i = 0; i < m->hash_count; ++i)
+        m->hashes[i] = (uint32_t)netplay->hashes[(m->hash_first + i) & NBI_KEEP_MASK];
+    uint64_t newest = m->hash_first + m->hash_count - 1;
+    for (uint32_t i = 0; i < NB_NETPLAY_PLAYER_COUNT_MAX; ++i)
+        m->digests[i] = m->hash_count != 0 ? (uint32_t)netplay->players[i].digests[newest & NBI_KEEP_MASK] : 0;
+}
+
 static void fill(const nb_netplay *netplay, uint32_t player, nbi_message *m) {
-    const nbi_player *to = &netplay->players[player], *local = &netplay->players[netplay->desc.local_player];
-    bool has_hashes = netplay->has_hashes && netplay->confirmed >= to->hash_acked &&
-                      netplay->tick_count - to->hash_acked < NB_NETPLAY_KEEP_COUNT;
-    uint64_t hash_count = has_hashes ? netplay->confirmed + 1 - to->hash_acked : 0;
+    const nbi_player *to = &netplay->players[player];
     m->from = netplay->desc.local_player, m->to = player, m->player_count = netplay->desc.player_count;
     m->advantage = (int32_t)to->advantage;
     m->tick_count = netplay->tick_count;
@@ -32,12 +51,8 @@ static void fill(const nb_netplay *netplay, uint32_t player, nbi_message *m) {
     m->echo_age =
         (uint32_t)nbi_min_u64(netplay->tick_count - nbi_min_u64(to->tick_seen_at, netplay->tick_count), UINT32_MAX);
     m->input_acked = to->known, m->hash_acked = to->hash_known;
-    m->input_first = to->acked, m->hash_first = to->hash_acked;
-    m->input_count = (uint32_t)nbi_min_u64(local->known - to->acked, NBI_MESSAGE_INPUTS_MAX);
-    m->hash_count = (uint32_t)nbi_min_u64(hash_count, NBI_MESSAGE_HASHES_MAX);
-    for (uint32_t i = 0; i < m->input_count; ++i) m->inputs[i] = local->inputs[(to->acked + i) & NBI_KEEP_MASK];
-    for (uint32_t i = 0; i < m->hash_count; ++i)
-        m->hashes[i] = (uint32_t)netplay->hashes[(to->hash_acked + i) & NBI_KEEP_MASK];
+    fill_inputs(netplay, to, m);
+    fill_hashes(netplay, to, m);
 }
 
 nb_result nb_netplay_send(nb_netplay *netplay, uint32_t player, void *bytes, size_t capacity_bytes,
@@ -49,8 +64,12 @@ nb_result nb_netplay_send(nb_netplay *netplay, uint32_t player, void *bytes, siz
         return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_RANGE,
                        "no other player, or less room than a message may need");
     if (netplay->engine == NULL || netplay->stats.has_left) return NB_CLOSED;
-    fill(netplay, player, &netplay->message);
-    *size_bytes = nbi_message_write(&netplay->message, netplay->desc.session, bytes);
+    nbi_message *m = &netplay->message;
+    nbi_player *to = &netplay->players[player];
+    fill(netplay, player, m);
+    *size_bytes = nbi_message_write(m, netplay->desc.session, bytes);
+    to->input_sent = nbi_max_u64(to->input_sent, m->input_first + m->input_count);
+    to->hash_sent = nbi_max_u64(to->hash_sent, m->hash_first + m->hash_count);
     ++netplay->stats.out_count;
     netplay->stats.out_bytes += *size_bytes;
     return NB_OK;
@@ -58,9 +77,9 @@ nb_result nb_netplay_send(nb_netplay *netplay, uint32_t player, void *bytes, siz
 
 // --- taking ---
 
-// What is there already is the same: nobody changes what he did.
+// False: an input that came before was another one. A hash may change: it is no part of the game, so the first counts.
 static bool is_consistent(const nbi_player *from, const nbi_message *m) {
-    uint64_t oldest = from->known > NB_NETPLAY_KEEP_COUNT ? from->known - NB_NETPLAY_KEEP_COUNT : 0;
+    uint64_t oldest = from->known - nbi_min_u64(from->known, NB_NETPLAY_KEEP_COUNT);
     uint64_t end = nbi_min_u64(m->input_first + m->input_count, from->known);
     for (uint64_t tick = nbi_max_u64(m->input_first, oldest); tick < end; ++tick) {
         const nb_input_event *known = &from->inputs[tick & NBI_KEEP_MASK];
@@ -69,22 +88,28 @@ static bool is_consistent(const nbi_player *from, const nbi_message *m) {
     return true;
 }
 
-// Nobody acknowledges what was not sent, is ahead of what he may guess, or leaves ticks out.
-static bool is_possible(const nb_netplay *netplay, const nbi_player *from, const nbi_message *m) {
-    uint64_t local = netplay->players[netplay->desc.local_player].known;
-    bool has_no_gap = m->input_first <= from->known && m->hash_first <= from->hash_known;
-    bool is_acked =
-        m->input_acked <= local && m->hash_acked <= netplay->confirmed + 1 && m->echo <= netplay->tick_count;
-    uint64_t input_end = m->input_first + m->input_count;
-    bool is_near = m->tick_count <= local + AHEAD_MAX && input_end <= local + AHEAD_MAX &&
-                   input_end <= netplay->confirmed + NB_NETPLAY_KEEP_COUNT;
-    bool has_seen = m->hash_first + m->hash_count <= local + 1;
-    return has_no_gap && is_acked && is_near && has_seen && is_consistent(from, m);
+// What no sender can know or have done, or NULL. A sender runs at most a window ahead of the inputs of ours that it
+// acknowledges, samples at most a delay ahead of that, and hashes only ticks of which it has all inputs. The echo is
+// not among it: it repeats what a message in our name said, so a forged one would make every later message wrong.
+static const char *impossible_of(const nb_netplay *netplay, const nbi_player *from, const nbi_message *m) {
+    uint64_t base = netplay->base;
+    bool is_early = m->tick_count < base || m->input_acked < base || m->hash_acked <= base || m->input_first < base ||
+                    m->hash_first <= base;
+    if (is_early) return "a tick before the match";
+    if (m->input_acked > from->input_sent || m->hash_acked > from->hash_sent)
+        return "it acknowledges what was not sent";
+    if (m->tick_count > m->input_acked + NB_NETPLAY_WINDOW_MAX) return "a tick beyond its window";
+    if (m->input_first + m->input_count > m->tick_count + NB_NETPLAY_DELAY_MAX) return "an input beyond its delay";
+    if (m->hash_first + m->hash_count > nbi_min_u64(m->tick_count, m->input_acked) + 1)
+        return "the hash of a tick that it cannot have confirmed";
+    if (m->input_first > from->known || m->hash_first > from->hash_known) return "ticks are left out";
+    if (m->advantage > ADVANTAGE_MAX || m->advantage < -ADVANTAGE_MAX) return "it is ahead by more than its window";
+    return is_consistent(from, m) ? NULL : "it contradicts an earlier message";
 }
 
 static void take_rtt(const nb_netplay *netplay, nbi_player *from, const nbi_message *m) {
     uint64_t ticks = netplay->tick_count + 1 - m->echo;
-    if (m->echo_age > ticks) return;
+    if (m->echo <= netplay->base || m->echo > netplay->tick_count || m->echo_age > ticks) return;
     int64_t rtt = (int64_t)nbi_min_u64(ticks - m->echo_age, NB_NETPLAY_KEEP_COUNT) * NBI_TICK_PARTS;
     from->rtt = from->has_rtt ? from->rtt + (rtt - from->rtt) / RTT_PARTS : rtt;
     from->has_rtt = true;
@@ -94,9 +119,16 @@ static void take_time(const nb_netplay *netplay, nbi_player *from, const nbi_mes
     if (m->tick_count <= from->tick_count) return;
     from->tick_count = m->tick_count;
     from->tick_seen_at = netplay->tick_count + 1; // messages come before a tick and go after it
-    bool is_said = m->advantage <= ADVANTAGE_MAX && m->advantage >= -ADVANTAGE_MAX;
-    if (is_said) from->advantage_theirs = m->advantage;
-    if (m->echo > netplay->base) take_rtt(netplay, from, m);
+    from->advantage_theirs = m->advantage;
+    take_rtt(netplay, from, m);
+}
+
+// Digests are kept as of the newest hash, until a state differs: then they say whether the inputs did.
+static void take_digests(nbi_player *from, const nbi_message *m) {
+    uint64_t newest = m->hash_first + m->hash_count - 1;
+    if (m->hash_count == 0 || newest < from->hash_known || from->differs_at != 0) return;
+    memcpy(from->digests_theirs, m->digests, sizeof m->digests);
+    from->digests_at = newest;
 }
 
 // False: nothing of it is new.
@@ -104,36 +136,46 @@ static bool take(const nb_netplay *netplay, nbi_player *from, const nbi_message 
     uint64_t input_end = m->input_first + m->input_count, hash_end = m->hash_first + m->hash_count;
     bool is_new = input_end > from->known || hash_end > from->hash_known || m->input_acked > from->acked ||
                   m->hash_acked > from->hash_acked || m->tick_count > from->tick_count;
+    take_digests(from, m);
     for (; from->known < input_end; ++from->known)
         from->inputs[from->known & NBI_KEEP_MASK] = m->inputs[from->known - m->input_first];
     for (; from->hash_known < hash_end; ++from->hash_known)
         from->hashes[from->hash_known & NBI_KEEP_MASK] = m->hashes[from->hash_known - m->hash_first];
     from->acked = nbi_max_u64(from->acked, m->input_acked);
     from->hash_acked = nbi_max_u64(from->hash_acked, m->hash_acked);
+    // What one wrong message acknowledges too much, the next true one takes back.
+    from->input_from = m->input_acked, from->hash_from = m->hash_acked;
     take_time(netplay, from, m);
     return is_new;
 }
 
-nb_result nb_netplay_receive(nb_netplay *netplay, const void *bytes, size_t size_bytes) {
+// Counts a message that is refused. A player's first one is logged, and then each time that there are twice as many.
+static nb_result refuse(nb_netplay *netplay, uint32_t player, uint64_t *count, const char *reason) {
+    uint64_t refused_count = ++netplay->players[player].refused_count;
+    ++*count;
+    if ((refused_count & (refused_count - 1)) == 0)
+        nb_report(&netplay->hooks, NB_LOG_WARNING, NB_ITEM_NETPLAY_REFUSED, "nb_netplay_receive",
+                  "netplay: refused a message from player %u (its %llu. so far): %s", player,
+                  (unsigned long long)refused_count, reason);
+    return NB_ERR_RANGE;
+}
+
+nb_result nb_netplay_receive(nb_netplay *netplay, uint32_t player, const void *bytes, size_t size_bytes) {
     if (netplay == NULL) return NB_FAIL_NULL("netplay");
     if (bytes == NULL) return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
+    if (!is_other(netplay, player))
+        return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_RANGE, "no other player");
     nbi_message *m = &netplay->message;
-    if (!nbi_message_read(bytes, size_bytes, netplay->desc.session, m)) {
-        ++netplay->stats.in_damaged_count;
-        return NB_ERR_RANGE;
-    }
-    if (!is_other(netplay, m->from) || m->to != netplay->desc.local_player ||
-        m->player_count != netplay->desc.player_count) {
-        ++netplay->stats.in_foreign_count;
-        return NB_ERR_RANGE;
-    }
-    nbi_player *from = &netplay->players[m->from];
-    if (!is_possible(netplay, from, m)) {
-        ++netplay->stats.in_absurd_count;
-        return NB_ERR_RANGE;
-    }
-    ++netplay->stats.in_count;
-    if (!take(netplay, from, m)) ++netplay->stats.in_stale_count;
+    nb_netplay_stats *stats = &netplay->stats;
+    if (!nbi_message_read(bytes, size_bytes, netplay->desc.session, m))
+        return refuse(netplay, player, &stats->in_damaged_count, "it is damaged, or of another version or match");
+    if (m->from != player || m->to != netplay->desc.local_player || m->player_count != netplay->desc.player_count)
+        return refuse(netplay, player, &stats->in_foreign_count, "it names another sender, receiver or player count");
+    nbi_player *from = &netplay->players[player];
+    const char *impossible = impossible_of(netplay, from, m);
+    if (impossible != NULL) return refuse(netplay, player, &stats->in_absurd_count, impossible);
+    ++stats->in_count;
+    if (!take(netplay, from, m)) ++stats->in_stale_count;
     nbi_netplay_let_go(netplay);
     return NB_OK;
 }

@@ -14,14 +14,26 @@
 //     if (nb_netplay_create(engine, &desc, &play) != NB_OK) return 1;
 //     unsigned char bytes[NB_NETPLAY_MESSAGE_BYTES_MAX];
 //     size_t size_bytes = 0;
-//     while (receive(bytes, &size_bytes)) nb_netplay_receive(play, bytes, size_bytes); // before each frame
+//     while (receive(bytes, &size_bytes)) nb_netplay_receive(play, 1, bytes, size_bytes); // before each frame
 //     nb_engine_frame(engine);
 //     if (nb_netplay_send(play, 1, bytes, sizeof bytes, &size_bytes) == NB_OK) send(bytes, size_bytes); // after it
 //     nb_netplay_destroy(play);
 //
-// Who carries the messages is the caller's business; they may be lost, late, twice there or out of order. Each holds
-// all inputs that the other side has not acknowledged, so nothing is ever sent again. Messages are checked for
-// accidents, not signed: a carrier that faces strangers encrypts them.
+// The caller carries the messages. They may be lost, late, duplicated or out of order: each holds all inputs that the
+// other side has not acknowledged.
+//
+// Among strangers: the carrier authenticates each message, and the caller says which player sent it. Use a new session
+// number for each match, or messages of an old match count again. A message is checked against what its sender can
+// know. A wrong one has no effect, is counted for its sender, and the log names the sender.
+//
+// Inputs go from each player straight to each other and are not signed, so some questions have no sure answer:
+// - A player that stops sending stops the match after a window. advice.must_wait says so; the caller ends the match.
+// - With three or more players a player whose state differs from that of most players is named. With two, or without
+//   a majority, nobody can say which state is right.
+// - A player that tells two players different inputs splits the match. Digests of all inputs travel with the hashes, so
+//   both find that the inputs of that player differ, and name it, with the other as witness. A witness could lie: it
+//   can accuse a player falsely, but only with a hash of its own that differs from the others'.
+// - A player that copies the hashes of the others is not found: a hash finds machines that differ, not cheats.
 
 #include "nebula/engine.h"
 #include "nebula/hooks.h"
@@ -41,6 +53,10 @@
 
 // Ticks for which inputs and hashes are kept: two windows, two delays and a frame of many ticks, as a power of two.
 #define NB_NETPLAY_KEEP_COUNT 256u
+
+// A player whose hash of a confirmed tick has not come when so many more are confirmed is silent: two windows, which is
+// longer than any hash is on its way where a round trip takes less than a window.
+#define NB_NETPLAY_SILENT_TICK_COUNT 128u
 
 // Ticks between two hints of nb_netplay_advice_get to hold back: what the last one has changed must first be seen.
 #define NB_NETPLAY_HINT_TICK_COUNT 32u
@@ -67,36 +83,49 @@ typedef struct nb_netplay_advice {
     uint32_t hold_tick_count; // ticks to hold back, because this side is ahead of the others; mostly 0
 } nb_netplay_advice;
 
+// Why desync_player of nb_netplay_stats is named.
+typedef enum nb_netplay_blame {
+    NB_NETPLAY_BLAME_NONE = 0, // it was the first found to differ: no majority, or not all hashes have come yet
+    NB_NETPLAY_BLAME_STATE,    // most players have the same other state; it may be the local player
+    NB_NETPLAY_BLAME_INPUTS,   // desync_witness has other inputs of it than the local player
+    NB_NETPLAY_BLAME_COUNT,
+} nb_netplay_blame;
+
 typedef struct nb_netplay_stats {
-    uint64_t tick_count;         // run
-    uint64_t confirmed_count;    // of them, those that nothing will change any more
-    uint64_t in_count;           // messages taken
-    uint64_t in_stale_count;     // of them, those without anything new: late, or twice there
-    uint64_t in_damaged_count;   // refused: cut, changed, of another version or match
-    uint64_t in_foreign_count;   // refused: of or for somebody else, or another number of players
-    uint64_t in_absurd_count;    // refused: ticks that cannot be, inputs other than those that came before
-    uint64_t out_count;          // messages made
-    uint64_t out_bytes;          // their bytes
-    uint64_t predicted_count;    // inputs that a tick had to guess
-    uint64_t mispredicted_count; // of them, those that were wrong
-    uint64_t stall_count;        // frames that ran no tick, because the window was full
-    uint64_t compared_count;     // hashes of confirmed ticks that were compared with others'
-    bool has_desync;             // a confirmed state was another one than somebody's:
-    uint32_t desync_player;      // whose
-    uint64_t desync_tick;        // after this tick, and after none before it
-    bool has_lost;               // a wrong guess could not be put right any more, because the history was too short:
-    uint64_t lost_tick;          // this one
+    uint64_t tick_count;           // run
+    uint64_t confirmed_count;      // of them, those that nothing will change any more
+    uint64_t in_count;             // messages taken
+    uint64_t in_stale_count;       // of them, those without anything new: late, or twice there
+    uint64_t in_damaged_count;     // refused: cut, changed, of another version or match
+    uint64_t in_foreign_count;     // refused: names another sender, another receiver or another number of players
+    uint64_t in_absurd_count;      // refused: what its sender cannot know, or other inputs than before
+    uint64_t out_count;            // messages made
+    uint64_t out_bytes;            // their bytes
+    uint64_t predicted_count;      // inputs that a tick had to guess
+    uint64_t mispredicted_count;   // of them, those that were wrong
+    uint64_t stall_count;          // frames that ran no tick, because the window was full
+    uint64_t compared_count;       // hashes of confirmed ticks that were compared with others'
+    bool has_desync;               // a confirmed state differs from another player's:
+    uint64_t desync_tick;          // after this tick, and after none before it
+    uint32_t desync_player;        // the player that is named
+    uint32_t desync_witness;       // by NB_NETPLAY_BLAME_INPUTS: a player that has other inputs of it
+    nb_netplay_blame desync_blame; // why it is named
+    bool has_lost;                 // a wrong guess could not be put right any more, because the history was too short:
+    uint64_t lost_tick;            // this one
     bool has_left; // states were loaded or the tick was set, by nb_engine_load, _set_tick or _rewind: the match is over
                    // here, and the engine goes on by itself
 } nb_netplay_stats;
 
 // One of the others.
 typedef struct nb_netplay_peer {
-    uint64_t known_count; // ticks up to which its inputs are here
-    uint64_t acked_count; // ticks up to which ours are there
-    uint64_t tick_count;  // the newest it has told of itself
-    uint32_t rtt_ticks;   // there and back, in our ticks; from messages that were not late
-    int32_t ahead_ticks;  // by which we are ahead of it; negative: behind
+    uint64_t known_count;   // ticks up to which its inputs are here
+    uint64_t acked_count;   // ticks up to which ours are there
+    uint64_t tick_count;    // the newest it has told of itself
+    uint64_t hash_count;    // ticks up to which the hashes of its states are here
+    uint64_t refused_count; // messages that it sent and that were refused
+    uint32_t rtt_ticks;     // there and back, in our ticks; from messages that were not late
+    int32_t ahead_ticks;    // by which we are ahead of it; negative: behind
+    bool is_silent;         // the last NB_NETPLAY_SILENT_TICK_COUNT confirmed ticks or more have no hash of it
 } nb_netplay_peer;
 
 typedef struct nb_netplay nb_netplay;
@@ -110,7 +139,8 @@ NB_API nb_netplay_desc nb_netplay_desc_default(void);
 // Joins an engine to a match that begins with its next tick: adds the module "netplay" and a watch. Where the window is
 // full it pauses the engine's loop and forgets ticks that were asked for; it lets the loop go on when messages have
 // come. A load, or a rewind to another tick, ends the match for this engine: the log says so, stats.has_left is true,
-// and nb_netplay_send is NB_CLOSED. An engine without hashes_ticks plays, but notices no desync.
+// and nb_netplay_send is NB_CLOSED. An engine without hashes_ticks plays, but notices no desync, and the others report
+// it as silent.
 // Thread: the engine's coordinator, between frames. Owner: the caller, until nb_netplay_destroy. Fails:
 // NB_ERR_UNSUPPORTED (the engine keeps no history), NB_ERR_RANGE (also: its history is shorter than the window, or has
 // no room for a command of each player), NB_ERR_MEMORY, NB_ERR_MISUSE; as nb_engine_watch_add and
@@ -121,11 +151,12 @@ NB_API nb_result nb_netplay_create(nb_engine *engine, const nb_netplay_desc *des
 // Thread: the coordinator, between frames. Owner: the netplay is gone. Fails: NB_BUSY (inside a frame).
 NB_API nb_result nb_netplay_destroy(nb_netplay *netplay);
 
-// Takes a message, whatever bytes it is. What is wrong with it is counted and changes nothing. What it brings counts in
-// the next frame's NetworkReconciliation.
-// Thread: the coordinator. Owner: the bytes are copied. Fails: NB_ERR_RANGE (refused; counted, not reported),
-// NB_ERR_MISUSE (NULL).
-NB_API nb_result nb_netplay_receive(nb_netplay *netplay, const void *bytes, size_t size_bytes);
+// Takes a message that `player` sent, whatever bytes it is. A wrong one is counted and changes nothing; of each player
+// the first is logged, then the 2nd, 4th, 8th and so on. What a message brings counts in the next frame's
+// NetworkReconciliation.
+// Thread: the coordinator. Owner: the bytes are copied. Fails: NB_ERR_RANGE (refused; or, as a mistake, no other
+// player), NB_ERR_MISUSE (NULL).
+NB_API nb_result nb_netplay_receive(nb_netplay *netplay, uint32_t player, const void *bytes, size_t size_bytes);
 
 // Writes the message for another player as of now: once a tick for each of them is well.
 // Thread: the coordinator. Owner: the bytes are the caller's. Fails: NB_ERR_RANGE (no other player; capacity_bytes
