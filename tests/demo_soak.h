@@ -6,6 +6,7 @@
 // test says what the device does wrong; this watches that it costs pictures and nothing else.
 
 #include "engine_fixture.h"
+#include "resident.h"
 
 #include "nebula/gpu.h"
 #include "nebula/gpu_backend.h"
@@ -179,7 +180,7 @@ typedef struct soak_world {
 // The most that there was at once.
 typedef struct soak_peaks {
     uint64_t waiting_count; // objects retired and not reclaimed
-    uint64_t device_bytes, heap_bytes, heap_count;
+    uint64_t device_bytes, heap_bytes, heap_count, resident_bytes;
     uint32_t object_count, mesh_count, quad_count, chunk_count, hidden_count;
 } soak_peaks;
 
@@ -315,6 +316,7 @@ static inline void soak_check_frame(soak *s) {
     render_stats drawn = render_stats_get(s->view.render);
     soak_raise(&s->peaks.waiting_count, gpu.retired_count - gpu.reclaimed_count);
     soak_raise(&s->peaks.device_bytes, gpu.memory_bytes);
+    if (s->frame % 16 == 0) soak_raise(&s->peaks.resident_bytes, resident_bytes());
     soak_raise(&s->peaks.heap_bytes, nbi_atomic_load_relaxed_u64(&s->main.r.heap.live_bytes));
     soak_raise(&s->peaks.heap_count, nbi_atomic_load_relaxed_u64(&s->main.r.heap.live_count));
     soak_raise_u32(&s->peaks.mesh_count, drawn.mesh_count);
@@ -488,12 +490,13 @@ static inline void soak_tell(const soak *s, double seconds) {
             (unsigned long long)gpu.restored_count, (unsigned long long)s->streamer.ready_count,
             (unsigned long long)s->streamer.cancelled_count, (unsigned long long)s->capture_count,
             (unsigned long long)s->capture_lost_count);
-    fprintf(stderr,
-            "%s: at most %llu retired, %u objects, %llu bytes on the device, %llu bytes in %llu blocks of the heap, %u "
-            "meshes, %u quads, %u chunks, %u of them hidden; retired %llu; %.1f s\n",
-            s->name, (unsigned long long)p->waiting_count, p->object_count, (unsigned long long)p->device_bytes,
-            (unsigned long long)p->heap_bytes, (unsigned long long)p->heap_count, p->mesh_count, p->quad_count,
-            p->chunk_count, p->hidden_count, (unsigned long long)gpu.retired_count, seconds);
+    fprintf(
+        stderr,
+        "%s: at most %llu retired, %u objects, %llu bytes on the device, %llu bytes in %llu blocks of the heap, %llu "
+        "resident, %u meshes, %u quads, %u chunks, %u of them hidden; retired %llu; %.1f s\n",
+        s->name, (unsigned long long)p->waiting_count, p->object_count, (unsigned long long)p->device_bytes,
+        (unsigned long long)p->heap_bytes, (unsigned long long)p->heap_count, (unsigned long long)p->resident_bytes,
+        p->mesh_count, p->quad_count, p->chunk_count, p->hidden_count, (unsigned long long)gpu.retired_count, seconds);
 }
 
 // Nothing is left of anything, and all that was retired was reclaimed.

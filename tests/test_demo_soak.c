@@ -11,6 +11,13 @@
 #define WIDTH 160u
 #define HEIGHT 90u
 
+// What the process holds at most, for any length of a run. Pools are touched piece by piece: the histories of both
+// engines, 64 MiB each, as their ticks go round. Beside them: the heap of the engine with the picture, the copy of the
+// quads that the tap keeps, the heap of the twin, which has no quads, and 16 MiB of program, stacks and queues.
+#define SOAK_RESIDENT_BYTES_MAX                                                                      \
+    (2 * NB_HISTORY_BYTES_DEFAULT + SOAK_HEAP_BYTES_MAX + STREAMER_QUADS_TOTAL * sizeof(mesh_quad) + \
+     ((uint64_t)48 << 20) + ((uint64_t)16 << 20))
+
 static soak s;
 static nb_gpu_null *control;
 static nb_gpu_null_desc null_desc; // a lost device is made anew with it
@@ -130,6 +137,7 @@ static void soak_null(const char *name, uint64_t frame_count, uint32_t worker_co
     end_flight();
     SOAK_CHECK(&s, render_stats_get(s.view.render).filled_bytes_total > 0); // jobs have had a share in the uploads
     soak_tell(&s, (double)(nbi_clock_now_ns() - begin_ns) * 1e-9);
+    SOAK_CHECK(&s, !IS_RESIDENT_SIZE_MEANINGFUL || s.peaks.resident_bytes <= SOAK_RESIDENT_BYTES_MAX);
     // What there was at the beginning, and a buffer for pictures that are read.
     SOAK_CHECK(&s, nb_gpu_null_object_count(control) <= object_count + 1);
     SOAK_CHECK(&s, nb_gpu_stats_get(s.gpu).memory_bytes <= device_bytes + WIDTH * HEIGHT * 4);

@@ -2,6 +2,7 @@
 // link: -Wl,--wrap=nbi_pages_reserve,--wrap=nbi_pages_commit,--wrap=nbi_pages_release,--wrap=nbi_thread_start
 // A scheduler whose memory, pages or threads fail to come: a clean error, nothing left behind, and the next try works.
 
+#include "resident.h"
 #include "tasks_fixture.h"
 
 // --- calls that fail on demand ---
@@ -299,7 +300,38 @@ static void nothing_touches_the_heap_after_creation(void **state) {
     tasks_close(&t);
 }
 
-TEST_MAIN(cmocka_unit_test(creation_survives_every_failed_allocation),
+// --- queues ---
+
+static void run_batches(tasks *t, uint64_t count) {
+    for (uint64_t i = 0; i < count; i += 8) {
+        nb_group group;
+        assert_int_equal(nb_group_begin(t->scheduler, &group), NB_OK);
+        nb_task_desc desc = {.run = run_nothing, .group = group};
+        for (int j = 0; j < 8; ++j) assert_int_equal(nb_task_submit(t->scheduler, &desc, NULL), NB_OK);
+        assert_int_equal(nb_group_end(t->scheduler, group, NB_NEVER_NS), NB_OK);
+    }
+}
+
+// A queue's ring is touched once round, however few tasks there are at a time: 8 bytes for each of task_count_max, and
+// here one queue of each of the two lanes is used. After that it takes no more.
+static void queues_take_their_rings_and_no_more(void **state) {
+    (void)state;
+    if (!IS_RESIDENT_SIZE_MEANINGFUL) skip();
+    tasks t;
+    tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 1});
+    run_batches(&t, 4096);
+    size_t begin = resident_bytes();
+    run_batches(&t, NB_TASK_COUNT_DEFAULT + 4096);
+    size_t one_round = resident_bytes();
+    run_batches(&t, 2 * (uint64_t)NB_TASK_COUNT_DEFAULT);
+    size_t often = resident_bytes();
+    assert_true(one_round <= begin + 2 * (size_t)NB_TASK_COUNT_DEFAULT * 8 + (256u << 10));
+    assert_true(often <= one_round + (size_t)NB_TASK_COUNT_DEFAULT * 8 + (256u << 10)); // the worker's, if it was late
+    tasks_close(&t);
+}
+
+TEST_MAIN(cmocka_unit_test(queues_take_their_rings_and_no_more),
+          cmocka_unit_test(creation_survives_every_failed_allocation),
           cmocka_unit_test(creation_survives_every_failed_page_call),
           cmocka_unit_test(creation_survives_every_thread_that_does_not_start),
           cmocka_unit_test(creation_survives_a_stack_that_the_os_refuses),

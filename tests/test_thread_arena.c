@@ -2,23 +2,9 @@
 // link: -Wl,--wrap=nbi_pages_reserve,--wrap=nbi_pages_commit
 // Thread arenas: lazy reset, pins, slots, threads that come and go, failing memory, races.
 
-#include "support.h"
+#include "resident.h"
 
 #include "nebula/thread_arena.h"
-
-#include "base/poison.h"
-
-// Sanitizers keep memory of their own, so that what the process holds says little.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WITH_TSAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(WITH_TSAN) || NBI_WITH_ASAN || NBI_WITH_MSAN
-#define IS_RESIDENT_SIZE_MEANINGFUL 0
-#else
-#define IS_RESIDENT_SIZE_MEANINGFUL 1
-#endif
 
 // --- page calls that fail on demand ---
 
@@ -605,17 +591,6 @@ static void null_and_bad_descs_are_refused(void **state) {
 }
 
 // --- memory ---
-
-// Pages the process holds; 0 where the system does not say.
-static size_t resident_bytes(void) {
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file == NULL) return 0;
-    unsigned long total = 0;
-    unsigned long resident = 0;
-    int fields = fscanf(file, "%lu %lu", &total, &resident);
-    fclose(file);
-    return fields == 2 ? resident * nbi_page_size() : 0;
-}
 
 static void touch_the_arena(void *user, uint32_t index) {
     (void)index;
