@@ -217,7 +217,7 @@ static void check_variable(const nb_synctest_report *report, const char *name, b
     assert_int_equal(report->cause, NB_SYNCTEST_UNREGISTERED);
     assert_true(says(report, name));
     assert_null(strstr(report->text, "field"));
-    assert_null(strstr(report->text, "no symbol"));
+    assert_null(strstr(report->text, "without a symbol"));
     if (nbi_platform_has(NBI_ABILITY_PROBE)) {
         assert_int_equal(report->variable_count, 1);
         assert_memory_equal(report->culprit, name, strlen(report->culprit));

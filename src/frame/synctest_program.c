@@ -195,7 +195,7 @@ static size_t say_part(nbi_line *out, const nbi_sync_place *at, char *culprit, s
         bool is_inside = offset != 0 && symbol.size_bytes > WORD_BYTES;
         snprintf(name, sizeof name, is_inside ? "%s+0x%zx" : "%s", symbol.name, offset);
     } else {
-        snprintf(name, sizeof name, "no symbol at 0x%zx", nbi_program_offset(at->address));
+        snprintf(name, sizeof name, "at 0x%zx, without a symbol", nbi_program_offset(at->address));
     }
     if (culprit[0] == '\0') snprintf(culprit, culprit_bytes, "%s", name);
     bool is_number =
