@@ -63,6 +63,7 @@ static void null_is_refused_everywhere(void **state) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_set_blind(NULL, true));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_wait_begin(NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_wait_end(NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_note_device(NULL, 1, false));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_snapshots(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_timelines(NULL));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_engine_epochs(NULL));

@@ -483,7 +483,84 @@ static void lost_device_keeps_its_memory_for_late_jobs(void **state) {
     close_straggler(&s);
 }
 
-TEST_MAIN(cmocka_unit_test(engine_draws_what_other_modules_add),
+// --- the budget ---
+
+#define LEVELS 4u
+#define MS UINT64_C(1000000)
+
+// A game whose picture has two passes more with each level, under a display of 60 Hz that Present waits for.
+typedef struct paced {
+    gpu_engine e;
+    nb_clock_manual clock;
+    uint64_t work_ns; // of the CPU, in each frame
+} paced;
+
+static nb_result work(const nb_context *context, void *user) {
+    paced *p = user;
+    (void)context;
+    nb_clock_manual_advance(&p->clock, p->work_ns);
+    return NB_OK;
+}
+
+static nb_result add_passes_of_level(const nb_context *context, void *user) {
+    paced *p = user;
+    nb_graph *graph = nb_gpu_graph(p->e.r.gpu);
+    nb_graph_resource back = nb_gpu_backbuffer(p->e.r.gpu, NULL, NULL);
+    for (uint32_t i = 0; graph != NULL && i < 1 + 2 * context->quality_level; ++i) {
+        char name[16];
+        snprintf(name, sizeof name, "pass %u", i);
+        nb_graph_pass pass;
+        nb_graph_pass_desc desc = {.name = name, .kind = NB_GPU_PASS_RENDER, .record = draw, .user = &p->e};
+        assert_int_equal(nb_graph_pass_add(graph, &desc, &pass), NB_OK);
+        assert_int_equal(nb_graph_use(graph, pass, back, NB_GPU_ACCESS_COLOR), NB_OK);
+        nb_gpu_clear clear = {{0}};
+        if (i == 0) assert_int_equal(nb_graph_clear(graph, pass, back, clear), NB_OK);
+    }
+    return NB_OK;
+}
+
+static nb_result wait_for_display(const nb_context *context, void *user) {
+    paced *p = user;
+    (void)context;
+    nb_clock clock = nb_clock_manual_get(&p->clock);
+    nb_clock_manual_set(&p->clock, (nb_clock_now_ns(&clock) / 16666667 + 1) * 16666667);
+    return NB_OK;
+}
+
+// The level that a game comes to whose device takes so long for each pass.
+static uint32_t level_after(uint64_t work_ns, uint64_t pass_ns, bool is_on_cpu, uint32_t frame_count) {
+    paced p = {.work_ns = work_ns};
+    nb_clock_manual_init(&p.clock, 0);
+    nb_engine_desc desc = rig_desc(0);
+    desc.loop.clock = nb_clock_manual_get(&p.clock);
+    desc.adapts_budget = true;
+    desc.budget.level_count = LEVELS;
+    open_as(&p.e, desc, wide_desc(), (nb_gpu_null_desc){.pass_ns = pass_ns, .is_on_cpu = is_on_cpu});
+    p.e.is_without_pass = true; // its own are added below
+    p.e.draw_count = 1;
+    nb_module_desc game = {.name = "game", .frame = work, .user = &p};
+    game.handlers[NB_PHASE_FRAME_GRAPH] = add_passes_of_level;
+    game.handlers[NB_PHASE_PRESENT] = wait_for_display;
+    attach(&p.e.rig, game);
+    for (uint32_t i = 0; i < frame_count; ++i) assert_int_equal(nb_engine_frame(p.e.rig.engine), NB_OK);
+    uint32_t level = nb_budget_level(nb_engine_budget(p.e.rig.engine));
+    check_engine(&p.e);
+    gpu_rig_close(&p.e.r);
+    rig_close(&p.e.rig);
+    return level;
+}
+
+static void work_of_the_device_counts_and_waits_for_the_display_do_not(void **state) {
+    (void)state;
+    assert_int_equal(level_after(MS / 10, 0, false, 60), 3);      // nothing is known of the device
+    assert_int_equal(level_after(MS / 10, MS, false, 60), 3);     // 7 ms
+    assert_int_equal(level_after(MS / 10, 3 * MS, false, 60), 2); // 21 ms of seven passes are too much, 15 of five fit
+    assert_int_equal(level_after(9 * MS, MS, false, 60), 3);      // beside the CPU's work
+    assert_int_equal(level_after(13 * MS, MS, true, 60), 1);      // in its place: 13 and 3
+}
+
+TEST_MAIN(cmocka_unit_test(work_of_the_device_counts_and_waits_for_the_display_do_not),
+          cmocka_unit_test(engine_draws_what_other_modules_add),
           cmocka_unit_test(who_runs_behind_the_device_is_reported),
           cmocka_unit_test(hash_of_commands_is_the_same_for_any_number_of_workers),
           cmocka_unit_test(frames_in_the_steady_state_take_no_heap),

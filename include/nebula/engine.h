@@ -389,14 +389,20 @@ NB_API nb_snapshots *nb_engine_snapshots(nb_engine *engine);
 NB_API nb_async *nb_engine_async(nb_engine *engine);
 
 // Encloses a wait that is no work of the frame: the time until nb_engine_wait_end is not charged to the budget. Enclose
-// waits for the display outside Present. Do not enclose waits for the device to finish its work, or a game that is
-// limited by the device keeps its quality. Waits may be nested; an open wait ends with its phase.
-// Thread: the coordinator, inside a frame. Owner: unchanged. Fails: NB_ERR_MISUSE (between frames), NB_ERR_THREAD.
+// waits for the display outside Present. Enclose a wait for the device only where nb_engine_note_device reports its
+// work, or a game that is limited by the device keeps its quality. Waits may be nested; an open wait ends with its
+// phase. Thread: the coordinator, inside a frame. Owner: unchanged. Fails: NB_ERR_MISUSE (between frames),
+// NB_ERR_THREAD.
 NB_API nb_result nb_engine_wait_begin(nb_engine *engine);
 
 // Ends the wait that nb_engine_wait_begin has begun in the same phase.
 // Thread: as nb_engine_wait_begin. Owner: unchanged. Fails: NB_ERR_MISUSE (also where none has begun), NB_ERR_THREAD.
 NB_API nb_result nb_engine_wait_end(nb_engine *engine);
+
+// Reports how long the device worked on its newest picture. The budget takes the larger of this and the frame's own
+// work, or their sum for a device that draws on the CPU. Call it in each frame that has a picture; the module gpu does.
+// Thread: the coordinator, inside a frame. Owner: unchanged. Fails: NB_ERR_MISUSE (between frames), NB_ERR_THREAD.
+NB_API nb_result nb_engine_note_device(nb_engine *engine, uint64_t work_ns, bool is_on_cpu);
 
 // Says that nothing is to be seen for now, such as behind a loading screen: optional work may take four times as long.
 // Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_MISUSE.

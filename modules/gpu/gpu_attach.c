@@ -56,6 +56,7 @@ static nb_result present(const nb_context *context, void *user) {
     nb_gpu *gpu = user;
     bool is_begun = gpu->moment != NBI_GPU_BETWEEN;
     if (is_begun && nb_context_check(context, NB_LAYER_ENGINE) == NB_OK) nbi_gpu_end(gpu);
+    if (gpu->is_handed) nb_engine_note_device(context->engine, gpu->stats.gpu_ns, gpu->info.is_on_cpu);
     return NB_OK;
 }
 

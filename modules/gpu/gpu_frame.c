@@ -50,6 +50,17 @@ static nb_result open_picture(nb_gpu *gpu, nb_frame frame) {
     return NB_OK;
 }
 
+// Waits until the slot and an image of the surface are free: for the device, or for the display behind it. So the wait
+// says nothing of work; that is what the device measures itself. Without a measure the wait is charged to the frame.
+static nb_result await_device(nb_gpu *gpu, bool *is_hidden) {
+    bool is_charged = gpu->engine == NULL || gpu->stats.gpu_ns == 0;
+    if (!is_charged) nb_engine_wait_begin(gpu->engine);
+    nb_result result = nbi_gpu_wait(gpu, gpu->slots[gpu->slot].value, gpu->desc.wait_ns);
+    if (result == NB_OK) result = nbi_gpu_surface_take(gpu, is_hidden);
+    if (!is_charged) nb_engine_wait_end(gpu->engine);
+    return result;
+}
+
 static nb_result begin_picture(nb_gpu *gpu, nb_frame frame) {
     nb_result result = gpu->is_lost ? nbi_gpu_restore(gpu) : NB_OK;
     if (result == NB_OK) result = nbi_gpu_poll(gpu);
@@ -57,10 +68,8 @@ static nb_result begin_picture(nb_gpu *gpu, nb_frame frame) {
     if (result != NB_OK) return leave_out_for(gpu, result);
     nbi_gpu_transients_trim(gpu);
     if (!choose_slot(gpu)) return leave_out(gpu, &gpu->stats.skipped_late_count, NB_BUSY);
-    result = nbi_gpu_wait(gpu, gpu->slots[gpu->slot].value, gpu->desc.wait_ns);
-    if (result != NB_OK) return leave_out_for(gpu, result);
     bool is_hidden = false;
-    result = nbi_gpu_surface_take(gpu, &is_hidden);
+    result = await_device(gpu, &is_hidden);
     if (is_hidden) return leave_out(gpu, &gpu->stats.skipped_hidden_count, result);
     if (result == NB_OK) result = open_picture(gpu, frame);
     return result == NB_OK ? NB_OK : leave_out_for(gpu, result);

@@ -43,6 +43,7 @@ typedef struct null_device {
     uint64_t submitted, completed, stuck_at, memory_bytes;
     bool is_stuck;
     bool is_lost;
+    uint64_t pass_ns, begin_ns, picture_ns; // of the newest picture
     null_copy copies[COPY_COUNT_MAX];
     nb_atomic_u32 copy_count;
 } null_device;
@@ -83,6 +84,7 @@ static nb_result null_create(const nb_gpu_backend_create *create, void **out, nb
     device->control = control;
     device->limits = create->limits;
     device->latency = desc != NULL ? desc->latency_frames : 0;
+    device->pass_ns = desc != NULL ? desc->pass_ns : 0;
     device->width = create->width;
     device->height = create->height;
     const nb_gpu_limits *limits = &create->limits;
@@ -93,8 +95,10 @@ static nb_result null_create(const nb_gpu_backend_create *create, void **out, nb
         null_destroy(device);
         return NB_ERR_MEMORY;
     }
-    *info = (nb_gpu_backend_info){
-        .name = "nothing", .surface_format = NB_GPU_FORMAT_RGBA8, .has_surface = desc != NULL && desc->has_surface};
+    *info = (nb_gpu_backend_info){.name = "nothing",
+                                  .surface_format = NB_GPU_FORMAT_RGBA8,
+                                  .has_surface = desc != NULL && desc->has_surface,
+                                  .is_on_cpu = desc != NULL && desc->is_on_cpu};
     *out = device;
     return NB_OK;
 }
@@ -214,8 +218,10 @@ static nb_result null_wait(void *self, uint64_t value, uint64_t timeout_ns) {
 }
 
 static nb_result null_times(void *self, nb_gpu_times *out) {
-    (void)self, (void)out;
-    return NB_EMPTY;
+    const null_device *device = self;
+    if (device->pass_ns == 0) return NB_EMPTY;
+    *out = (nb_gpu_times){device->completed, 1, &device->begin_ns, &device->picture_ns};
+    return NB_OK;
 }
 
 // --- the surface ---
@@ -391,6 +397,7 @@ static nb_result null_submit(void *self, const nb_gpu_submit *submit) {
     note_clears(device, submit);
     do_copies(device);
     device->submitted = submit->value;
+    device->picture_ns = device->pass_ns * submit->plan->step_count;
     return NB_OK;
 }
 

@@ -149,6 +149,7 @@ static nb_result vulkan_create(const nb_gpu_backend_create *create, void **out, 
         return result;
     }
     snprintf(info->name, sizeof info->name, "%.127s", v->properties.deviceName);
+    info->is_on_cpu = v->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     info->has_surface = v->surface.handle != VK_NULL_HANDLE;
     info->surface_format = info->has_surface ? format_from(v->surface.format) : NB_GPU_FORMAT_RGBA8;
     *out = v;

@@ -435,7 +435,7 @@ static nb_result run_begun(nb_engine *engine) {
     nbi_modules_settle(engine);
     uint64_t start_ns = nbi_engine_now_ns(engine);
     engine->phase_start_ns = engine->frame_start_ns = start_ns;
-    engine->wait_ns = 0;
+    engine->wait_ns = engine->device_ns = 0;
     engine->is_in_frame = true;
     uint32_t former = nbi_tasks_enter(engine);
     engine->closed_barriers = 0;

@@ -210,6 +210,8 @@ struct nb_engine {
     uint64_t phase_start_ns;
     uint64_t wait_start_ns, wait_ns; // of the waits that are open; of this frame's that have ended
     uint32_t wait_depth;             // waits that are open, one inside the other
+    uint64_t device_ns;              // of this frame: work of the device
+    bool is_device_on_cpu;           // it takes the CPU's time
     nb_trace_thread *trace;          // the coordinator's ring for this frame; NULL = none
     nb_trace_thread *trace_own;      // the one that it got from the engine
     nb_label phase_labels[NB_PHASE_COUNT];

@@ -23,7 +23,7 @@ void nbi_work_phase_end(nb_engine *engine, uint64_t now_ns) {
     if (engine->wait_depth != 0) close_waits(engine, now_ns);
 }
 
-static nb_result check_wait(const nb_engine *engine, const char *function) {
+static nb_result check_frame(const nb_engine *engine, const char *function) {
     if (!nbi_is_coordinator(engine))
         return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
     if (engine->is_in_frame) return NB_OK;
@@ -32,14 +32,14 @@ static nb_result check_wait(const nb_engine *engine, const char *function) {
 
 nb_result nb_engine_wait_begin(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_wait(engine, __func__);
+    nb_result result = check_frame(engine, __func__);
     if (result == NB_OK) open_wait(engine, nbi_engine_now_ns(engine));
     return result;
 }
 
 nb_result nb_engine_wait_end(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_wait(engine, __func__);
+    nb_result result = check_frame(engine, __func__);
     if (result != NB_OK) return result;
     uint32_t depth_min = nb_engine_phase(engine) == NB_PHASE_PRESENT ? 2 : 1; // Present's own wait ends with it
     if (engine->wait_depth < depth_min)
@@ -48,6 +48,15 @@ nb_result nb_engine_wait_end(nb_engine *engine) {
         close_waits(engine, nbi_engine_now_ns(engine));
     else
         --engine->wait_depth;
+    return NB_OK;
+}
+
+nb_result nb_engine_note_device(nb_engine *engine, uint64_t work_ns, bool is_on_cpu) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result result = check_frame(engine, __func__);
+    if (result != NB_OK) return result;
+    engine->device_ns = work_ns;
+    engine->is_device_on_cpu = is_on_cpu;
     return NB_OK;
 }
 
@@ -66,9 +75,16 @@ static uint64_t target_ns(const nb_engine *engine) {
     return is_guess ? nbi_min_u64(period_ns, engine->budget.desc.target_ns) : period_ns;
 }
 
+// What limits the frame: the CPU and the device work beside each other, unless they are one.
+static uint64_t measured_ns(const nb_engine *engine) {
+    uint64_t own_ns = nbi_work_ns(engine), device_ns = engine->device_ns;
+    if (!engine->is_device_on_cpu) return nbi_max_u64(own_ns, device_ns);
+    return own_ns + nbi_min_u64(device_ns, UINT64_MAX - own_ns);
+}
+
 void nbi_work_adapt(nb_engine *engine) {
     bool is_left_out = engine->is_degraded && engine->desc.excludes_degraded_time;
-    nb_budget_sample sample = {.measured_ns = nbi_work_ns(engine),
+    nb_budget_sample sample = {.measured_ns = measured_ns(engine),
                                .target_ns = target_ns(engine),
                                .is_discontinuity = engine->time.is_discontinuity || is_left_out,
                                .has_nothing_visible = engine->has_nothing_visible};

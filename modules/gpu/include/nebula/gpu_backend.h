@@ -39,6 +39,7 @@ typedef struct nb_gpu_backend_info {
     char name[128];               // of the device
     nb_gpu_format surface_format; // of the back buffer
     bool has_surface;             // it is shown; else it is an image that the device makes
+    bool is_on_cpu;               // it takes the CPU's time to draw
 } nb_gpu_backend_info;
 
 // What a bound place holds when something is drawn.

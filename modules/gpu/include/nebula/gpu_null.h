@@ -41,6 +41,8 @@ typedef struct nb_gpu_null_desc {
     nb_gpu_null *control;    // may be NULL
     uint32_t latency_frames; // submits after which one is over, 0 = at once; with frames in flight the device is behind
     bool has_surface;        // as if it was shown
+    uint64_t pass_ns;        // how long it says that each pass took; 0 = it has no clock
+    bool is_on_cpu;          // it says that it draws on the CPU
 } nb_gpu_null_desc;
 
 NB_EXTERN_C_BEGIN
