@@ -391,8 +391,8 @@ NB_API nb_async *nb_engine_async(nb_engine *engine);
 // Encloses a wait that is no work of the frame: the time until nb_engine_wait_end is not charged to the budget. Enclose
 // waits for the display outside Present. Enclose a wait for the device only where nb_engine_note_device reports its
 // work, or a game that is limited by the device keeps its quality. Waits may be nested; an open wait ends with its
-// phase. Thread: the coordinator, inside a frame. Owner: unchanged. Fails: NB_ERR_MISUSE (between frames),
-// NB_ERR_THREAD.
+// phase.
+// Thread: the coordinator, inside a frame. Owner: unchanged. Fails: NB_ERR_MISUSE (between frames), NB_ERR_THREAD.
 NB_API nb_result nb_engine_wait_begin(nb_engine *engine);
 
 // Ends the wait that nb_engine_wait_begin has begun in the same phase.
