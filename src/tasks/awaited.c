@@ -48,6 +48,7 @@ void nbi_await_settle(nb_scheduler *scheduler, nbi_lane *lane) {
 // A group's opener is awaited, or what it opened is.
 static bool is_group_awaited(const nb_scheduler *scheduler, const nbi_group *group) {
     if (nbi_atomic_load_seq_cst_u32(&group->stage) != NBI_GROUP_OPEN) return true;
+    if (nbi_atomic_load_relaxed_u32(&group->is_below) != 0) return true;
     if (nbi_atomic_load_relaxed_ptr(&group->frame_tally) != NULL) return true;
     uint64_t owner = nbi_atomic_load_relaxed_u64(&group->owner);
     if (owner == 0) return false;

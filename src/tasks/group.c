@@ -62,8 +62,8 @@ static bool is_stage(const nbi_group *group, uint32_t stage) {
 }
 
 void nbi_group_stage(const nb_scheduler *scheduler, nbi_group *group, uint32_t stage) {
-    // seq_cst, before the look at kept_mask in nbi_await_begin.
-    if (nbi_has_ceiling(scheduler))
+    // Below another one that is awaited nothing changes. Else seq_cst, before the look at kept_mask in nbi_await_note.
+    if (nbi_has_ceiling(scheduler) && nbi_atomic_load_relaxed_u32(&group->is_below) == 0)
         nbi_atomic_exchange_seq_cst_u32(&group->stage, stage);
     else
         nbi_atomic_store_relaxed_u32(&group->stage, stage);
@@ -76,6 +76,10 @@ static bool group_seal(const nb_scheduler *scheduler, nbi_group *group) {
     return true;
 }
 
+static bool is_awaited(const nbi_group *group) {
+    return !is_stage(group, NBI_GROUP_OPEN) || nbi_atomic_load_relaxed_u32(&group->is_below) != 0;
+}
+
 static void group_open(nbi_lane *lane, nbi_group *group, uint64_t sequence) {
     const nbi_running *running = lane->running;
     nbi_group *parent = running != NULL ? running->group : NULL;
@@ -85,6 +89,7 @@ static void group_open(nbi_lane *lane, nbi_group *group, uint64_t sequence) {
     nbi_atomic_store_relaxed_u32(&group->depth, depth);
     nbi_atomic_store_relaxed_u64(&group->owner, owner);
     nbi_atomic_store_relaxed_ptr(&group->frame_tally, running != NULL ? running->frame_tally : NULL);
+    nbi_atomic_store_relaxed_u32(&group->is_below, parent != NULL && is_awaited(parent) ? 1 : 0);
     nbi_atomic_store_relaxed_u32(&group->result, (uint32_t)NB_OK);
     nbi_atomic_store_relaxed_u32(&group->stage, NBI_GROUP_OPEN);
     // What a task opens, it is about to fill, and ends itself: a few units are its own from the start, without an RMW.

@@ -195,7 +195,8 @@ typedef struct nbi_group {
     uint32_t next_free;        // index + 1
     nb_atomic_u32 stage;       // NBI_GROUP_*
     nb_atomic_u64 sequence;    // how often it was opened; the tally has its low bits as generation
-    char pad_end[NB_CACHE_LINE - 56];
+    nb_atomic_u32 is_below;    // it was opened below a group that was awaited: its tasks always are
+    char pad_end[NB_CACHE_LINE - 60];
 } nbi_group;
 
 NB_STATIC_ASSERT(sizeof(nbi_group) == NB_CACHE_LINE, "groups of two threads share no line");

@@ -118,7 +118,7 @@ static inline bool is_late(uint64_t deadline_ns) {
     return deadline_ns == 0 || (deadline_ns != NB_NEVER_NS && nbi_clock_now_ns() >= deadline_ns);
 }
 
-static nb_result help_and_sleep(nbi_lane *lane, const nbi_target *target, uint64_t deadline_ns) {
+static NBI_HOT nb_result help_and_sleep(nbi_lane *lane, const nbi_target *target, uint64_t deadline_ns) {
     nb_result result = NB_OK;
     while (!is_over(lane, target)) {
         if (!is_late(deadline_ns) && help_once(lane, target, false)) {
