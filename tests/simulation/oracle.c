@@ -194,7 +194,8 @@ void oracle_after(peer *p) {
 
 // --- when all should be well ---
 
-bool oracle_has_backlog(const peer *p) { return p->watched_count > 8 || p->events.count > 8 || p->commands.count > 8; }
+// Events that wait for a tick become the tick's all at once, for example when a clock that was set back is followed.
+bool oracle_has_backlog(const peer *p) { return p->watched_count + p->events.count > 8 || p->commands.count > 8; }
 
 const char *oracle_unwell(const peer *p) {
     nb_engine_stats stats = nb_engine_stats_get(p->engine);
