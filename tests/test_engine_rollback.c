@@ -507,7 +507,65 @@ static void frames_with_history_use_no_heap(void **state) {
     match_close(&m);
 }
 
-TEST_MAIN(cmocka_unit_test(late_inputs_end_in_the_same_state), cmocka_unit_test(input_known_already_changes_nothing),
+// --- how far back ---
+
+#define LAND_BYTES 100000
+#define STORM_BYTES 6000
+#define REACH_TICKS 600
+
+static unsigned char land[LAND_BYTES], storm[STORM_BYTES]; // a large state that changes little, a small one that does
+
+static nb_result weather_tick(const nb_context *context, void *user) {
+    (void)user;
+    uint64_t tick = context->tick->index;
+    for (uint32_t i = 0; i < 20; ++i) land[(tick * 7919 + i * 4513) % LAND_BYTES] += 1;
+    for (uint32_t i = 0; tick >= 200 && i < STORM_BYTES; ++i) storm[i] += (unsigned char)(i + tick);
+    return NB_OK;
+}
+
+// How many ticks the game can go back, and that the oldest one is what it was.
+static uint64_t reach_of(uint32_t tick_count_max) {
+    static uint64_t hashes[REACH_TICKS + 1];
+    rig r;
+    nb_engine_desc desc = rig_desc(0);
+    desc.keeps_history = desc.hashes_ticks = true;
+    desc.history = (nb_history_desc){.bytes_max = (size_t)2 << 20, .tick_count_max = tick_count_max};
+    memset(land, 0, sizeof land);
+    memset(storm, 0, sizeof storm);
+    rig_open_desc(&r, desc);
+    const nb_state_desc states[] = {{.name = "land", .data = land, .size_bytes = sizeof land},
+                                    {.name = "storm", .data = storm, .size_bytes = sizeof storm}};
+    for (uint32_t i = 0; i < 2; ++i)
+        assert_int_equal(nb_states_add(nb_engine_states(r.engine), &states[i], NULL), NB_OK);
+    attach(&r, (nb_module_desc){.name = "weather", .tick = weather_tick});
+    for (uint64_t tick = 1; tick <= REACH_TICKS; ++tick) {
+        run_ticks(&r, 1);
+        hashes[tick] = rig_stats(&r).tick_hash;
+    }
+    uint64_t oldest = nb_history_stats_get(nb_engine_history(r.engine)).tick_oldest;
+    assert_int_equal(nb_engine_rewind(r.engine, oldest), NB_OK);
+    assert_true(rig_stats(&r).tick_hash == hashes[oldest]);
+    run_ticks(&r, REACH_TICKS - oldest);
+    assert_true(rig_stats(&r).tick_hash == hashes[REACH_TICKS]);
+    rig_close(&r);
+    return REACH_TICKS - oldest;
+}
+
+static void higher_tick_limit_never_shortens_the_past(void **state) {
+    (void)state;
+    uint64_t reach = reach_of(256);
+    assert_int_equal(reach, 256);
+    for (uint32_t tick_count_max = 512; tick_count_max <= 8192; tick_count_max *= 4) {
+        uint64_t further = reach_of(tick_count_max);
+        if (further < reach) fail_msg("%u ticks keep %u, fewer %u", tick_count_max, (unsigned)further, (unsigned)reach);
+        reach = further;
+    }
+    // 2 MiB of some 7.6 KiB a tick.
+    assert_true(reach >= 270);
+}
+
+TEST_MAIN(cmocka_unit_test(higher_tick_limit_never_shortens_the_past),
+          cmocka_unit_test(late_inputs_end_in_the_same_state), cmocka_unit_test(input_known_already_changes_nothing),
           cmocka_unit_test(input_of_no_tick_is_refused), cmocka_unit_test(authoritative_state_replaces_ours),
           cmocka_unit_test(authoritative_state_like_ours_changes_nothing),
           cmocka_unit_test(authoritative_state_outweighs_older_inputs),
