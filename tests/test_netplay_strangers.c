@@ -85,7 +85,7 @@ static void tick_count_that_was_never_reached_stops_nobody(void **state) {
     }
 }
 
-static void echo_of_the_future_is_ignored(void **state) {
+static void echo_and_hashes_of_the_future_are_ignored(void **state) {
     (void)state;
     static party p;
     party_desc desc = strangers();
@@ -96,7 +96,7 @@ static void echo_of_the_future_is_ignored(void **state) {
     for (uint32_t i = 0; i < 3; ++i) {
         static const uint64_t echoes[] = {UINT64_MAX, 1000, 41};
         nbi_message m = message_of(&p.seats[1], 0);
-        m.echo = echoes[i], m.tick_count = 40 + i;
+        m.echo = m.hash_acked = echoes[i], m.tick_count = 40 + i;
         assert_int_equal(hand_in(&p.seats[0], 1, &m), NB_OK);
     }
     assert_int_equal(nb_netplay_peer_get(p.seats[0].play, 1, &after), NB_OK);
@@ -372,7 +372,7 @@ static void player_that_accuses_all_others_is_named(void **state) {
 
 TEST_MAIN(cmocka_unit_test(message_in_the_name_of_another_stops_nobody),
           cmocka_unit_test(tick_count_that_was_never_reached_stops_nobody),
-          cmocka_unit_test(echo_of_the_future_is_ignored),
+          cmocka_unit_test(echo_and_hashes_of_the_future_are_ignored),
           cmocka_unit_test(acknowledgement_of_what_never_came_is_taken_back),
           cmocka_unit_test(distorted_messages_of_one_player_stop_nobody),
           cmocka_unit_test(sender_of_wrong_messages_is_logged_ever_more_rarely),
