@@ -33,8 +33,8 @@ library_sources() { # kind, in a tree
     case $1 in
     explore*)
         for file in src/*/*.c; do case $file in */platform_*.c) ;; *) echo "$file" ;; esac; done
-        for file in tests/explore/*.c tests/simulation/*.c; do
-            case $file in */explore_*.c | */simulate.c | 'tests/simulation/*.c') ;; *) echo "$file" ;; esac
+        for file in tests/explore/*.c tests/simulation/*.c modules/net/*.c; do
+            case $file in */explore_*.c | */simulate.c | 'tests/simulation/*.c' | 'modules/net/*.c') ;; *) echo "$file" ;; esac
         done
         ;;
     *)

@@ -85,7 +85,7 @@ static void tick_count_that_was_never_reached_stops_nobody(void **state) {
     }
 }
 
-static void echo_of_the_future_is_ignored(void **state) {
+static void echo_and_hashes_of_the_future_are_ignored(void **state) {
     (void)state;
     static party p;
     party_desc desc = strangers();
@@ -96,7 +96,7 @@ static void echo_of_the_future_is_ignored(void **state) {
     for (uint32_t i = 0; i < 3; ++i) {
         static const uint64_t echoes[] = {UINT64_MAX, 1000, 41};
         nbi_message m = message_of(&p.seats[1], 0);
-        m.echo = echoes[i], m.tick_count = 40 + i;
+        m.echo = m.hash_acked = echoes[i], m.tick_count = 40 + i;
         assert_int_equal(hand_in(&p.seats[0], 1, &m), NB_OK);
     }
     assert_int_equal(nb_netplay_peer_get(p.seats[0].play, 1, &after), NB_OK);
@@ -250,10 +250,12 @@ static void silent_player_has_no_vote(void **state) {
     party_close(&p);
 }
 
+static uint64_t hold_until;
+
 static size_t hold_hashes_back(party *p, uint32_t from, uint32_t to, unsigned char *bytes, size_t size) {
     static nbi_message m;
     (void)to;
-    if (from != LIAR || p->step > 400) return size;
+    if (from != LIAR || p->step >= hold_until) return size;
     assert_true(nbi_message_read(bytes, size, SEED, &m));
     m.hash_count = 0;
     return nbi_message_write(&m, SEED, bytes);
@@ -265,7 +267,7 @@ static void hashes_that_come_too_late_are_no_desync(void **state) {
     static party p;
     party_desc desc = strangers();
     party_open(&p, &desc);
-    p.tamper = hold_hashes_back;
+    p.tamper = hold_hashes_back, hold_until = 400;
     party_run(&p, 400);
     assert_int_equal(test_log_count(&p.seats[0].r.log, NB_ITEM_NETPLAY_SUSPECT), 1);
     nbi_message m = message_of(&p.seats[LIAR], 0);
@@ -273,6 +275,29 @@ static void hashes_that_come_too_late_are_no_desync(void **state) {
     for (uint32_t i = 0; i < m.hash_count; ++i) m.hashes[i] = (uint32_t)p.reference[1 + i];
     assert_int_equal(hand_in(&p.seats[0], LIAR, &m), NB_OK);
     assert_goes_on(&p);
+    party_close(&p);
+}
+
+// Of four one differs, and is named when the silent one has no vote any more. Then that one differs earlier.
+static void verdict_stays_when_a_silent_player_speaks(void **state) {
+    (void)state;
+    static party p;
+    party_desc desc = strangers();
+    desc.player_count = 4;
+    desc.is_broken = true;
+    party_open(&p, &desc);
+    p.tamper = hold_hashes_back, hold_until = 180;
+    p.seats[1].wrong_tick = 30, p.seats[LIAR].wrong_tick = 20;
+    for (uint32_t i = 0; i < 2; ++i) {
+        party_run(&p, i == 0 ? 180 : 60);
+        nb_netplay_stats stats = play_stats(&p.seats[0]);
+        assert_int_equal(stats.desync_blame, NB_NETPLAY_BLAME_STATE);
+        assert_int_equal(stats.desync_player, 1);
+        assert_int_equal(stats.desync_tick, 30);
+    }
+    nb_netplay_peer peer;
+    assert_int_equal(nb_netplay_peer_get(p.seats[0].play, LIAR, &peer), NB_OK);
+    assert_false(peer.is_silent);
     party_close(&p);
 }
 
@@ -372,12 +397,13 @@ static void player_that_accuses_all_others_is_named(void **state) {
 
 TEST_MAIN(cmocka_unit_test(message_in_the_name_of_another_stops_nobody),
           cmocka_unit_test(tick_count_that_was_never_reached_stops_nobody),
-          cmocka_unit_test(echo_of_the_future_is_ignored),
+          cmocka_unit_test(echo_and_hashes_of_the_future_are_ignored),
           cmocka_unit_test(acknowledgement_of_what_never_came_is_taken_back),
           cmocka_unit_test(distorted_messages_of_one_player_stop_nobody),
           cmocka_unit_test(sender_of_wrong_messages_is_logged_ever_more_rarely),
           cmocka_unit_test(player_that_sends_no_hashes_is_reported), cmocka_unit_test(silent_player_has_no_vote),
           cmocka_unit_test(hashes_that_come_too_late_are_no_desync),
+          cmocka_unit_test(verdict_stays_when_a_silent_player_speaks),
           cmocka_unit_test(player_that_tells_two_stories_is_named),
           cmocka_unit_test(accusation_without_a_desync_is_ignored),
           cmocka_unit_test(player_that_accuses_all_others_is_named))

@@ -33,7 +33,7 @@ static void look_for_hashes(nb_netplay *netplay, uint32_t player) {
 static void note_desync(nb_netplay *netplay, uint32_t player, uint64_t tick) {
     nb_netplay_stats *stats = &netplay->stats;
     bool is_first = !stats->has_desync;
-    if (!is_first && tick >= stats->desync_tick) return;
+    if (netplay->has_verdict || (!is_first && tick >= stats->desync_tick)) return;
     stats->has_desync = true;
     stats->desync_player = player;
     stats->desync_tick = tick;

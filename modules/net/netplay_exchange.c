@@ -89,15 +89,15 @@ static bool is_consistent(const nbi_player *from, const nbi_message *m) {
 }
 
 // What no sender can know or have done, or NULL. A sender runs at most a window ahead of the inputs of ours that it
-// acknowledges, samples at most a delay ahead of that, and hashes only ticks of which it has all inputs. The echo is
-// not among it: it repeats what a message in our name said, so a forged one would make every later message wrong.
+// acknowledges, samples at most a delay ahead of that, and hashes only ticks of which it has all inputs. The echo and
+// the acknowledged hashes are no part of it: they repeat what a message in our name said. One forged there would make
+// every later message wrong, and neither is needed to play, so what is too much of them is ignored.
 static const char *impossible_of(const nb_netplay *netplay, const nbi_player *from, const nbi_message *m) {
     uint64_t base = netplay->base;
     bool is_early = m->tick_count < base || m->input_acked < base || m->hash_acked <= base || m->input_first < base ||
                     m->hash_first <= base;
     if (is_early) return "a tick before the match";
-    if (m->input_acked > from->input_sent || m->hash_acked > from->hash_sent)
-        return "it acknowledges what was not sent";
+    if (m->input_acked > from->input_sent) return "it acknowledges an input that was not sent";
     if (m->tick_count > m->input_acked + NB_NETPLAY_WINDOW_MAX) return "a tick beyond its window";
     if (m->input_first + m->input_count > m->tick_count + NB_NETPLAY_DELAY_MAX) return "an input beyond its delay";
     if (m->hash_first + m->hash_count > nbi_min_u64(m->tick_count, m->input_acked) + 1)
@@ -134,17 +134,18 @@ static void take_digests(nbi_player *from, const nbi_message *m) {
 // False: nothing of it is new.
 static bool take(const nb_netplay *netplay, nbi_player *from, const nbi_message *m) {
     uint64_t input_end = m->input_first + m->input_count, hash_end = m->hash_first + m->hash_count;
+    uint64_t hash_acked = nbi_min_u64(m->hash_acked, from->hash_sent);
     bool is_new = input_end > from->known || hash_end > from->hash_known || m->input_acked > from->acked ||
-                  m->hash_acked > from->hash_acked || m->tick_count > from->tick_count;
+                  hash_acked > from->hash_acked || m->tick_count > from->tick_count;
     take_digests(from, m);
     for (; from->known < input_end; ++from->known)
         from->inputs[from->known & NBI_KEEP_MASK] = m->inputs[from->known - m->input_first];
     for (; from->hash_known < hash_end; ++from->hash_known)
         from->hashes[from->hash_known & NBI_KEEP_MASK] = m->hashes[from->hash_known - m->hash_first];
     from->acked = nbi_max_u64(from->acked, m->input_acked);
-    from->hash_acked = nbi_max_u64(from->hash_acked, m->hash_acked);
+    from->hash_acked = nbi_max_u64(from->hash_acked, hash_acked);
     // What one wrong message acknowledges too much, the next true one takes back.
-    from->input_from = m->input_acked, from->hash_from = m->hash_acked;
+    from->input_from = m->input_acked, from->hash_from = hash_acked;
     take_time(netplay, from, m);
     return is_new;
 }

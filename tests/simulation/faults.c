@@ -15,11 +15,11 @@ bool fault_happens(const sim *s, fault kind) {
 
 const char *fault_name(fault kind) {
     static const char *const names[FAULT_COUNT] = {
-        "heap",          "thread",     "late job",   "job",         "handler",    "output",      "violation",
-        "cancel",        "loss",       "copy",       "delay",       "partition",  "corrupt",     "forged state",
-        "forged input",  "absurd",     "clock jump", "clock stall", "clock back", "slow tick",   "input flood",
-        "command flood", "task flood", "reader",     "module",      "errand",     "errand hang", "errand cancel",
-        "errand flood",  "rewind",     "watch",      "pause"};
+        "heap",          "thread",     "late job",   "job",         "handler",       "output",      "violation",
+        "cancel",        "loss",       "copy",       "delay",       "partition",     "corrupt",     "forged state",
+        "forged input",  "absurd",     "clock jump", "clock stall", "clock back",    "slow tick",   "input flood",
+        "command flood", "task flood", "reader",     "module",      "errand",        "errand hang", "errand cancel",
+        "errand flood",  "rewind",     "watch",      "pause",       "forged message"};
     return names[kind];
 }
 
@@ -65,7 +65,7 @@ void faults_plan(sim *s, sim_mode mode, uint32_t tick_count) {
     sim_config *c = &s->config;
     static const uint32_t percents[] = {0, 6, 12, 25, 50, 100};
     uint64_t percent = percents[sim_random(sizeof percents / sizeof percents[0])];
-    for (uint32_t i = 0; i < FAULT_COUNT; ++i) {
+    for (uint32_t i = 0; i < FAULT_FORGED_MESSAGE; ++i) {
         uint32_t chance = chance_of((fault)i);
         c->chances[i] = sim_random(100) < percent ? chance : 0;
     }
@@ -73,6 +73,8 @@ void faults_plan(sim *s, sim_mode mode, uint32_t tick_count) {
     c->tick_count = tick_count;
     plan_threads(c);
     plan_sizes(c);
+    // A match of its own takes time: of the peers' faults none needs it.
+    c->chances[FAULT_FORGED_MESSAGE] = sim_random(8) == 0 ? 512 : 0;
 }
 
 // --- the heap ---

@@ -16,6 +16,7 @@ static void run_round(sim *s) {
         peer_frame(p);
         link_send(s, p);
     }
+    match_round(s);
     ++s->round;
     nbi_sleep_until_ns(start_ns + TICK_NS);
 }
@@ -58,7 +59,8 @@ static void run_faults(sim *s) {
 
 static const char *unwell(const sim *s) {
     const char *first = oracle_unwell(&s->peers[0]);
-    return first != NULL ? first : oracle_unwell(&s->peers[1]);
+    if (first == NULL) first = oracle_unwell(&s->peers[1]);
+    return first != NULL ? first : match_unwell(s);
 }
 
 static void fail_with(const char *what, const char *detail) {
@@ -149,6 +151,7 @@ static void open_scheduler(sim *s) {
 
 static void close_all(sim *s) {
     s->is_calm = true;
+    match_close(s);
     for (uint32_t i = 0; i < PEER_COUNT + 1; ++i) peer_close(&s->peers[i]);
     if (s->scheduler == NULL) return;
     nb_scheduler_stats stats = nb_scheduler_stats_get(s->scheduler);
@@ -164,6 +167,7 @@ void run_main(void *user, uint32_t index) {
     open_scheduler(s);
     peer_open(s, REFERENCE);
     for (uint32_t i = 0; i < PEER_COUNT; ++i) peer_open(s, i);
+    match_open(s);
     if (s->config.has_reader) EXPLORE_CHECK(nbi_thread_start(&reader, &reader_desc) == NB_OK);
     run_faults(s);
     if (s->config.mode == MODE_LIVENESS) {

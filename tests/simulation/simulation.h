@@ -7,11 +7,12 @@
 // some point (liveness: soon after it everything is as if nothing had been).
 //
 // What must hold is in oracle.c, what goes wrong in faults.c, the game in game.c and errands.c, the link and what comes
-// too late in link.c, an engine with its game in peer.c, a run in run.c.
+// too late in link.c, an engine with its game in peer.c, a match of netplay beside them in match.c, a run in run.c.
 
 #include "explore/explore.h"
 
 #include "nebula/engine.h"
+#include "nebula/netplay.h"
 #include "nebula/rollback.h"
 
 #define PEER_COUNT 2u
@@ -54,6 +55,10 @@
 #define JOB_COUNT 3u
 #define BOUND_MAX 24u // tasks of one frame that belong to it
 #define READER_COUNT 1u
+#define MATCH_SEATS 3u
+#define FORGER 2u // of them
+#define MATCH_MAIL_MAX 48u
+#define MATCH_TRUTH_MAX 256u // ticks between two players' confirmations, at most
 
 typedef struct sim sim;
 
@@ -88,9 +93,10 @@ typedef enum fault {
     FAULT_ERRAND_HANG, // or takes long
     FAULT_ERRAND_CANCEL,
     FAULT_ERRAND_FLOOD,
-    FAULT_REWIND, // somebody goes back in time and plays it again
-    FAULT_WATCH,  // somebody watches the ticks for a while
-    FAULT_PAUSE,  // the loop is paused, stepped, scaled
+    FAULT_REWIND,         // somebody goes back in time and plays it again
+    FAULT_WATCH,          // somebody watches the ticks for a while
+    FAULT_PAUSE,          // the loop is paused, stepped, scaled
+    FAULT_FORGED_MESSAGE, // a player of the match sends what cannot be
     FAULT_COUNT,
 } fault;
 
@@ -292,6 +298,30 @@ typedef struct state_buffer {
     bool is_true, is_sound;
 } state_buffer;
 
+// --- the match ---
+
+typedef struct match_seat {
+    uint32_t index;
+    nb_engine *engine;
+    nb_netplay *play;
+    uint64_t sum;          // what is simulated
+    uint64_t checked;      // confirmed ticks that were compared
+    uint64_t ticks_before; // that had run before this round
+} match_seat;
+
+typedef struct match_letter {
+    uint32_t from, to;
+    uint64_t due_round;
+    size_t size_bytes; // 0 = there is none
+    unsigned char bytes[NB_NETPLAY_MESSAGE_BYTES_MAX];
+} match_letter;
+
+typedef struct match {
+    match_seat seats[MATCH_SEATS];
+    match_letter letters[MATCH_MAIL_MAX];
+    uint64_t truth[MATCH_TRUTH_MAX], truth_count; // hashes by tick count, the first that was confirmed
+} match;
+
 struct sim {
     sim_config config;
     bool is_calm;   // no faults any more
@@ -307,6 +337,7 @@ struct sim {
     state_buffer states[STATE_MAX];
     uint64_t partition_until;
     nb_atomic_u32 is_reader_off;
+    match match;
     uint64_t checks; // comparisons with the reference
 };
 
@@ -351,6 +382,14 @@ bool link_is_quick(const sim *s);
 
 // The input of a tick as the peer knows it.
 void compose(const peer *p, uint64_t tick, composed *out);
+
+// --- match.c: only in seeds with FAULT_FORGED_MESSAGE ---
+
+void match_open(sim *s);
+void match_round(sim *s);
+void match_close(sim *s);
+// NULL: all is well; else what is not.
+const char *match_unwell(const sim *s);
 
 // --- peer.c ---
 
