@@ -12,15 +12,21 @@ typedef struct framed {
     nb_frame frame;
 } framed;
 
-static void framed_open(framed *f, uint32_t workers) {
+static void framed_open_desc(framed *f, nb_scheduler_desc scheduler_desc) {
     memset(f, 0, sizeof *f);
-    tasks_open(&f->t, workers);
+    tasks_open_desc(&f->t, scheduler_desc);
     nb_hooks hooks = test_hooks(&f->t.log, &f->t.heap);
     hooks.logger.level_min = NB_LOG_WARNING;
     nb_labels_desc labels_desc = {.hooks = hooks};
     assert_int_equal(nb_labels_create(&labels_desc, &f->labels), NB_OK);
     nb_fence_desc desc = {.hooks = hooks, .labels = f->labels};
     assert_int_equal(nb_fence_create(&desc, &f->fence), NB_OK);
+}
+
+static void framed_open(framed *f, uint32_t workers) {
+    framed_open_desc(f, (nb_scheduler_desc){.worker_count = workers != 0 ? workers : NB_WORKER_COUNT_NONE,
+                                            .task_count_max = 4096,
+                                            .group_count_max = 1024});
 }
 
 static void framed_begin(framed *f) { assert_int_equal(nb_fence_begin(f->fence, &f->frame), NB_OK); }
@@ -470,6 +476,28 @@ static void one_worker_is_left_for_frame_bound_work(void **state) {
     framed_close(&f);
 }
 
+// The desc has another ceiling: none, a low one, and the highest number there is.
+static void ceiling_is_as_the_desc_says(void **state) {
+    (void)state;
+    const uint32_t maxima[] = {3, 1, UINT32_MAX}, running[] = {3, 1, 3};
+    for (int i = 0; i < 3; ++i) {
+        framed f;
+        framed_open_desc(&f, (nb_scheduler_desc){.worker_count = 3, .floating_worker_count_max = maxima[i]});
+        held floating = {0};
+        event frames = {0};
+        serve_a_frame(&f);
+        for (int j = 0; j < 5; ++j) submit_pointer(&f.t, (nb_task_desc){0}, run_held, &floating);
+        assert_true(event_await(&floating.started, running[i]));
+        framed_begin(&f);
+        submit_pointer(&f.t, in_frame(&f), run_event, &frames);
+        assert_int_equal(framed_wait(&f, NB_NEVER_NS, NULL), NB_OK);
+        assert_int_equal(event_count(&floating.started), running[i]);
+        event_set(&floating.may_end);
+        assert_true(event_await(&floating.ended, 5));
+        framed_close(&f);
+    }
+}
+
 // When a worker turns away from floating work, another one that sleeps takes what is queued.
 static void floating_work_goes_on_when_there_is_room_again(void **state) {
     (void)state;
@@ -600,7 +628,7 @@ TEST_MAIN(cmocka_unit_test(test_barrier_waits_for_all_critical),
           cmocka_unit_test(cancelled_and_stopped_tasks_return_their_tickets),
           cmocka_unit_test(time_out_names_late_tasks), cmocka_unit_test(time_out_finds_late_tasks_among_many),
           cmocka_unit_test(waiting_for_ones_own_frame_is_found),
-          cmocka_unit_test(one_worker_is_left_for_frame_bound_work),
+          cmocka_unit_test(one_worker_is_left_for_frame_bound_work), cmocka_unit_test(ceiling_is_as_the_desc_says),
           cmocka_unit_test(floating_work_goes_on_when_there_is_room_again),
           cmocka_unit_test(floating_task_has_memory_until_it_returns),
           cmocka_unit_test(late_task_keeps_the_memory_of_its_frame),

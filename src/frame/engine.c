@@ -319,7 +319,9 @@ static nb_result end_tasks(nb_engine *engine, bool *are_over) {
 static bool drain(const nb_engine *engine) {
     while (nb_fence_stats_get(engine->fence).pending_slots != 0 || !nbi_modules_are_idle(engine)) {
         if (nbi_clock_now_ns() >= engine->end_ns) return false;
-        nbi_thread_yield();
+        // Tasks of a frame that are of no host, where nobody else would run them.
+        bool is_helped = engine->is_alone && nb_scheduler_help(engine->scheduler, 0, NULL) == NB_OK;
+        if (!is_helped) nbi_thread_yield();
     }
     return true;
 }
