@@ -123,7 +123,7 @@ static void worker_stop(void *user, uint32_t worker_index) {
     const nb_engine *engine = user;
     const nb_scheduler_desc *given = &engine->desc.scheduler_desc;
     if (given->on_stop != NULL) given->on_stop(given->user, worker_index);
-    nb_trace_thread *thread = nb_trace_current(engine->desc.trace);
+    nb_trace_thread *thread = nbi_trace_find(engine->desc.trace);
     if (thread != NULL) nb_trace_detach(thread);
 }
 

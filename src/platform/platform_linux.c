@@ -302,7 +302,7 @@ uint64_t nbi_cpu_mask(void) {
 #define FP_MODE 0x037F1F80u
 #define FP_FLAGS 0x3Fu
 static uint32_t fp_get(void) {
-    uint16_t control;
+    uint16_t control = 0; // the memory sanitizer does not see what the instruction writes
     __asm__ volatile("fnstcw %0" : "=m"(control));
     return (__builtin_ia32_stmxcsr() & 0xFFFFu) | (uint32_t)control << 16;
 }
