@@ -108,7 +108,7 @@ static void room_that_no_image_can_use_is_for_changes(void **state) {
 
 // --- reach ---
 
-#define REACH_BYTES_MAX ((size_t)1 << 18)
+#define REACH_BYTES_MAX ((size_t)1 << 16)
 
 typedef struct mix {
     const char *name;
