@@ -231,6 +231,25 @@ static void glitches_of_ten_seconds_neither_add_nor_take_ticks(void **state) {
     }
 }
 
+// Nothing can run while it stands; afterwards time goes on as if the clock had never stopped.
+static void clock_that_stands_still_is_counted_and_told_once(void **state) {
+    (void)state;
+    rig r;
+    nb_clock_manual clock;
+    uint64_t ticks = 0, frames = NB_LOOP_STILL_COUNT_MAX + 500;
+    nb_clock_manual_init(&clock, S);
+    open_counting(&r, nb_clock_manual_get(&clock), (nb_rate){50, 1}, &ticks);
+    for (uint64_t i = 0; i < frames; ++i) nb_engine_frame(r.engine);
+    assert_int_equal(ticks, 0);
+    // The first reading is like none before it, or like the one that came with the clock.
+    assert_in_range(report_of(&r).clock_still_count, frames - 1, frames);
+    assert_int_equal(report_of(&r).clock_backwards_count, 0);
+    assert_int_equal(test_log_count(&r.log, NB_ITEM_LOOP_CLOCK_BACKWARDS), 1);
+    for (int i = 0; i < 50; ++i, nb_clock_manual_advance(&clock, 20 * MS)) nb_engine_frame(r.engine);
+    assert_in_range(ticks, 49, 50);
+    rig_close(&r);
+}
+
 static nb_result count_events(const nb_context *context, void *user) {
     *(uint64_t *)user += context->input.count;
     return NB_OK;
@@ -261,7 +280,8 @@ static void events_before_a_lasting_step_back_reach_a_tick(void **state) {
     rig_close(&r);
 }
 
-TEST_MAIN(cmocka_unit_test(random_clock_runs_the_ticks_of_the_model),
+TEST_MAIN(cmocka_unit_test(clock_that_stands_still_is_counted_and_told_once),
+          cmocka_unit_test(random_clock_runs_the_ticks_of_the_model),
           cmocka_unit_test(random_deltas_run_the_ticks_of_the_model),
           cmocka_unit_test(one_underflowed_delta_costs_one_frame),
           cmocka_unit_test(clock_without_an_answer_costs_nothing_once_it_answers),

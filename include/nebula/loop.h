@@ -48,6 +48,10 @@
 // one or two frames; eight of 60 Hz stop the game for an eighth of a second.
 #define NB_LOOP_BEHIND_COUNT_MAX 8u
 
+// Frames in a row with the same clock reading after which the loop warns: a coarse clock, of 10 ms, has moved by then
+// however fast the frames are.
+#define NB_LOOP_STILL_COUNT_MAX 100000u
+
 // In a desc: no such limit.
 #define NB_LOOP_UNLIMITED UINT64_MAX
 
@@ -126,6 +130,7 @@ typedef struct nb_loop_report {
                                     // whose delta underflowed; such a frame gets zero time
     uint64_t clock_adopt_count;     // lasting steps back: after NB_LOOP_BEHIND_COUNT_MAX of these frames in a row time
                                     // goes on from the clock's new place
+    uint64_t clock_still_count;     // frames whose clock reading is that of the frame before
     uint64_t overrun_count;         // paced frames whose work took more than 1.5 frame periods
     uint64_t tick_cost_ns;          // predicted cost of the next tick; 0 = never measured
     uint64_t pace_wait_count;       // frames nb_loop_pace waited for
@@ -216,6 +221,7 @@ typedef struct nb_loop {
     uint64_t now_ns;             // clock time of the newest frame: the largest reading so far
     uint64_t reading_ns;         // the newest reading
     uint32_t behind_count;       // readings in a row below now_ns
+    uint32_t still_count;        // readings in a row that are the same
     bool is_slice_open;          // the clock was set back: the next tick gets all input that waits for the old time
     uint64_t delta_ns;           // its length, from grid point to grid point where paced
     uint64_t measured_ns;        // the same from start to start, for the statistics
@@ -239,11 +245,11 @@ typedef struct nb_loop {
     uint64_t dropped_count;                                         // dropped_tick_count as reported
     uint64_t clamp_time_count, clamp_ticks_count, clamp_cost_count; // as reported
     uint64_t discontinuity_count, overrun_count;                    // as reported
-    uint64_t backwards_count, adopt_count;                          // as reported
+    uint64_t backwards_count, adopt_count, still_total;             // as reported
     nb_loop_snap snap;
     nb_loop_pacer pacer;
     nb_loop_group groups[NB_LOOP_GROUP_COUNT_MAX];
-    nb_loop_quiet quiet[5]; // one for each cause of a rate-limited record
+    nb_loop_quiet quiet[6]; // one for each cause of a rate-limited record
     nb_clock clock;         // as in the desc
     nb_frame_stats *stats;  // as in the desc
     nb_hooks hooks;         // resolved

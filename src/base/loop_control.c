@@ -249,6 +249,7 @@ nb_loop_report nb_loop_report_get(const nb_loop *loop) {
         .discontinuity_count = loop->discontinuity_count,
         .clock_backwards_count = loop->backwards_count,
         .clock_adopt_count = loop->adopt_count,
+        .clock_still_count = loop->still_total,
         .overrun_count = loop->overrun_count,
         .tick_cost_ns = nbi_min_u64(loop->cost_mean_ns, loop->cost_last_ns),
         .refresh_rate = loop->snap.rate,

@@ -30,6 +30,14 @@ static void log_adopted(nb_loop *loop, uint64_t behind_ns, const char *function)
             (double)behind_ns / 1e6, NB_LOOP_BEHIND_COUNT_MAX, (unsigned long long)suppressed);
 }
 
+static void log_still(nb_loop *loop, const char *function) {
+    uint64_t suppressed;
+    if (!nbi_loop_may_log(loop, NBI_QUIET_STILL, &suppressed)) return;
+    nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_CLOCK_BACKWARDS, function,
+            "the clock has stood still for %u frames: no tick runs until it moves (%llu reports held back)",
+            NB_LOOP_STILL_COUNT_MAX, (unsigned long long)suppressed);
+}
+
 // Input that waits for clock time which is not reached again for long is due in the next tick. The slices after it go
 // on from the new time, or every event until the old one would be late. A sum of deltas has no place of its own: its
 // time goes on.
@@ -48,6 +56,10 @@ static void adopt(nb_loop *loop) {
 // Differences are modulo 2^64: readings may wrap, and a step back shows as more than half of the range.
 static uint64_t advance(nb_loop *loop, uint64_t reading_ns, const char *function) {
     uint64_t ahead_ns = reading_ns - loop->now_ns;
+    bool is_still = loop->source == NBI_SOURCE_CLOCK && reading_ns == loop->reading_ns;
+    loop->still_total += is_still;
+    loop->still_count = is_still ? loop->still_count + 1 : 0;
+    if (loop->still_count == NB_LOOP_STILL_COUNT_MAX) log_still(loop, function);
     loop->reading_ns = reading_ns;
     if (ahead_ns <= INT64_MAX) {
         loop->now_ns = reading_ns;
@@ -68,7 +80,7 @@ static uint64_t advance(nb_loop *loop, uint64_t reading_ns, const char *function
 static void change_source(nb_loop *loop, uint8_t source, uint64_t now_ns) {
     loop->source = source;
     loop->slice_end_ns = 0;
-    loop->behind_count = 0;
+    loop->behind_count = loop->still_count = 0;
     loop->now_ns = loop->reading_ns = now_ns;
 }
 
