@@ -49,9 +49,14 @@ static void *enqueue(physics_task *task, int item_count, int min_range, void *ta
     return group;
 }
 
+// While this work is under way the thread helps with all that is queued: a wait alone runs the work of its own group,
+// and would leave other pieces of the step to the workers.
 static void finish(void *user_task, void *user) {
     nb_group *group = user_task;
-    nb_group_end(((host *)user)->scheduler, *group, NB_NEVER_NS);
+    nb_scheduler *scheduler = ((host *)user)->scheduler;
+    while (nb_group_pending_count(scheduler, *group) != 0 && nb_scheduler_help(scheduler, 0, NULL) == NB_OK) {
+    }
+    nb_group_end(scheduler, *group, NB_NEVER_NS);
     *group = (nb_group){0};
 }
 
