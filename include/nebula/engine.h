@@ -105,8 +105,9 @@ typedef struct nb_module_desc {
     nb_handler handlers[NB_PHASE_COUNT]; // by nb_phase, for phases that have none of the above
     uint32_t capabilities;               // NB_CAPABILITY_* it asks for; given in the phases that know them
     nb_result (*on_attach)(nb_engine *engine, void *user); // before its first frame; a failure refuses the module
-    void (*on_detach)(nb_engine *engine, void *user);      // after its last
-    void *user;
+    // After its last frame: the last call that gets `user`. It comes once for each module that was attached.
+    void (*on_detach)(nb_engine *engine, void *user);
+    void *user; // may be freed in on_detach, not before
 } nb_module_desc;
 
 // What becomes of an operation that a phase does not allow. It never has an effect.
@@ -224,9 +225,9 @@ NB_API nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out);
 
 // Cancels the engine's token, waits for its jobs and tasks (desc.shutdown_ns at most), detaches the modules in the
 // reverse of their order and frees everything. NULL is fine.
-// Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame or
-// a callback of a module or job; jobs or services did not stop, or a snapshot is held: what it is stands in the log,
-// and the call may be repeated; modules that could be ended are, and none can be attached any more).
+// Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a call that
+// runs frames or a callback of a module or job; jobs or services did not stop, or a snapshot is held: what it is stands
+// in the log, and the call may be repeated; modules that could be ended are, and none can be attached any more).
 NB_API nb_result nb_engine_destroy(nb_engine *engine);
 
 // The desc with every default resolved.
@@ -240,17 +241,30 @@ NB_API const nb_engine_desc *nb_engine_desc_get(const nb_engine *engine);
 // NB_ERR_MEMORY, NB_ERR_THREAD, NB_CLOSED (the engine is being destroyed), what on_attach returned.
 NB_API nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc, nb_module *module);
 
-// Removes a module; from inside a frame after that frame has ended, from inside on_attach or on_detach when that has
-// returned, and where a job of it still runs, when that has. on_detach may attach and detach others.
-// Thread: the coordinator. Owner: the handle ends. Fails: NB_ERR_STALE, NB_ERR_THREAD, NB_ERR_MISUSE.
+// Removes a module. Between frames on_detach has been called when this returns, also where the call comes from a
+// callback of another module. It is called later where the module is in use: from inside a frame when that frame has
+// ended, from inside the module's own on_attach when that has returned, inside nb_engine_destroy before that returns,
+// and where a job of it still runs, when that has. So free `user` in on_detach or later, never before. on_detach may
+// attach and detach others.
+// Thread: the coordinator. Owner: the handle ends. Fails: NB_ERR_STALE (logged, unless the module is leaving already),
+// NB_ERR_THREAD, NB_ERR_MISUSE.
 NB_API nb_result nb_engine_module_detach(nb_engine *engine, nb_module module);
 
-// Puts new handlers and a new user in the place of a module's, under the same name and handle: a reloaded library. Jobs
-// of many frames are ended first, for their functions may be the old library's; then the old on_detach is called, then
-// the new on_attach. Refused from inside a frame.
+// Puts new handlers and a new user in the place of a module's, under the same name and handle: a reloaded library. The
+// new on_attach is called first, then the old on_detach. If the new module fails to attach, the old one goes on as
+// before. On NB_OK nothing calls the old code any more, and its library can be unloaded.
+//
+// Refused with NB_BUSY while work of the old module is in flight; the log says what it is. Nothing is cancelled, so run
+// frames and try again. Work belongs to the module in whose call it was submitted: in a handler, job, merge, submit,
+// on_attach or on_detach of the module, or in work of the module itself. Work that the host submits belongs to nobody
+// and goes on, as the work of other modules does. In flight are jobs of its handlers, tasks of the engine's scheduler
+// until on_complete was called, async jobs, services, and token callbacks that may still be called. A service with
+// `destroyed` is in flight until that was called. In the old on_detach nothing of these can be begun: NB_CLOSED.
+// States, watches, snapshot regions and retired objects are not work: on_detach takes back what the module has
+// registered. More than 126 modules in one process share numbers of owners, and then also wait for each other's work.
 // Thread: the coordinator. Owner: as attach. Fails: NB_ERR_STALE, NB_ERR_MISUSE (another name), NB_BUSY (inside a frame
-// or a callback, or a job still runs: nothing is replaced, but jobs of many frames may be cancelled, and no new ones
-// are accepted until the late ones have ended); as attach, where the old module is gone too.
+// or a callback, or work is in flight: nothing is replaced); as attach, where the old module stays. An on_attach that
+// fails ends what it has begun; what it has left is logged, and its code must stay until that has ended.
 NB_API nb_result nb_engine_module_replace(nb_engine *engine, nb_module module, const nb_module_desc *desc);
 
 // The modules with a handler in a phase, in the order in which they run: up to count_max of them, and how many there
@@ -360,12 +374,12 @@ NB_API const nb_budget *nb_engine_budget(const nb_engine *engine);
 
 // Watches the ticks from the next one on: a recorder reads what went into them, a replay puts other input in its place.
 // Thread: the coordinator, between frames. Owner: the watch is copied; user stays the caller's until it is removed.
-// Fails: NB_FULL, NB_BUSY (inside a frame), NB_ERR_MISUSE (no user, or one that watches already).
+// Fails: NB_FULL, NB_BUSY (inside a frame), NB_ERR_THREAD, NB_ERR_MISUSE (no user, or one that watches already).
 NB_API nb_result nb_engine_watch_add(nb_engine *engine, const nb_tick_watch *watch);
 
 // Ends the watch of this user.
 // Thread: the coordinator, between frames. Owner: user is free. Fails: NB_ERR_STALE (it does not watch), NB_BUSY,
-// NB_ERR_MISUSE.
+// NB_ERR_THREAD, NB_ERR_MISUSE.
 NB_API nb_result nb_engine_watch_remove(nb_engine *engine, const void *user);
 
 // The table that names the engine's work. Intern the labels of tasks and async jobs here: a label of another table

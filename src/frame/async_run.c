@@ -29,7 +29,10 @@ void nbi_async_run_more(nb_async *async, uint32_t priority) {
                          .priority = (nb_priority)priority,
                          .lifetime = NB_LIFETIME_FLOATING,
                          .group = async->group};
+    // Of nobody: it runs the oldest job, whosever that is.
+    uint32_t owner = nbi_owner_enter(NBI_OWNER_NONE);
     nb_result result = nb_task_submit(async->desc.scheduler, &desc, NULL);
+    nbi_owner_leave(owner);
     if (result != NB_OK) {
         nbi_lock_acquire(&async->lock);
         --async->runner_count[priority];
@@ -134,7 +137,9 @@ static nb_async_status call_step(nb_async *async, nbi_async_slot *slot, nb_task_
         .slot = slot,
     };
     nbi_async_count(&async->resume_count);
+    uint32_t owner = nbi_async_enter(slot);
     nb_async_status status = slot->desc.step(&call, nbi_async_state(slot));
+    nbi_owner_leave(owner);
     slot->step = call.step;
     slot->io_run = call.io_run;
     slot->io_argument = call.io_argument;
@@ -178,7 +183,9 @@ static void run_io(nb_async *async, nbi_async_slot *slot) {
         return;
     }
     nbi_async_count(&async->io_count);
+    uint32_t owner = nbi_async_enter(slot);
     slot->result = slot->io_run(slot->io_argument);
+    nbi_owner_leave(owner);
     nbi_async_enqueue(async, slot);
 }
 

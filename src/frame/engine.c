@@ -273,24 +273,35 @@ static nb_result name_leftovers(nb_engine *engine) {
     return NB_BUSY;
 }
 
-static nb_result end_all(nb_engine *engine) {
+// While the modules are there: what async jobs have made is given back to them, and results are told. None of them
+// leaves under that. *is_drained: work of late frames has ended.
+static nb_result end_work(nb_engine *engine, bool *is_drained) {
+    engine->is_draining = true;
     nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);
-    // While modules are there: what jobs of many frames have made is given back to them.
-    if (nbi_frame_async_end(engine) != NB_OK) return NB_BUSY;
-    bool is_drained = drain(engine);
-    nbi_tasks_tell(engine); // while the modules are there
+    nb_result result = nbi_frame_async_end(engine);
+    if (result == NB_OK) {
+        *is_drained = drain(engine);
+        nbi_tasks_tell(engine);
+    }
+    engine->is_draining = false;
+    return result;
+}
+
+static nb_result end_all(nb_engine *engine) {
+    bool is_drained = false;
+    engine->is_ending = true;
+    if (end_work(engine, &is_drained) != NB_OK) return NB_BUSY;
     if (nbi_modules_end(engine) != NB_OK || !is_drained) return name_leftovers(engine);
     return end_pieces(engine);
 }
 
 nb_result nb_engine_destroy(nb_engine *engine) {
     if (engine == NULL) return NB_OK;
-    if (!nbi_is_coordinator(engine)) {
-        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, "called on another thread");
-    }
-    if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
+    nb_result result = nbi_check_coordinator(engine, __func__);
+    if (result != NB_OK) return result;
+    if (engine->is_in_frame || engine->is_calling || engine->is_running) return NB_BUSY;
     engine->is_calling = true; // callbacks, and tasks that the waits below run
-    nb_result result = end_all(engine);
+    result = end_all(engine);
     engine->is_calling = false;
     if (result != NB_OK) return NB_BUSY;
     free_all(engine);
@@ -305,16 +316,23 @@ static void become_coordinator(nb_engine *engine) {
     if (engine->has_stage_arena) nb_arena_adopt(&engine->stage_arena);
 }
 
-// Also makes a world that is new part of the frame.
-static nb_result check_place(nb_engine *engine, const char *function) {
-    if (engine->coordinator == 0) become_coordinator(engine);
-    if (!nbi_is_coordinator(engine)) {
-        return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
-    }
-    if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
+// Makes a world that is new part of the frame.
+static nb_result prepare(nb_engine *engine) {
     nb_result result = nbi_world_join(engine);
     if (result == NB_OK) result = nbi_history_begin(engine);
     return result == NB_OK ? nbi_synctest_begin(engine) : result;
+}
+
+// Begins a call that runs frames: from here to its end nothing that it calls, be it a clock, ends the engine.
+static nb_result enter(nb_engine *engine, const char *function) {
+    if (engine->coordinator == 0) become_coordinator(engine);
+    nb_result result = nbi_check_coordinator(engine, function);
+    if (result != NB_OK) return result;
+    if (engine->is_in_frame || engine->is_calling || engine->is_running) return NB_BUSY;
+    engine->is_running = true;
+    result = prepare(engine);
+    if (result != NB_OK) engine->is_running = false;
+    return result;
 }
 
 // One frame of the loop, which has begun.
@@ -341,16 +359,22 @@ static nb_result run_begun(nb_engine *engine) {
 
 nb_result nb_engine_frame(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_place(engine, __func__);
-    if (result == NB_OK) result = nb_loop_begin(&engine->loop);
-    return result == NB_OK ? run_begun(engine) : result;
+    nb_result result = enter(engine, __func__);
+    if (result != NB_OK) return result;
+    result = nb_loop_begin(&engine->loop);
+    if (result == NB_OK) result = run_begun(engine);
+    engine->is_running = false;
+    return result;
 }
 
 nb_result nb_engine_frame_delta(nb_engine *engine, uint64_t delta_ns) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_place(engine, __func__);
-    if (result == NB_OK) result = nb_loop_begin_delta(&engine->loop, delta_ns);
-    return result == NB_OK ? run_begun(engine) : result;
+    nb_result result = enter(engine, __func__);
+    if (result != NB_OK) return result;
+    result = nb_loop_begin_delta(&engine->loop, delta_ns);
+    if (result == NB_OK) result = run_begun(engine);
+    engine->is_running = false;
+    return result;
 }
 
 // A stop is spent by the run it ended; read by the acquire load in nb_engine_is_stopping.
@@ -358,31 +382,33 @@ static void spend_stop(nb_engine *engine) { nbi_atomic_store_release_u32(&engine
 
 nb_result nb_engine_run(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_place(engine, __func__);
+    nb_result result = enter(engine, __func__);
     if (result != NB_OK) return result;
     while (result == NB_OK && !nb_engine_is_stopping(engine)) {
         if (!engine->desc.loop.is_unpaced) result = nb_loop_pace(&engine->loop);
-        if (result == NB_OK) result = check_place(engine, __func__); // on_detach may have made a world
+        if (result == NB_OK) result = prepare(engine); // on_detach may have made a world
         if (result == NB_OK) result = nb_loop_begin(&engine->loop);
         if (result == NB_OK) run_begun(engine); // what a handler failed with does not end the run
     }
     spend_stop(engine);
+    engine->is_running = false;
     return result;
 }
 
 nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_place(engine, __func__);
+    nb_result result = enter(engine, __func__);
     if (result != NB_OK) return result;
     bool was_paused = engine->loop.is_paused;
     for (uint64_t i = 0; result == NB_OK && i < tick_count && !nb_engine_is_stopping(engine); ++i) {
-        result = check_place(engine, __func__);
+        result = prepare(engine);
         if (result == NB_OK) result = nb_loop_step(&engine->loop, 1);
         if (result == NB_OK) result = nb_loop_begin_delta(&engine->loop, 0);
         if (result == NB_OK) run_begun(engine);
     }
     if (!was_paused) nb_loop_resume(&engine->loop);
     spend_stop(engine);
+    engine->is_running = false;
     return result;
 }
 

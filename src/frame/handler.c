@@ -9,6 +9,7 @@ nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
     const nbi_module *owner = module != NBI_MODULE_NONE ? module_at(engine, module) : NULL;
     nbi_call *call = &engine->call;
     bool is_tick = phase == NB_PHASE_FIXED_SIM;
+    call->owner = nbi_owner_enter(owner != NULL ? owner->owner : NBI_OWNER_NONE);
     call->phase = phase;
     call->capabilities = owner != NULL ? owner->desc.capabilities & nb_phase_info_get(phase)->capabilities : 0;
     call->module = module;
@@ -37,7 +38,10 @@ nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
                         .serial = engine->serial};
 }
 
-void nbi_call_end(nb_engine *engine) { nbi_atomic_store_relaxed_u64(&engine->call.serial, 0); }
+void nbi_call_end(nb_engine *engine) {
+    nbi_owner_leave(engine->call.owner);
+    nbi_atomic_store_relaxed_u64(&engine->call.serial, 0);
+}
 
 void nbi_module_failed(nb_engine *engine, nbi_module *module, nb_phase phase, nb_result result) {
     nbi_health *health = &module->health[nbi_health_of(phase)];

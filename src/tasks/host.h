@@ -10,3 +10,11 @@
 // Calls on_complete for the tasks of a fence that have ended when the call begins, or, without a fence, for all. Other
 // threads may drain meanwhile: each result is told by one of them.
 void nbi_results_tell(nb_scheduler *scheduler, const nb_fence *fence);
+
+// --- owned.c ---
+
+// Tasks of an owner (../base/owner.h) that have not ended, or whose result is still to be told; *label is that of one.
+uint32_t nbi_tasks_owned(nb_scheduler *scheduler, uint32_t owner, nb_label *label);
+
+// How many tasks of an owner were submitted so far.
+uint64_t nbi_tasks_births(const nb_scheduler *scheduler, uint32_t owner);

@@ -107,7 +107,10 @@ static void tell(nb_scheduler *scheduler, uint32_t slot) {
     result.is_stale = outcome->stale_frame_count != 0 && age > outcome->stale_frame_count;
     nbi_atomic_fetch_add_relaxed_u64(&scheduler->result_count, 1);
     nbi_atomic_fetch_add_relaxed_u64(&scheduler->stale_count, result.is_stale ? 1 : 0);
+    uint32_t kind = nbi_atomic_load_relaxed_u32(&nbi_slot_at(scheduler, slot)->kind);
+    uint32_t owner = nbi_owner_enter(nbi_kind_owner(kind));
     outcome->on_complete(outcome->user, &result);
+    nbi_owner_leave(owner);
     nbi_lane *lane = nbi_lane_enter(scheduler);
     nbi_result_part(lane, slot, NBI_OUTCOME_TOLD);
     nbi_lane_leave(lane);

@@ -19,6 +19,7 @@
 
 #include "../base/base.h"
 #include "../base/lock.h"
+#include "../base/owner.h"
 #include "fence.h"
 #include "queue.h"
 #include "tally.h"
@@ -85,16 +86,20 @@ static inline uint64_t nbi_state_of_hint(nbi_hint hint, nbi_phase phase) {
 }
 NB_STATIC_ASSERT(NBI_STATE_GENERATION_SHIFT == NBI_HINT_SLOT_BITS + 1, "a hint and a state differ by one bit");
 
-// In nbi_slot.kind: the priority, flags, and the low bits of the task's generation, so that a promotion that comes late
-// does not change another task's priority.
+// In nbi_slot.kind: the priority, flags, the owner, and the low bits of the task's generation, so that a promotion that
+// comes late does not change another task's priority.
 #define NBI_KIND_PRIORITY 7u
 #define NBI_KIND_GENERATION_SHIFT 16
 #define NBI_KIND_GENERATION_MASK 0xFFFF0000u
+#define NBI_KIND_OWNER_SHIFT 9
 #define NBI_KIND_FLOATING 8u
 #define NBI_KIND_PINNED 128u    // only one lane may run it
 #define NBI_KIND_HAS_RESULT 64u // somebody is told of the end
 #define NBI_KIND_HAS_FENCE 32u  // the slot's further fields say which
 #define NBI_KIND_HAS_HANDLE 16u // somebody may wait for it, or claim it by its handle
+
+NB_STATIC_ASSERT(NBI_KIND_OWNER_SHIFT + NBI_OWNER_BITS == NBI_KIND_GENERATION_SHIFT, "the owner has its bits alone");
+static inline uint32_t nbi_kind_owner(uint32_t kind) { return kind >> NBI_KIND_OWNER_SHIFT & NBI_OWNER_MASK; }
 
 // Fields that a thread may read before it has claimed the task are relaxed atomics: what it reads may belong to a newer
 // task, and is believed only if the claim succeeds.
@@ -254,7 +259,8 @@ typedef struct nbi_lane {
     uint64_t sequence;    // submissions of tasks with a result
     uint32_t check_count; // tasks with a token that were run
     nbi_lane_counts counts;
-    nb_thread_arena *arena;  // of desc.arenas; NULL until it is needed
+    nb_atomic_u32 births[NBI_OWNER_MASK + 1]; // tasks submitted, by owner; written by the lane's thread alone
+    nb_thread_arena *arena;                   // of desc.arenas; NULL until it is needed
     nb_arena scratch;        // memory of floating tasks, which end in the order in which they came here reversed
     bool has_scratch;        // it was made
     nb_atomic_u64 thread_id; // 0 = nobody; changes under scheduler->lock

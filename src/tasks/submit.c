@@ -162,12 +162,14 @@ static NBI_HOT void copy_argument(unsigned char *to, const void *from, size_t si
 }
 
 static NB_NOINLINE void fill_outcome(nbi_lane *lane, const nb_task_desc *desc, nbi_hint hint) {
-    lane->scheduler->outcomes[nbi_hint_slot(hint)] =
-        (nbi_outcome){.on_complete = desc->on_complete,
-                      .user = desc->user,
-                      .sequence = (uint64_t)lane->index << 48 | lane->sequence++,
-                      .task = {nbi_handle_of(lane->scheduler, hint)},
-                      .stale_frame_count = desc->stale_frame_count};
+    nbi_outcome *outcome = &lane->scheduler->outcomes[nbi_hint_slot(hint)];
+    outcome->on_complete = desc->on_complete;
+    outcome->user = desc->user;
+    outcome->sequence = (uint64_t)lane->index << 48 | lane->sequence++;
+    outcome->task.value = nbi_handle_of(lane->scheduler, hint);
+    outcome->stale_frame_count = desc->stale_frame_count;
+    // nbi_tasks_owned may look at the slot's last task; the other fields are filled at the task's end.
+    nbi_atomic_store_relaxed_u32(&outcome->parts, 0);
 }
 
 // What only some tasks have.
@@ -197,9 +199,21 @@ static NBI_HOT void fill_slot(nbi_slot *slot, const nb_task_desc *desc, const en
     nbi_atomic_store_relaxed_u32(&slot->label, desc->label.id);
     copy_argument(slot->argument, desc->argument, desc->argument_size_bytes);
     uint32_t generation = (uint32_t)nbi_hint_generation(hint) << NBI_KIND_GENERATION_SHIFT;
-    nbi_atomic_store_relaxed_u32(&slot->kind, kind | generation);
+    nbi_atomic_store_relaxed_u32(&slot->kind, kind | nbi_owner_now << NBI_KIND_OWNER_SHIFT | generation);
     // Publishes the task, with the push that follows; read by the acquire half of the claim.
     nbi_atomic_store_release_u64(&slot->state.word, nbi_state_of_hint(hint, phase));
+}
+
+// Counts the birth of a task that is filled in: see owner.h. Tasks of nobody are not counted.
+static NBI_HOT void note_birth(nbi_lane *lane) {
+    nb_atomic_u32 *births = &lane->births[nbi_owner_now];
+    // Read by the acquire load in nbi_tasks_births: a thread that sees the birth sees the task.
+    if (nbi_owner_now != NBI_OWNER_NONE) nbi_atomic_store_release_u32(births, nbi_atomic_load_relaxed_u32(births) + 1);
+}
+
+// Nothing is taken in any more: the scheduler stops, or the caller's code is about to go.
+static NBI_HOT bool is_closed(const nb_scheduler *scheduler) {
+    return nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) != 0 || nbi_owner_is_closed();
 }
 
 static NBI_HOT bool publish(nbi_lane *lane, nbi_hint hint, uint32_t queue) {
@@ -232,7 +246,9 @@ static NB_NOINLINE nb_result undo(nbi_lane *lane, const nb_task_desc *desc, cons
                                   nb_result result) {
     uint32_t index = nbi_hint_slot(hint);
     uint64_t unused = nbi_state_of_hint(hint, NBI_PHASE_FREE);
-    nbi_atomic_store_relaxed_u64(&nbi_slot_at(lane->scheduler, index)->state.word, unused);
+    nbi_slot *slot = nbi_slot_at(lane->scheduler, index);
+    nbi_atomic_store_relaxed_u32(&slot->kind, 0); // no result of it waits to be told
+    nbi_atomic_store_relaxed_u64(&slot->state.word, unused);
     nbi_slot_free(lane, index);
     leave_all(lane, desc, in);
     nbi_count(&lane->counts.submit_count, UINT64_MAX); // one less
@@ -257,7 +273,7 @@ static NBI_HOT nb_priority priority_of(const nb_task_desc *desc) {
 static NB_NOINLINE nb_result enter_any(nbi_lane *lane, const nb_task_desc *desc, bool has_handle, nbi_phase phase,
                                        entry *in, nbi_hint *hint) {
     nb_scheduler *scheduler = lane->scheduler;
-    if (nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) != 0) return NB_CLOSED;
+    if (is_closed(scheduler)) return NB_CLOSED;
     uint32_t index = nbi_slot_alloc(lane, priority_of(desc));
     if (index == UINT32_MAX) return NB_FULL;
     *in = (entry){.group = NULL, .frame_tally = NULL, .fence = NULL};
@@ -273,6 +289,7 @@ static NB_NOINLINE nb_result enter_any(nbi_lane *lane, const nb_task_desc *desc,
     *hint = next_hint(scheduler, index);
     fill_more(lane, desc, in, *hint);
     fill_slot(nbi_slot_at(scheduler, index), desc, in, *hint, kind, phase);
+    note_birth(lane);
     // Before the task can run and count itself as ended.
     nbi_count(&lane->counts.submit_count, 1);
     return NB_OK;
@@ -303,7 +320,7 @@ static NBI_HOT nb_result enter_plain(nbi_lane *lane, const nb_task_desc *desc, b
                                      nbi_group **group, nbi_hint *hint) {
     nb_scheduler *scheduler = lane->scheduler;
     *group = NULL;
-    if (NB_UNLIKELY(nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) != 0)) return NB_CLOSED;
+    if (NB_UNLIKELY(is_closed(scheduler))) return NB_CLOSED;
     uint32_t index = nbi_slot_alloc(lane, priority_of(desc));
     if (NB_UNLIKELY(index == UINT32_MAX)) return NB_FULL;
     nb_result result = desc->group.value != 0 ? group_enter(lane, desc->group, group) : NB_OK;
@@ -314,6 +331,7 @@ static NBI_HOT nb_result enter_plain(nbi_lane *lane, const nb_task_desc *desc, b
     uint32_t kind = (uint32_t)priority_of(desc) | NBI_KIND_FLOATING | (has_handle ? NBI_KIND_HAS_HANDLE : 0);
     *hint = next_hint(scheduler, index);
     fill_slot(nbi_slot_at(scheduler, index), desc, &(entry){.group = *group}, *hint, kind, phase);
+    note_birth(lane);
     // Before the task can run and count itself as ended.
     nbi_count(&lane->counts.submit_count, 1);
     return NB_OK;
