@@ -388,7 +388,7 @@ static void open_pieces(careless *c) {
     nb_netplay_desc play = netplay_desc(c);
     assert_int_equal(nb_netplay_create(c->r.engine, &play, &c->netplay), NB_OK);
     c->gpu = open_gpu(c);
-    c->other_gpu = open_gpu(c);
+    if (c->what == ATTACH_GPU) c->other_gpu = open_gpu(c);
     assert_int_equal(nb_gpu_attach(c->gpu, c->r.engine), NB_OK);
     nb_recorder_desc record_desc = recorder_desc(c);
     assert_int_equal(nb_recorder_attach(c->r.engine, &record_desc, &c->recorder), NB_OK);
