@@ -451,6 +451,19 @@ static void kept_context_adds_no_outputs(void **state) {
     rig_close(&r);
 }
 
+static void handle_that_never_was_is_stale(void **state) {
+    (void)state;
+    rig r;
+    rig_open(&r, 0);
+    attach(&r, (nb_module_desc){.name = "one"});
+    nb_module two = attach(&r, (nb_module_desc){.name = "two"});
+    assert_int_equal(nb_engine_module_detach(r.engine, two), NB_OK);
+    nb_module forged = {1}; // of the place that is free now
+    assert_int_equal(nb_engine_module_detach(r.engine, forged), NB_ERR_STALE);
+    assert_string_equal(nb_engine_module_name(r.engine, forged), "");
+    rig_close(&r);
+}
+
 // --- discards between frames ---
 
 typedef struct detacher {
@@ -498,7 +511,7 @@ static void discard_at_the_end_detaches_a_module_that_ends(void **state) {
     assert_int_equal(d.detach_count, 1);
 }
 
-TEST_MAIN(cmocka_unit_test(kept_context_adds_no_outputs),
+TEST_MAIN(cmocka_unit_test(handle_that_never_was_is_stale), cmocka_unit_test(kept_context_adds_no_outputs),
           cmocka_unit_test(discard_at_the_end_detaches_a_module_that_ends),
           cmocka_unit_test(stages_of_failed_handlers_leave_their_memory),
           cmocka_unit_test(stages_of_failed_handlers_leave_room_in_their_tick),

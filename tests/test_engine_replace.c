@@ -9,6 +9,8 @@
 typedef enum kind {
     KIND_TASK,
     KIND_CHILD,    // of a task that has ended
+    KIND_OF_JOB,   // a task that a parallel job has submitted
+    KIND_OF_STEP,  // and one that an async job has
     KIND_FRAME,    // a frame-bound task that is late
     KIND_RESULT,   // of a task that has ended: on_complete is still to be called
     KIND_STEP,     // an async job inside its step
@@ -28,6 +30,7 @@ struct owner {
     nb_label label;
     bool is_asked;                           // to begin its work in the next frame
     nb_atomic_u32 is_held, is_inside, ended; // of the work
+    nb_atomic_u32 is_begun;                  // by a job or step
     nb_token *token;
     nb_token_callback callback;
     nb_service *service;
@@ -67,9 +70,21 @@ static nb_result wait_in_io(void *argument) {
     return NB_OK;
 }
 
+// By the job, or step, that comes first.
+static void begin_once(owner *o, nb_scheduler *scheduler) {
+    nb_task_desc desc = {.run = run_task, .argument = &o, .argument_size_bytes = sizeof o, .label = o->label};
+    bool is_held = nbi_atomic_load_acquire_u32(&o->is_held) != 0;
+    if (!is_held || nbi_atomic_exchange_seq_cst_u32(&o->is_begun, 1) != 0) return;
+    if (nb_task_submit(scheduler, &desc, NULL) != NB_OK) abort();
+}
+
 static nb_async_status step(nb_async_call *call, void *state) {
     owner *o = *(owner **)state;
     NB_ASYNC_BEGIN(call);
+    if (o->kind == KIND_OF_STEP) {
+        begin_once(o, call->task->scheduler);
+        return NB_ASYNC_STATUS_DONE;
+    }
     if (o->kind == KIND_STEP) work(o);
     if (o->kind == KIND_IO) {
         NB_ASYNC_IO(call, wait_in_io, state);
@@ -138,11 +153,13 @@ static nb_result begin(const nb_context *context, void *user) {
     if (!o->is_asked || is_end != (o->kind == KIND_RESULT)) return NB_OK;
     o->is_asked = false;
     switch (o->kind) {
+    case KIND_OF_STEP:
     case KIND_STEP:
     case KIND_IO:
     case KIND_PAUSED: return begin_job(o, context->engine);
     case KIND_SERVICE: return begin_service(o, context->engine, nb_engine_module_name(context->engine, o->module));
     case KIND_CALLBACK: nbi_atomic_store_release_u32(&o->is_inside, 1); return begin_callback(o, context->engine);
+    case KIND_OF_JOB:
     case KIND_JOB: return NB_OK;
     default: return begin_task(o, context);
     }
@@ -150,7 +167,7 @@ static nb_result begin(const nb_context *context, void *user) {
 
 static nb_result run_job(const nb_context *context, void *user) {
     owner *o = user;
-    (void)context;
+    if (o->kind == KIND_OF_JOB) begin_once(o, context->scheduler);
     if (o->kind == KIND_JOB && nbi_atomic_load_acquire_u32(&o->is_held) != 0) work(o);
     return NB_OK;
 }
@@ -232,11 +249,15 @@ static nb_result replace(owner *o, const char *name) {
 // --- work in flight ---
 
 static const char *name_of(kind which) {
-    static const char *const names[KIND_COUNT] = {
-        "1 task (\"first\")",      "1 task (\"first\")",      "1 task (\"first\")",      "1 task (\"first\")",
-        "1 async job (\"first\")", "1 async job (\"first\")", "1 async job (\"first\")", "1 service (\"first\")",
-        "1 token callback",        "jobs of its handlers"};
-    return names[which];
+    switch (which) {
+    case KIND_STEP:
+    case KIND_IO:
+    case KIND_PAUSED: return "1 async job (\"first\")";
+    case KIND_SERVICE: return "1 service (\"first\")";
+    case KIND_CALLBACK: return "1 token callback";
+    case KIND_JOB: return "jobs of its handlers";
+    default: return "1 task (\"first\")";
+    }
 }
 
 static void module_with_work_in_flight_is_not_replaced(void **state) {
