@@ -261,7 +261,7 @@ NB_API nb_result nb_engine_module_detach(nb_engine *engine, nb_module module);
 // until on_complete was called, async jobs, services, and token callbacks that may still be called. A service with
 // `destroyed` is in flight until that was called. In the old on_detach nothing of these can be begun: NB_CLOSED.
 // States, watches, snapshot regions and retired objects are not work: on_detach takes back what the module has
-// registered. More than 126 modules in one process share numbers of owners, and then also wait for each other's work.
+// registered. More than 126 modules on one scheduler share numbers of owners, and then also wait for each other's work.
 // Thread: the coordinator. Owner: as attach. Fails: NB_ERR_STALE, NB_ERR_MISUSE (another name), NB_BUSY (inside a frame
 // or a callback, or work is in flight: nothing is replaced); as attach, where the old module stays. An on_attach that
 // fails ends what it has begun; what it has left is logged, and its code must stay until that has ended.

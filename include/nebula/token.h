@@ -73,7 +73,7 @@ typedef struct nb_token_callback {
     nb_atomic_u32 state;            // idle, listed, running, running and waited for
     uint64_t thread_id;             // who runs it
     bool *is_gone;                  // set by the callback when it unregisters itself
-    uint32_t owner;                 // the module in whose call it was registered
+    void *owner;                    // of the module in whose call it was registered
 } nb_token_callback;
 
 NB_EXTERN_C_BEGIN

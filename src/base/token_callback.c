@@ -64,7 +64,7 @@ static bool run_first(nbi_token *token) {
     callback->thread_id = nbi_thread_id();
     callback->is_gone = &is_gone;
     nbi_atomic_store_relaxed_u32(&callback->state, CALLBACK_RUNNING);
-    uint32_t owner = callback->owner, before = nbi_owner_enter(owner);
+    nbi_owner *owner = callback->owner, *before = nbi_owner_enter(owner);
     nbi_lock_release(&token->tree->lock);
     callback->run(callback->user, &token->head);
     nbi_owner_leave(before);

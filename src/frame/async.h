@@ -43,7 +43,7 @@ typedef struct nbi_async_slot {
     nb_result result; // of the last blocking call; from DONE on, of the job
     nb_async_io_fn io_run;
     void *io_argument;
-    nb_atomic_u32 owner; // whose job it is, see ../base/owner.h
+    nb_atomic_ptr owner; // whose job it is, see ../base/owner.h
 } nbi_async_slot;
 
 // First in, first out; slot + 1.
@@ -151,11 +151,11 @@ void nbi_async_free(nb_async *async, nbi_async_slot *slot);
 bool nbi_async_mark_cancelled(nbi_async_slot *slot, uint32_t generation, uint64_t *before);
 
 // Whether an owner has a job; *label is that of one. A moment old: for the log.
-bool nbi_async_owned(const nb_async *async, uint32_t owner, nb_label *label);
+bool nbi_async_owned(const nb_async *async, const nbi_owner *owner, nb_label *label);
 
 // Around a callback of the job, on any thread: what it submits has the job's owner.
-static inline uint32_t nbi_async_enter(const nbi_async_slot *slot) {
-    return nbi_owner_enter(nbi_atomic_load_relaxed_u32(&slot->owner));
+static inline nbi_owner *nbi_async_enter(const nbi_async_slot *slot) {
+    return nbi_owner_enter(nbi_atomic_load_relaxed_ptr(&slot->owner));
 }
 
 // --- async_run.c ---

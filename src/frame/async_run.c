@@ -30,7 +30,7 @@ void nbi_async_run_more(nb_async *async, uint32_t priority) {
                          .lifetime = NB_LIFETIME_FLOATING,
                          .group = async->group};
     // Of nobody: it runs the oldest job, whosever that is.
-    uint32_t owner = nbi_owner_enter(NBI_OWNER_NONE);
+    nbi_owner *owner = nbi_owner_enter(NULL);
     nb_result result = nb_task_submit(async->desc.scheduler, &desc, NULL);
     nbi_owner_leave(owner);
     if (result != NB_OK) {
@@ -137,7 +137,7 @@ static nb_async_status call_step(nb_async *async, nbi_async_slot *slot, nb_task_
         .slot = slot,
     };
     nbi_async_count(&async->resume_count);
-    uint32_t owner = nbi_async_enter(slot);
+    nbi_owner *owner = nbi_async_enter(slot);
     nb_async_status status = slot->desc.step(&call, nbi_async_state(slot));
     nbi_owner_leave(owner);
     slot->step = call.step;
@@ -183,7 +183,7 @@ static void run_io(nb_async *async, nbi_async_slot *slot) {
         return;
     }
     nbi_async_count(&async->io_count);
-    uint32_t owner = nbi_async_enter(slot);
+    nbi_owner *owner = nbi_async_enter(slot);
     slot->result = slot->io_run(slot->io_argument);
     nbi_owner_leave(owner);
     nbi_async_enqueue(async, slot);

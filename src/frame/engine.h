@@ -21,9 +21,9 @@ typedef struct nbi_call {
     // Of the call, for its own thread.
     nb_phase phase;
     uint32_t capabilities;
-    uint32_t module; // index
-    uint32_t place;  // of the handler among those of its phase
-    uint32_t owner;  // of the thread before the call
+    uint32_t module;  // index
+    uint32_t place;   // of the handler among those of its phase
+    nbi_owner *owner; // of the thread before the call
 } nbi_call;
 
 // A block of outputs; its bytes follow.
@@ -88,7 +88,7 @@ typedef struct nbi_module {
     uint64_t number; // how many were attached before, + 1; 0 = the place is free
     nb_label label;
     nbi_jobs parallel, record;
-    uint32_t owner;   // of the work that it submits, see ../base/owner.h
+    nbi_owner *owner; // of the work that it submits, see ../base/owner.h
     bool is_leaving;  // detached; gone when nothing of it runs any more
     bool is_inside;   // its on_attach: it leaves when that has returned
     bool was_refused; // a replacement, in or after the frame before refuse_frame

@@ -98,7 +98,7 @@ static void run_job(nbi_job *job) {
     const nb_engine *engine = job->engine;
     nb_trace_thread *trace = engine->desc.trace != NULL ? nb_trace_current(engine->desc.trace) : NULL;
     if (trace != NULL) nb_trace_begin(trace, engine->modules[job->module].label);
-    uint32_t owner = nbi_owner_enter(engine->modules[job->module].owner);
+    nbi_owner *owner = nbi_owner_enter(engine->modules[job->module].owner);
     nb_result result = job->run(&context, job->user);
     nbi_owner_leave(owner);
     if (trace != NULL) nb_trace_end(trace);

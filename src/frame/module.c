@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../tasks/host.h"
+
 // In nb_module: [ number 48 | place 16 ].
 #define PLACE_BITS 16
 #define PLACE_MASK 0xFFFFu
@@ -212,7 +214,7 @@ static char *copy_names(const char *const **list, uint32_t count, char *at) {
 
 static void clear(nb_engine *engine, nbi_module *module) {
     nbi_jobs_destroy(engine, module);
-    nbi_owner_close(module->owner);
+    nbi_owner_close(engine->scheduler, module->owner);
     if (module->names != NULL) nbi_free(&engine->hooks, module->names, module->names_bytes);
     memset(module, 0, sizeof *module);
 }
@@ -221,14 +223,14 @@ static nb_result fill(nb_engine *engine, nbi_module *module, const nb_module_des
     memset(module, 0, sizeof *module);
     module->desc = *desc;
     module->number = number;
-    module->owner = nbi_owner_open();
+    module->owner = nbi_owner_open(engine->scheduler);
     memcpy(module->name, desc->name, strlen(desc->name) + 1);
     module->desc.name = module->name;
     // Room for both lists, and for rounding up between them.
     module->names_bytes = names_bytes(desc->after, desc->after_count) + names_bytes(desc->before, desc->before_count) +
                           2 * sizeof(char *);
     module->names = nbi_alloc(&engine->hooks, module->names_bytes, sizeof(char *), "nb_engine_module_attach");
-    if (module->names == NULL) return NB_ERR_MEMORY;
+    if (module->names == NULL || module->owner == NULL) return NB_ERR_MEMORY;
     char *end = copy_names(&module->desc.after, desc->after_count, module->names);
     copy_names(&module->desc.before, desc->before_count, end);
     // A table that is full costs names in reports, nothing else.
@@ -248,7 +250,7 @@ static nb_result call_attach(nb_engine *engine, nbi_module *module) {
     if (module->desc.on_attach == NULL) return NB_OK;
     bool was_calling = engine->is_calling;
     engine->is_calling = module->is_inside = true;
-    uint32_t owner = nbi_owner_enter(module->owner);
+    nbi_owner *owner = nbi_owner_enter(module->owner);
     nb_result result = module->desc.on_attach(engine, module->desc.user);
     nbi_owner_leave(owner);
     engine->is_calling = was_calling;
@@ -257,11 +259,11 @@ static nb_result call_attach(nb_engine *engine, nbi_module *module) {
 }
 
 // owner: of what on_detach submits.
-static void call_detach(nb_engine *engine, const nb_module_desc *desc, uint32_t owner) {
+static void call_detach(nb_engine *engine, const nb_module_desc *desc, nbi_owner *owner) {
     if (desc->on_detach == NULL) return;
     bool was_calling = engine->is_calling;
     engine->is_calling = true;
-    uint32_t before = nbi_owner_enter(owner);
+    nbi_owner *before = nbi_owner_enter(owner);
     desc->on_detach(engine, desc->user);
     nbi_owner_leave(before);
     engine->is_calling = was_calling;
@@ -282,7 +284,7 @@ static nb_result attach(nb_engine *engine, nbi_module *module, const nb_module_d
         engine->is_tick_order_old |= has_work(module, NB_PHASE_FIXED_SIM);
         return NB_OK;
     }
-    if (!nbi_module_is_idle(engine, module, what, sizeof what)) {
+    if (module->owner != NULL && !nbi_module_is_idle(engine, module, what, sizeof what)) {
         nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_LEFTOVER, "nb_engine_module_attach",
                 "module \"%s\" is refused, and its on_attach has left %s: its code must stay until that has ended",
                 module->name, what);
@@ -365,7 +367,7 @@ static nb_result replace(nb_engine *engine, nbi_module *module, const nb_module_
     }
     engine->is_tick_order_old |= has_work(&old, NB_PHASE_FIXED_SIM);
     if (nbi_module_is_disabled(&old)) --engine->stats.disabled_count;
-    call_detach(engine, &old.desc, NBI_OWNER_CLOSED);
+    call_detach(engine, &old.desc, nbi_owner_closed(engine->scheduler));
     clear(engine, &old);
     return NB_OK;
 }

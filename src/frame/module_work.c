@@ -19,7 +19,7 @@ typedef struct work {
     bool is_moving; // work began while this was counted
 } work;
 
-static uint64_t births(const nb_engine *engine, uint32_t owner) {
+static uint64_t births(const nb_engine *engine, const nbi_owner *owner) {
     return nbi_owner_births(owner) + nbi_tasks_births(engine->scheduler, owner);
 }
 

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "../base/owner.h"
 
 struct nb_services {
     nb_hooks hooks;
@@ -425,7 +424,7 @@ nb_service *nb_services_find(const nb_services *set, const char *name) {
     return NULL;
 }
 
-const char *nbi_services_owned(const nb_services *set, uint32_t owner) {
+const char *nbi_services_owned(const nb_services *set, const nbi_owner *owner) {
     uint32_t count = set != NULL ? nbi_atomic_load_acquire_u32(&set->service_count) : 0;
     for (uint32_t i = 0; i < count; ++i) {
         const nb_service *service = set->services[i];

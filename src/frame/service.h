@@ -6,6 +6,8 @@
 #include "nebula/channel.h"
 #include "nebula/service.h"
 
+#include "../base/owner.h"
+
 #include "../platform/platform.h"
 
 struct nb_service {
@@ -22,7 +24,7 @@ struct nb_service {
     uint64_t *restart_times;   // ring of restart_limit; its own thread's, as all below
     uint32_t restart_next, restart_count;
     unsigned char *scratch; // one message
-    uint32_t owner;         // whose it is, see ../base/owner.h
+    nbi_owner *owner;       // whose it is, see ../base/owner.h
     nb_atomic_u64 run_count, fail_count, sent_count, full_count, down_count, undelivered_count;
 };
 
@@ -31,7 +33,7 @@ nb_result nbi_service_open(nb_services *services, const nb_service_desc *desc, n
 void nbi_service_add(nb_service *service);
 
 // The name of a service of an owner that is in flight, or NULL.
-const char *nbi_services_owned(const nb_services *services, uint32_t owner);
+const char *nbi_services_owned(const nb_services *services, const nbi_owner *owner);
 
 // What the thread runs.
 void nbi_service_main(void *service);

@@ -108,7 +108,7 @@ static void tell(nb_scheduler *scheduler, uint32_t slot) {
     nbi_atomic_fetch_add_relaxed_u64(&scheduler->result_count, 1);
     nbi_atomic_fetch_add_relaxed_u64(&scheduler->stale_count, result.is_stale ? 1 : 0);
     uint32_t kind = nbi_atomic_load_relaxed_u32(&nbi_slot_at(scheduler, slot)->kind);
-    uint32_t owner = nbi_owner_enter(nbi_kind_owner(kind));
+    nbi_owner *owner = nbi_owner_enter(scheduler->owners[nbi_kind_owner(kind)]);
     outcome->on_complete(outcome->user, &result);
     nbi_owner_leave(owner);
     nbi_lane *lane = nbi_lane_enter(scheduler);

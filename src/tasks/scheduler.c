@@ -108,6 +108,7 @@ static void workers_end(nb_scheduler *scheduler) {
 static void free_all(nb_scheduler *scheduler) {
     for (uint32_t i = 0; i < NBI_LANE_COUNT_MAX; ++i) nbi_lane_destroy(scheduler->lanes[i]);
     if (scheduler->pages != NULL) nbi_pages_release(scheduler->pages, scheduler->pages_bytes);
+    nbi_owners_end(scheduler);
     nb_hooks hooks = scheduler->desc.hooks;
     nbi_free(&hooks, scheduler, sizeof *scheduler);
 }
@@ -131,6 +132,7 @@ nb_result nb_scheduler_create(const nb_scheduler_desc *desc, nb_scheduler **out)
     if (scheduler == NULL) return NB_ERR_MEMORY;
     memset(scheduler, 0, sizeof *scheduler);
     scheduler->desc = resolved;
+    scheduler->closed_owner.number = NBI_OWNER_CLOSED;
     scheduler->slot_count = resolved.task_count_max;
     scheduler->group_count = resolved.group_count_max;
     scheduler->edge_count = resolved.dependency_count_max;

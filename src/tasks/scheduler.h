@@ -99,6 +99,7 @@ NB_STATIC_ASSERT(NBI_STATE_GENERATION_SHIFT == NBI_HINT_SLOT_BITS + 1, "a hint a
 #define NBI_KIND_HAS_HANDLE 16u // somebody may wait for it, or claim it by its handle
 
 NB_STATIC_ASSERT(NBI_KIND_OWNER_SHIFT + NBI_OWNER_BITS == NBI_KIND_GENERATION_SHIFT, "the owner has its bits alone");
+// The number of the task's owner; 0 = nobody.
 static inline uint32_t nbi_kind_owner(uint32_t kind) { return kind >> NBI_KIND_OWNER_SHIFT & NBI_OWNER_MASK; }
 
 // Fields that a thread may read before it has claimed the task are relaxed atomics: what it reads may belong to a newer
@@ -304,6 +305,10 @@ struct nb_scheduler {
     uint32_t floating_max; // workers that may be busy with floating work at once
     uint64_t ring_capacity;
     nb_scheduler_desc desc; // resolved
+    // By number; NULL = nobody. Made under `lock` before a task can have the number, and there until none has it.
+    nbi_owner *owners[NBI_OWNER_MASK + 1];
+    nbi_owner closed_owner; // of code that is about to go
+    uint32_t owner_next;    // where the next search for a number begins (lock)
     void *pages;            // of slots, more and groups
     size_t pages_bytes;
     char pad_hot[NB_CACHE_LINE];
@@ -599,6 +604,11 @@ void nbi_result_keep(nb_scheduler *scheduler, nbi_hint hint, nb_result status);
 
 // One of the two parts is through with the slot; the second frees it.
 void nbi_result_part(nbi_lane *lane, uint32_t slot, uint32_t part);
+
+// --- owned.c ---
+
+// Lets go of all owners; those with work that outlives the scheduler stay until that has ended.
+void nbi_owners_end(nb_scheduler *scheduler);
 
 // --- depend.c ---
 

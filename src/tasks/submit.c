@@ -199,16 +199,17 @@ static NBI_HOT void fill_slot(nbi_slot *slot, const nb_task_desc *desc, const en
     nbi_atomic_store_relaxed_u32(&slot->label, desc->label.id);
     copy_argument(slot->argument, desc->argument, desc->argument_size_bytes);
     uint32_t generation = (uint32_t)nbi_hint_generation(hint) << NBI_KIND_GENERATION_SHIFT;
-    nbi_atomic_store_relaxed_u32(&slot->kind, kind | nbi_owner_now << NBI_KIND_OWNER_SHIFT | generation);
+    nbi_atomic_store_relaxed_u32(&slot->kind, kind | nbi_owner_number() << NBI_KIND_OWNER_SHIFT | generation);
     // Publishes the task, with the push that follows; read by the acquire half of the claim.
     nbi_atomic_store_release_u64(&slot->state.word, nbi_state_of_hint(hint, phase));
 }
 
 // Counts the birth of a task that is filled in: see owner.h. Tasks of nobody are not counted.
 static NBI_HOT void note_birth(nbi_lane *lane) {
-    nb_atomic_u32 *births = &lane->births[nbi_owner_now];
+    uint32_t owner = nbi_owner_number();
+    nb_atomic_u32 *births = &lane->births[owner];
     // Read by the acquire load in nbi_tasks_births: a thread that sees the birth sees the task.
-    if (nbi_owner_now != NBI_OWNER_NONE) nbi_atomic_store_release_u32(births, nbi_atomic_load_relaxed_u32(births) + 1);
+    if (owner != 0) nbi_atomic_store_release_u32(births, nbi_atomic_load_relaxed_u32(births) + 1);
 }
 
 // Nothing is taken in any more: the scheduler stops, or the caller's code is about to go.

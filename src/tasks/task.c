@@ -72,7 +72,7 @@ static NBI_HOT nb_result run_claimed(nbi_lane *lane, nbi_slot *slot, nbi_hint hi
     running->id = hint + 1;
     running->below = lane->running;
     lane->running = running;
-    uint32_t owner = nbi_owner_enter(nbi_kind_owner(kind));
+    nbi_owner *owner = nbi_owner_enter(lane->scheduler->owners[nbi_kind_owner(kind)]);
     slot->run(context, slot->argument);
     nbi_owner_leave(owner);
     lane->running = running->below;
