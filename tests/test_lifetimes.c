@@ -516,7 +516,7 @@ static void everything_is_destroyed_from_every_callback(void **state) {
         for (uint32_t what = 0; what < ACTION_COUNT; ++what) {
             if (!is_tested(place, (action)what)) continue;
             run_case(place, (action)what, 1);
-            if (is_elsewhere(place)) run_case(place, (action)what, 0); // on the coordinator
+            if (is_elsewhere(place) && !IS_THREADS_ONLY) run_case(place, (action)what, 0); // on the coordinator
         }
     }
 }
