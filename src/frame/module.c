@@ -262,7 +262,7 @@ static nb_result call_attach(nb_engine *engine, nbi_module *module) {
     nbi_owner_leave(owner);
     engine->is_calling = was_calling;
     module->is_inside = false;
-    return result;
+    return result < 0 ? result : NB_OK;
 }
 
 // owner: of what on_detach submits.
@@ -287,7 +287,7 @@ static nb_result attach(nb_engine *engine, nbi_module *module, const nb_module_d
     if (result == NB_OK && !sort(engine)) result = report_cycle(engine, module);
     if (result == NB_OK) result = call_attach(engine, module);
     engine->is_order_old = true;
-    if (result >= 0) {
+    if (result == NB_OK) {
         engine->is_tick_order_old |= has_work(module, NB_PHASE_FIXED_SIM);
         return NB_OK;
     }
