@@ -164,59 +164,6 @@ static void replaced_module_is_not_counted_as_disabled(void **state) {
     rig_close(&r);
 }
 
-typedef struct held {
-    nb_atomic_u32 is_held, is_inside;
-    uint32_t discards, publishes;
-} held;
-
-static nb_async_status hold(nb_async_call *call, void *state) {
-    held *h = *(held **)state;
-    (void)call;
-    nbi_atomic_store_release_u32(&h->is_inside, 1);
-    while (nbi_atomic_load_acquire_u32(&h->is_held) != 0) nbi_thread_yield();
-    return NB_ASYNC_STATUS_DONE;
-}
-
-static void count_discard(void *host, void *state, nb_result reason) {
-    (void)host, (void)reason;
-    ++(*(held **)state)->discards;
-}
-
-static void count_publish(void *host, void *state) {
-    (void)host;
-    ++(*(held **)state)->publishes;
-}
-
-static nb_result submit_held(rig *r, held *h) {
-    nb_async_job_desc desc = {
-        .step = hold, .publish = count_publish, .discard = count_discard, .state = &h, .state_size_bytes = sizeof h};
-    return nb_async_submit(nb_engine_async(r->engine), &desc, NULL);
-}
-
-static void refused_replacement_leaves_jobs_possible(void **state) {
-    (void)state;
-    rig r;
-    nb_engine_desc desc = rig_desc(1);
-    desc.shutdown_ns = 1000000;
-    rig_open_desc(&r, desc);
-    nb_module module = attach(&r, (nb_module_desc){.name = "one"});
-    held h = {.is_held = {1}};
-    assert_int_equal(submit_held(&r, &h), NB_OK);
-    while (nbi_atomic_load_acquire_u32(&h.is_inside) == 0) nbi_thread_yield();
-    nb_module_desc better = {.name = "one"};
-    assert_int_equal(nb_engine_module_replace(r.engine, module, &better), NB_BUSY);
-    nbi_atomic_store_release_u32(&h.is_held, 0);
-    nb_result result = NB_CLOSED;
-    for (uint32_t i = 0; i < 100000 && result == NB_CLOSED; ++i) {
-        run_ticks(&r, 1);
-        result = submit_held(&r, &h);
-    }
-    assert_int_equal(result, NB_OK);
-    while (h.publishes == 0) run_ticks(&r, 1);
-    assert_int_equal(h.discards, 1);
-    rig_close(&r);
-}
-
 // --- calls that are refused ---
 
 static void run_elsewhere(void *user, uint32_t index) {
@@ -292,8 +239,13 @@ static void table_after_the_first_frame_is_refused(void **state) {
 
 // --- reports ---
 
+static nb_async_status end_at_once(nb_async_call *call, void *state) {
+    (void)call, (void)state;
+    return NB_ASYNC_STATUS_DONE;
+}
+
 static void bad_publish(void *host, void *state) {
-    ++(*(held **)state)->publishes;
+    ++**(uint32_t **)state;
     nb_context_check(host, NB_LAYER_SIMULATED);
 }
 
@@ -301,12 +253,12 @@ static void violations_of_async_callbacks_are_told_once(void **state) {
     (void)state;
     rig r;
     rig_open(&r, 0);
-    held h = {{0}, {0}, 0, 0}, *pointer = &h;
+    uint32_t publishes = 0, *pointer = &publishes;
     nb_async_job_desc desc = {
-        .step = hold, .publish = bad_publish, .state = &pointer, .state_size_bytes = sizeof pointer};
+        .step = end_at_once, .publish = bad_publish, .state = &pointer, .state_size_bytes = sizeof pointer};
     for (uint32_t i = 0; i < 5; ++i) assert_int_equal(nb_async_submit(nb_engine_async(r.engine), &desc, NULL), NB_OK);
-    for (uint32_t i = 0; i < 100 && h.publishes < 5; ++i) run_ticks(&r, 1);
-    assert_int_equal(h.publishes, 5);
+    for (uint32_t i = 0; i < 100 && publishes < 5; ++i) run_ticks(&r, 1);
+    assert_int_equal(publishes, 5);
     assert_int_equal(rig_stats(&r).violation_count, 5);
     assert_int_equal(test_log_count(&r.log, NB_ITEM_ENGINE_VIOLATION), 1);
     rig_close(&r);
@@ -499,6 +451,19 @@ static void kept_context_adds_no_outputs(void **state) {
     rig_close(&r);
 }
 
+static void handle_that_never_was_is_stale(void **state) {
+    (void)state;
+    rig r;
+    rig_open(&r, 0);
+    attach(&r, (nb_module_desc){.name = "one"});
+    nb_module two = attach(&r, (nb_module_desc){.name = "two"});
+    assert_int_equal(nb_engine_module_detach(r.engine, two), NB_OK);
+    nb_module forged = {1}; // of the place that is free now
+    assert_int_equal(nb_engine_module_detach(r.engine, forged), NB_ERR_STALE);
+    assert_string_equal(nb_engine_module_name(r.engine, forged), "");
+    rig_close(&r);
+}
+
 // --- discards between frames ---
 
 typedef struct detacher {
@@ -529,33 +494,30 @@ static void count_detach(nb_engine *engine, void *user) {
     ++((detacher *)user)->detach_count;
 }
 
-static void discard_that_detaches_what_is_replaced(void **state) {
+static void discard_at_the_end_detaches_a_module_that_ends(void **state) {
     (void)state;
     rig r;
     rig_open(&r, 0);
     detacher d = {.detach_count = 0}, *pointer = &d;
-    nb_module_desc module = {.name = "one", .tick = always_fail, .on_detach = count_detach, .user = &d};
+    nb_module_desc module = {.name = "one", .on_detach = count_detach, .user = &d};
     d.module = attach(&r, module);
     nb_async_job_desc job = {
         .step = pause_for_ever, .discard = discard_and_detach, .state = &pointer, .state_size_bytes = sizeof pointer};
     assert_int_equal(nb_async_submit(nb_engine_async(r.engine), &job, NULL), NB_OK);
     run_ticks(&r, 3);
-    assert_int_equal(nb_engine_module_replace(r.engine, d.module, &module), NB_ERR_STALE);
+    rig_close(&r);
     assert_int_equal(d.detach_result, NB_OK);
     assert_int_equal(d.destroy_result, NB_BUSY);
     assert_int_equal(d.detach_count, 1);
-    assert_int_equal(rig_stats(&r).module_count, 0);
-    run_ticks(&r, 1);
-    rig_close(&r);
 }
 
-TEST_MAIN(cmocka_unit_test(kept_context_adds_no_outputs), cmocka_unit_test(discard_that_detaches_what_is_replaced),
+TEST_MAIN(cmocka_unit_test(handle_that_never_was_is_stale), cmocka_unit_test(kept_context_adds_no_outputs),
+          cmocka_unit_test(discard_at_the_end_detaches_a_module_that_ends),
           cmocka_unit_test(stages_of_failed_handlers_leave_their_memory),
           cmocka_unit_test(stages_of_failed_handlers_leave_room_in_their_tick),
           cmocka_unit_test(detach_that_detaches_another_is_told_once),
           cmocka_unit_test(detach_that_attaches_another_is_told_once),
           cmocka_unit_test(replaced_module_is_not_counted_as_disabled),
-          cmocka_unit_test(refused_replacement_leaves_jobs_possible),
           cmocka_unit_test(refused_run_does_not_spend_the_stop),
           cmocka_unit_test(table_after_the_first_frame_is_refused),
           cmocka_unit_test(violations_of_async_callbacks_are_told_once),

@@ -240,10 +240,14 @@ static void do_replace(program *p, uint64_t number) {
     nb_module handle = old->handle;
     if (expected == NB_OK) {
         old->state = UNIT_GONE;
-        old->handle = (nb_module){0}; // the new one has it
-        ++old->detach_expected;
         expected = model_enter(p, u, old->number);
-        if (expected == NB_OK) u->handle = handle;
+        if (expected == NB_OK) {
+            u->handle = handle;
+            old->handle = (nb_module){0}; // the new one has it
+            ++old->detach_expected;
+        } else {
+            old->state = UNIT_ATTACHED; // it stays as it was
+        }
     }
     EXPECT(p, nb_engine_module_replace(p->rig.engine, handle, &u->desc) == expected);
     EXPECT(p, old->detach_seen == old->detach_expected && u->attach_seen == u->attach_expected);

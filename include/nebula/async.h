@@ -242,8 +242,9 @@ NB_API nb_result nb_async_create(const nb_async_desc *desc, nb_async **out);
 // Accepts a job; *job (may be NULL) is its handle. Its step is called from a task of the scheduler; one that is stopped
 // runs nothing, and leaves the job to nb_async_drain.
 // Thread: any, also inside steps and callbacks. Owner: the state is copied, the token held. Fails: NB_FULL (counted),
-// NB_CLOSED (drained), NB_CANCELLED (its token, or that of the nb_async, is), NB_ERR_STALE (the token), NB_ERR_RANGE
-// (the state), NB_ERR_MISUSE; nothing was accepted then, and no callback comes.
+// NB_CLOSED (drained, or the caller is the on_detach of a module that was replaced), NB_CANCELLED (its token, or that
+// of the nb_async, is), NB_ERR_STALE (the token), NB_ERR_RANGE (the state), NB_ERR_MISUSE; nothing was accepted then,
+// and no callback comes.
 NB_API nb_result nb_async_submit(nb_async *async, const nb_async_job_desc *desc, nb_async_job *job);
 
 // Cancels a job: NB_OK means that it will be discarded and not published, whatever it is doing. One that is queued ends

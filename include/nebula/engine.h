@@ -112,8 +112,9 @@ typedef struct nb_module_desc {
     nb_handler handlers[NB_PHASE_COUNT]; // by nb_phase, for phases that have none of the above
     uint32_t capabilities;               // NB_CAPABILITY_* it asks for; given in the phases that know them
     nb_result (*on_attach)(nb_engine *engine, void *user); // before its first frame; a failure refuses the module
-    void (*on_detach)(nb_engine *engine, void *user);      // after its last
-    void *user;
+    // After its last frame: the last call that gets `user`. It comes once for each module that was attached.
+    void (*on_detach)(nb_engine *engine, void *user);
+    void *user; // may be freed in on_detach, not before
 } nb_module_desc;
 
 // What becomes of an operation that a phase does not allow. It never has an effect.
@@ -259,20 +260,21 @@ NB_API nb_engine_desc nb_engine_desc_default(void);
 // Creates an engine. The thread that runs its first frame is its coordinator. desc may be NULL.
 // Thread: any; with a scheduler of its own the caller becomes that one's coordinator and is to run the frames. Owner:
 // the caller, until nb_engine_destroy. Fails: NB_ERR_MEMORY, NB_ERR_OS, NB_ERR_RANGE, NB_ERR_MISUSE (out is NULL; two
-// tables of labels).
+// tables of labels), NB_FULL (2047 engines and modules use desc.scheduler, counting those that have gone and left
+// work).
 NB_API nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out);
 
 // Cancels the engine's token, ends its tasks that have not started, waits for its jobs and tasks, detaches the modules
 // in the reverse of their order and frees everything. All waiting together takes at most desc.shutdown_ns, and
 // nb_task_should_stop is true meanwhile. With its own scheduler the engine waits for every task. With a borrowed one it
-// waits for those that its handlers and modules have submitted, on the coordinator or an attached thread of that
-// scheduler, and for what those tasks submit. Of more than 127 engines on one scheduler, the further ones do not wait
-// for floating tasks. A process may exit while a task is stuck: nothing waits for it then. NULL is fine.
-// Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame or
-// a callback of a module or job; jobs, tasks or services did not stop, a snapshot is held, or a thread is attached to
-// its own scheduler). After NB_BUSY the log names the cause, nothing that may still be used is freed, and the call may
-// be repeated. No module is detached while a floating task runs, else those without a running job are; none can be
-// attached any more.
+// waits for those that its handlers, modules and services have submitted, and for what those tasks submit; tasks that
+// the host submits between frames are nobody's. A process may exit while a task is stuck: nothing waits for it then.
+// NULL is fine.
+// Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a call that
+// runs frames or a callback of a module or job; jobs, tasks or services did not stop, a snapshot is held, or a thread
+// is attached to its own scheduler). After NB_BUSY the log names the cause, nothing that may still be used is freed,
+// and the call may be repeated. No module is detached while a floating task runs, else those without a running job are;
+// none can be attached any more.
 NB_API nb_result nb_engine_destroy(nb_engine *engine);
 
 // The desc with every default resolved.
@@ -281,22 +283,36 @@ NB_API const nb_engine_desc *nb_engine_desc_get(const nb_engine *engine);
 
 // Adds a module; from inside a frame it takes part from the next one on, so a tick that is to be the same at any frame
 // rate attaches and detaches nothing. on_attach may attach and detach others.
-// Thread: the coordinator. Owner: the desc is copied; user stays the caller's, until on_detach. Fails: NB_FULL,
+// Thread: the coordinator. Owner: the desc is copied; user stays the caller's, until on_detach. Fails: NB_FULL (also
+// where 2047 engines and modules use the scheduler, those counted that have gone and left work),
 // NB_ERR_MISUSE (no name, a name that is taken, an order that would be a cycle: the log names it), NB_ERR_RANGE,
 // NB_ERR_MEMORY, NB_ERR_THREAD, NB_CLOSED (the engine is being destroyed), what on_attach returned.
 NB_API nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc, nb_module *module);
 
-// Removes a module; from inside a frame after that frame has ended, from inside on_attach or on_detach when that has
-// returned, and where a job of it still runs, when that has. on_detach may attach and detach others.
-// Thread: the coordinator. Owner: the handle ends. Fails: NB_ERR_STALE, NB_ERR_THREAD, NB_ERR_MISUSE.
+// Removes a module. Between frames on_detach has been called when this returns, also where the call comes from a
+// callback of another module. It is called later where the module is in use: from inside a frame when that frame has
+// ended, from inside the module's own on_attach when that has returned, inside nb_engine_destroy before that returns,
+// and where a job of it still runs, when that has. So free `user` in on_detach or later, never before. on_detach may
+// attach and detach others.
+// Thread: the coordinator. Owner: the handle ends. Fails: NB_ERR_STALE (logged, unless the module is leaving already),
+// NB_ERR_THREAD, NB_ERR_MISUSE.
 NB_API nb_result nb_engine_module_detach(nb_engine *engine, nb_module module);
 
-// Puts new handlers and a new user in the place of a module's, under the same name and handle: a reloaded library. Jobs
-// of many frames are ended first, for their functions may be the old library's; then the old on_detach is called, then
-// the new on_attach. Refused from inside a frame.
+// Puts new handlers and a new user in the place of a module's, under the same name and handle: a reloaded library. The
+// new on_attach is called first, then the old on_detach. If the new module fails to attach, the old one goes on as
+// before. On NB_OK nothing calls the old code any more, and its library can be unloaded.
+//
+// Refused with NB_BUSY while work of the old module is in flight; the log says what it is. Nothing is cancelled, so run
+// frames and try again. Work belongs to the module in whose call it was submitted: in a handler, job, merge, submit,
+// on_attach or on_detach of the module, or in work of the module itself. Work that the host submits belongs to nobody
+// and goes on, as the work of other modules does. In flight are jobs of its handlers, tasks of the engine's scheduler
+// until on_complete was called, async jobs, services, and token callbacks that may still be called. A service with
+// `destroyed` is in flight until that was called. In the old on_detach nothing of these can be begun: NB_CLOSED.
+// States, watches, snapshot regions and retired objects are not work: on_detach takes back what the module has
+// registered.
 // Thread: the coordinator. Owner: as attach. Fails: NB_ERR_STALE, NB_ERR_MISUSE (another name), NB_BUSY (inside a frame
-// or a callback, or a job still runs: nothing is replaced, but jobs of many frames may be cancelled, and no new ones
-// are accepted until the late ones have ended); as attach, where the old module is gone too.
+// or a callback, or work is in flight: nothing is replaced); as attach, where the old module stays. An on_attach that
+// fails ends what it has begun; what it has left is logged, and its code must stay until that has ended.
 NB_API nb_result nb_engine_module_replace(nb_engine *engine, nb_module module, const nb_module_desc *desc);
 
 // The modules with a handler in a phase, in the order in which they run: up to count_max of them, and how many there
@@ -427,12 +443,12 @@ NB_API nb_budget *nb_engine_budget(nb_engine *engine);
 
 // Watches the ticks from the next one on: a recorder reads what went into them, a replay puts other input in its place.
 // Thread: the coordinator, between frames. Owner: the watch is copied; user stays the caller's until it is removed.
-// Fails: NB_FULL, NB_BUSY (inside a frame), NB_ERR_MISUSE (no user, or one that watches already).
+// Fails: NB_FULL, NB_BUSY (inside a frame), NB_ERR_THREAD, NB_ERR_MISUSE (no user, or one that watches already).
 NB_API nb_result nb_engine_watch_add(nb_engine *engine, const nb_tick_watch *watch);
 
 // Ends the watch of this user.
 // Thread: the coordinator, between frames. Owner: user is free. Fails: NB_ERR_STALE (it does not watch), NB_BUSY,
-// NB_ERR_MISUSE.
+// NB_ERR_THREAD, NB_ERR_MISUSE.
 NB_API nb_result nb_engine_watch_remove(nb_engine *engine, const void *user);
 
 // The table that names the engine's work. Intern the labels of tasks and async jobs here: a label of another table

@@ -20,7 +20,7 @@
 #define NB_LABEL_SIZE_MAX 255
 
 // Most labels a table may be asked to hold: beyond it somebody interns data instead of names.
-#define NB_LABEL_COUNT_MAX (1u << 20)
+#define NB_LABEL_COUNT_MAX ((1u << 20) - 1)
 
 // A name's number; zero is the null label, whose name is "".
 typedef struct nb_label {

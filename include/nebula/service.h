@@ -112,8 +112,9 @@ NB_API nb_service_desc nb_service_desc_default(void);
 NB_API nb_result nb_services_create(const nb_services_desc *desc, nb_services **out);
 
 // Starts a service in a thread of its own.
-// Thread: one at a time. Owner: the set. Fails: NB_FULL, NB_CLOSED (the set is stopped), NB_ERR_MEMORY, NB_ERR_OS (no
-// thread; reported), NB_ERR_MISUSE (no name or function, or a name that is taken), NB_ERR_RANGE.
+// Thread: one at a time. Owner: the set. Fails: NB_FULL, NB_CLOSED (the set is stopped, or the call comes from the
+// on_detach of a module that was replaced), NB_ERR_MEMORY, NB_ERR_OS (no thread; reported), NB_ERR_MISUSE (no name or
+// function, or a name that is taken), NB_ERR_RANGE.
 NB_API nb_result nb_service_start(nb_services *services, const nb_service_desc *desc, nb_service **out);
 
 // Copies a message of message_size_bytes into the mailbox, if there is room now. NB_OK means that it will be received,

@@ -73,6 +73,7 @@ typedef struct nb_token_callback {
     nb_atomic_u32 state;            // idle, listed, running, running and waited for
     uint64_t thread_id;             // who runs it
     bool *is_gone;                  // set by the callback when it unregisters itself
+    void *owner;                    // of the module in whose call it was registered
 } nb_token_callback;
 
 NB_EXTERN_C_BEGIN
@@ -191,7 +192,8 @@ NB_API nb_result nb_token_expire(nb_token *token, uint64_t now_ns, uint64_t fram
 // Has `run` called once when the token is cancelled, on the canceller's thread. On a cancelled token it is called at
 // once, before this returns, and the callback is not registered. run may use any token, and may unregister itself.
 // Thread: any. Owner: *callback is the library's until it is unregistered; it keeps the token alive. Fails:
-// NB_CANCELLED (run was called), NB_ERR_MISUSE (NULL, or registered already), NB_ERR_STALE.
+// NB_CANCELLED (run was called), NB_ERR_MISUSE (NULL, or registered already), NB_ERR_STALE, NB_CLOSED (in the on_detach
+// of a module that was replaced).
 NB_API nb_result nb_token_callback_register(nb_token *token, nb_token_callback *callback,
                                             void (*run)(void *user, nb_token *token), void *user);
 

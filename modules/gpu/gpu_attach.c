@@ -72,8 +72,7 @@ static nb_result change_timeline(nb_gpu *gpu, nb_timelines *old, nb_timeline *ne
     return NB_OK;
 }
 
-static void on_detach(nb_engine *engine, void *user) {
-    nb_gpu *gpu = user;
+static void leave(nb_gpu *gpu, nb_engine *engine) {
     if (gpu->moment != NBI_GPU_BETWEEN) nbi_gpu_end(gpu);
     if (change_timeline(gpu, nb_engine_timelines(engine), gpu->own_timeline) != NB_OK) {
         nbi_gpu_lose(gpu, "it did not end its work");
@@ -84,23 +83,40 @@ static void on_detach(nb_engine *engine, void *user) {
     gpu->fence = NULL;
 }
 
+// One without the other would begin frames that nobody ends. So a module that leaves takes the other along, and with
+// the second one the device leaves.
+static void module_left(nb_gpu *gpu, nb_engine *engine, uint32_t which) {
+    nb_module other = gpu->modules[1 - which];
+    gpu->modules[which] = (nb_module){0};
+    if (other.value != 0) nb_engine_module_detach(engine, other);
+    if (gpu->modules[0].value == 0 && gpu->modules[1].value == 0 && gpu->engine != NULL) leave(gpu, engine);
+}
+
+static void first_left(nb_engine *engine, void *user) { module_left(user, engine, 0); }
+static void last_left(nb_engine *engine, void *user) { module_left(user, engine, 1); }
+
 static nb_result attach_modules(nb_gpu *gpu, nb_engine *engine) {
     uint32_t threads = nb_scheduler_stats_get(nb_engine_scheduler(engine)).worker_count + 1;
-    nb_module_desc first = {.name = "gpu", .priority = INT32_MAX, .on_detach = on_detach, .user = gpu};
+    nb_module_desc first = {.name = "gpu", .priority = INT32_MAX, .on_detach = first_left, .user = gpu};
     nb_module_desc last = {.name = "gpu.record",
                            .priority = INT32_MIN,
                            .record = record,
                            .submit = submit,
                            .record_count = threads < gpu->limits.lane_count ? threads : gpu->limits.lane_count,
                            .capabilities = NB_CAPABILITY_SUBMIT | NB_CAPABILITY_MUTATE_ENGINE,
+                           .on_detach = last_left,
                            .user = gpu};
     first.handlers[NB_PHASE_FRAME_START] = frame_start;
     last.handlers[NB_PHASE_FRAME_GRAPH] = frame_graph;
     last.handlers[NB_PHASE_PRESENT] = present;
     nb_result result = nb_engine_module_attach(engine, &last, &gpu->modules[1]);
-    if (result != NB_OK) return result;
-    result = nb_engine_module_attach(engine, &first, &gpu->modules[0]);
-    if (result != NB_OK) nb_engine_module_detach(engine, gpu->modules[1]);
+    if (result == NB_OK) result = nb_engine_module_attach(engine, &first, &gpu->modules[0]);
+    if (result == NB_OK) return NB_OK;
+    // Inside a frame the device leaves with its end.
+    if (gpu->modules[1].value != 0)
+        nb_engine_module_detach(engine, gpu->modules[1]);
+    else
+        leave(gpu, engine);
     return result;
 }
 
@@ -115,18 +131,15 @@ nb_result nb_gpu_attach(nb_gpu *gpu, nb_engine *engine) {
     if (result == NB_OK) result = change_timeline(gpu, gpu->own, timeline);
     if (result != NB_OK) return result;
     gpu->engine = engine;
-    result = attach_modules(gpu, engine);
-    if (result == NB_OK) return NB_OK;
-    gpu->engine = NULL;
-    change_timeline(gpu, timelines, gpu->own_timeline);
-    return result;
+    return attach_modules(gpu, engine);
 }
 
 nb_result nbi_gpu_detach(nb_gpu *gpu) {
+    nb_result result = NB_OK;
+    for (uint32_t i = 2; i-- > 0 && gpu->engine != NULL;) {
+        if (gpu->modules[i].value != 0) result = nb_engine_module_detach(gpu->engine, gpu->modules[i]);
+    }
+    // Inside a frame of the engine they go with its end, and a second call finds them leaving.
     if (gpu->engine == NULL) return NB_OK;
-    nb_engine *engine = gpu->engine;
-    nb_result result = nb_engine_module_detach(engine, gpu->modules[1]);
-    if (result == NB_OK) result = nb_engine_module_detach(engine, gpu->modules[0]);
-    // Inside a frame of the engine they go with its end; a second call finds them stale.
-    return gpu->engine == NULL ? result : NB_BUSY;
+    return result == NB_ERR_THREAD ? result : NB_BUSY;
 }

@@ -169,9 +169,11 @@ static nb_result settle(const nb_context *context, void *user) {
 
 // --- joining and leaving ---
 
+// The watch leaves with the module, so nothing of the engine uses the netplay any more.
 static void on_detach(nb_engine *engine, void *user) {
     nb_netplay *netplay = user;
-    (void)engine;
+    nb_engine_watch_remove(engine, netplay);
+    let_go(netplay);
     netplay->engine = NULL;
 }
 
@@ -189,10 +191,9 @@ nb_result nbi_netplay_attach(nb_netplay *netplay, nb_engine *engine) {
 }
 
 nb_result nbi_netplay_detach(nb_netplay *netplay) {
-    nb_engine *engine = netplay->engine;
-    if (engine == NULL) return NB_OK;
-    nb_result result = nb_engine_watch_remove(engine, netplay);
-    if (result != NB_OK) return result;
-    let_go(netplay);
-    return nb_engine_module_detach(engine, netplay->module);
+    if (netplay->engine == NULL) return NB_OK;
+    if (nb_engine_phase(netplay->engine) != NB_PHASE_NONE) return NB_BUSY;
+    nb_result result = nb_engine_module_detach(netplay->engine, netplay->module);
+    if (netplay->engine == NULL) return NB_OK; // on_detach was called
+    return result == NB_ERR_THREAD ? result : NB_BUSY;
 }

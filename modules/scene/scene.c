@@ -118,13 +118,21 @@ static nb_result check_desc(const nb_scene_desc *desc) {
     return NB_OK;
 }
 
+// Nothing of the engine uses the scene once on_detach was called; between frames that is in this call.
+static nb_result detach(nb_scene *scene) {
+    if (scene->engine == NULL) return NB_OK;
+    nb_result result = nb_engine_module_detach(scene->engine, scene->module);
+    if (scene->engine == NULL) return NB_OK;
+    return result == NB_ERR_THREAD ? result : NB_BUSY;
+}
+
 static nb_result begin(nb_scene *scene, nb_engine *engine) {
     scene->world = nb_engine_world(engine);
     if (scene->world == NULL) return nb_engine_phase(engine) == NB_PHASE_NONE ? NB_ERR_MEMORY : NB_ERR_MISUSE;
     nb_result result = attach(scene, engine);
     if (result != NB_OK) return result;
     result = add_table(scene);
-    if (result != NB_OK) nb_engine_module_detach(engine, scene->module);
+    if (result != NB_OK) detach(scene);
     // Those of the desc may go.
     scene->desc.columns = NULL;
     scene->desc.name = NULL;
@@ -156,7 +164,7 @@ nb_result nb_scene_destroy(nb_scene *scene) {
     if (scene == NULL) return NB_OK;
     if (scene->engine != NULL) {
         if (nb_engine_phase(scene->engine) != NB_PHASE_NONE) return NB_BUSY;
-        nb_result result = nb_engine_module_detach(scene->engine, scene->module);
+        nb_result result = detach(scene);
         if (result != NB_OK) return result;
     }
     release(scene);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Being told of a cancel: callbacks and waiting.
 
+#include "owner.h"
 #include "token.h"
 
 // nb_token_callback.state. Changes under the tree's lock, except that the end of a run is an exchange.
@@ -29,6 +30,7 @@ nb_result nb_token_callback_register(nb_token *token, nb_token_callback *callbac
     if (run == NULL) return NBI_FAIL_NULL("run");
     nb_result result = NBI_TOKEN_CHECK(token);
     if (result != NB_OK) return result;
+    if (nbi_owner_is_closed()) return NB_CLOSED;
     nbi_token *node = nbi_token_of(token);
     if (callback->token != NULL) {
         return NBI_FAIL(&node->tree->hooks, NB_ITEM_TOKEN_ARGUMENT, NB_ERR_MISUSE, "callback is registered already");
@@ -38,6 +40,7 @@ nb_result nb_token_callback_register(nb_token *token, nb_token_callback *callbac
     bool is_late = nbi_token_is_marked(node);
     if (!is_late) {
         *callback = (nb_token_callback){.run = run, .user = user, .token = token};
+        callback->owner = nbi_owner_take(NBI_OWNED_TOKEN_CALLBACK);
         nbi_atomic_store_relaxed_u32(&callback->state, CALLBACK_LISTED);
         nbi_atomic_fetch_add_relaxed_u32(&node->ref_count, 1);
         callback_link(node, callback);
@@ -61,8 +64,11 @@ static bool run_first(nbi_token *token) {
     callback->thread_id = nbi_thread_id();
     callback->is_gone = &is_gone;
     nbi_atomic_store_relaxed_u32(&callback->state, CALLBACK_RUNNING);
+    nbi_owner *owner = callback->owner, *before = nbi_owner_enter(owner);
     nbi_lock_release(&token->tree->lock);
     callback->run(callback->user, &token->head);
+    nbi_owner_leave(before);
+    nbi_owner_give(owner, NBI_OWNED_TOKEN_CALLBACK);
     if (is_gone) return true;
     // Publishes the end of the run; read by the acquire loads in nb_token_callback_unregister and await_run. The last
     // touch: the memory may be freed now.
@@ -93,7 +99,10 @@ nb_result nb_token_callback_unregister(nb_token_callback *callback) {
     nbi_lock_acquire(&node->tree->lock);
     // Read by this acquire: the end of a run that is already over.
     uint32_t state = nbi_atomic_load_acquire_u32(&callback->state);
-    if (state == CALLBACK_LISTED) callback_unlink(callback);
+    if (state == CALLBACK_LISTED) {
+        callback_unlink(callback);
+        nbi_owner_give(callback->owner, NBI_OWNED_TOKEN_CALLBACK);
+    }
     bool is_own = state == CALLBACK_RUNNING && callback->thread_id == nbi_thread_id();
     if (is_own) *callback->is_gone = true;
     nbi_lock_release(&node->tree->lock);

@@ -277,6 +277,7 @@ static void fill_slot(nb_async *async, nbi_async_slot *slot, const nb_async_job_
     slot->result = NB_OK;
     slot->io_run = NULL;
     slot->io_argument = NULL;
+    nbi_atomic_store_relaxed_ptr(&slot->owner, nbi_owner_take(NBI_OWNED_ASYNC_JOB));
     unsigned char *state = nbi_async_state(slot);
     if (desc->state_size_bytes != 0) memcpy(state, desc->state, desc->state_size_bytes);
     memset(state + desc->state_size_bytes, 0, async->desc.state_bytes_max - desc->state_size_bytes);
@@ -298,6 +299,7 @@ static nbi_async_slot *slot_alloc(nb_async *async) {
 void nbi_async_free(nb_async *async, nbi_async_slot *slot) {
     uint64_t generation = (nbi_atomic_load_relaxed_u64(&slot->word) >> NBI_ASYNC_GENERATION_SHIFT) + 1;
     if (generation > UINT32_MAX) generation = 1; // 0 would make a null handle
+    nbi_owner *owner = nbi_atomic_load_relaxed_ptr(&slot->owner);
     nbi_lock_acquire(&async->lock);
     // A plain store: in ENDING the word is the coordinator's alone. Read by the acquire loads of who holds a handle.
     nbi_atomic_store_release_u64(&slot->word, generation << NBI_ASYNC_GENERATION_SHIFT);
@@ -305,6 +307,7 @@ void nbi_async_free(nb_async *async, nbi_async_slot *slot) {
     async->first_free = nbi_async_index(async, slot) + 1;
     nbi_atomic_fetch_sub_relaxed_u32(&async->live_count, 1);
     nbi_lock_release(&async->lock);
+    nbi_owner_give(owner, NBI_OWNED_ASYNC_JOB);
 }
 
 // Takes a slot and queues the job in it, in one section: drain closes under the same lock, so it finds every job that
@@ -335,6 +338,7 @@ nb_result nb_async_submit(nb_async *async, const nb_async_job_desc *desc, nb_asy
     if (async == NULL) return NBI_FAIL_NULL("async");
     nb_result result = check_job(async, desc);
     if (result != NB_OK) return result;
+    if (nbi_owner_is_closed()) return NB_CLOSED;
     if (nb_token_is_cancelled(desc->token) || nb_token_is_cancelled(async->desc.token)) return NB_CANCELLED;
     if (desc->token != NULL && nb_token_retain(desc->token) == NULL) return NB_ERR_STALE;
     bool needs_runner = false;
@@ -430,6 +434,18 @@ nb_async_stage nb_async_stage_get(const nb_async *async, nb_async_job job) {
     uint64_t word = nbi_atomic_load_acquire_u64(&slot->word);
     if (word >> NBI_ASYNC_GENERATION_SHIFT != job.value >> NBI_ASYNC_GENERATION_SHIFT) return NB_ASYNC_STAGE_NONE;
     return stages[nbi_async_place_of(word)];
+}
+
+bool nbi_async_owned(const nb_async *async, const nbi_owner *owner, nb_label *label) {
+    for (uint32_t i = 0; async != NULL && i < async->desc.job_count_max; ++i) {
+        const nbi_async_slot *slot = nbi_async_slot_at(async, i);
+        // The label is written before the word, by the thread that submits the job.
+        nbi_async_place place = nbi_async_place_of(nbi_atomic_load_acquire_u64(&slot->word));
+        if (place == NBI_ASYNC_FREE || nbi_atomic_load_relaxed_ptr(&slot->owner) != owner) continue;
+        *label = slot->desc.label;
+        return true;
+    }
+    return false;
 }
 
 bool nb_async_is_done(const nb_async *async, nb_async_job job) {

@@ -9,6 +9,7 @@
 
 #include "../base/base.h"
 #include "../base/lock.h"
+#include "../base/owner.h"
 #include "../base/throttle.h"
 #include "../platform/platform.h"
 
@@ -44,6 +45,7 @@ typedef struct nbi_async_slot {
     nb_result result; // of the last blocking call; from DONE on, of the job
     nb_async_io_fn io_run;
     void *io_argument;
+    nb_atomic_ptr owner; // whose job it is, see ../base/owner.h
 } nbi_async_slot;
 
 // First in, first out; slot + 1.
@@ -157,6 +159,14 @@ void nbi_async_free(nb_async *async, nbi_async_slot *slot);
 
 // Sets the mark. False: it was set before, or it is too late. *before: the word found.
 bool nbi_async_mark_cancelled(nbi_async_slot *slot, uint32_t generation, uint64_t *before);
+
+// Whether an owner has a job; *label is that of one. A moment old: for the log.
+bool nbi_async_owned(const nb_async *async, const nbi_owner *owner, nb_label *label);
+
+// Around a callback of the job, on any thread: what it submits has the job's owner.
+static inline nbi_owner *nbi_async_enter(const nbi_async_slot *slot) {
+    return nbi_owner_enter(nbi_atomic_load_relaxed_ptr(&slot->owner));
+}
 
 // --- async_run.c ---
 

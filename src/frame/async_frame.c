@@ -38,46 +38,29 @@ void nbi_frame_async_publish(nb_engine *engine) {
     nbi_call_end(engine);
 }
 
-static nb_result reopen(nb_engine *engine) {
-    nb_result result = nb_async_reopen(engine->async);
-    engine->is_async_closed = result != NB_OK;
-    return result;
-}
-
 void nbi_frame_async_poll(nb_engine *engine) {
     if (engine->async == NULL) return;
     nb_context context = nbi_call_begin(engine, NBI_MODULE_NONE, NB_PHASE_ASYNC_POLL);
     nb_async_frame frame = frame_of(engine, &context);
     nb_async_poll(engine->async, &frame);
     nbi_call_end(engine);
-    if (engine->is_async_closed) reopen(engine);
 }
 
-nb_result nbi_frame_async_drain(nb_engine *engine) {
+static nb_result drain(nb_engine *engine) {
     if (engine->async == NULL) return NB_OK;
     uint64_t deadline_ns = nbi_shutdown_deadline_ns(engine);
     nb_context context = nbi_call_begin(engine, NBI_MODULE_NONE, NB_PHASE_NONE);
     nb_async_frame frame = frame_of(engine, &context);
-    bool was_calling = engine->is_calling;
-    engine->is_calling = true;
     nbi_world_allow(engine, NB_PHASE_FRAME_START); // what a discard may write is the same as in a frame
     nb_result result = nb_async_drain(engine->async, &frame, deadline_ns);
     nbi_world_allow(engine, NB_PHASE_NONE);
-    engine->is_calling = was_calling;
     nbi_call_end(engine);
     return result == NB_OK ? NB_OK : NB_BUSY;
 }
 
 nb_result nbi_frame_async_end(nb_engine *engine) {
-    nb_result result = nbi_frame_async_drain(engine);
+    nb_result result = drain(engine);
     if (result == NB_OK) result = nb_async_destroy(engine->async);
     if (result == NB_OK) engine->async = NULL;
     return result;
-}
-
-nb_result nbi_frame_async_restart(nb_engine *engine) {
-    if (engine->async == NULL) return NB_OK;
-    engine->is_async_closed = true;
-    nb_result result = nbi_frame_async_drain(engine);
-    return result == NB_OK ? reopen(engine) : result;
 }

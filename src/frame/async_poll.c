@@ -28,6 +28,7 @@ static void end_job(nb_async *async, nbi_async_slot *slot, void *host, nb_result
     uint64_t before = nbi_async_put(slot, NBI_ASYNC_ENDING);
     if (reason == NB_OK && (before & NBI_ASYNC_CANCELLED) != 0) reason = NB_CANCELLED;
     const nb_async_job_desc *desc = &slot->desc;
+    nbi_owner *owner = nbi_async_enter(slot);
     if (reason == NB_OK) {
         nbi_async_count_alone(&async->publish_count, 1);
         if (desc->publish != NULL) desc->publish(host, nbi_async_state(slot));
@@ -39,6 +40,7 @@ static void end_job(nb_async *async, nbi_async_slot *slot, void *host, nb_result
                               1);
         if (desc->discard != NULL) desc->discard(host, nbi_async_state(slot), reason);
     }
+    nbi_owner_leave(owner);
     nb_token_release(desc->token);
     nbi_async_free(async, slot);
 }
@@ -48,7 +50,9 @@ static nb_result judge(const nb_async *async, nbi_async_slot *slot) {
     if (slot->result != NB_OK) return slot->result;
     if (nbi_async_is_stopped(async, slot)) return NB_CANCELLED;
     const nb_async_job_desc *desc = &slot->desc;
+    nbi_owner *owner = nbi_async_enter(slot);
     bool is_wanted = desc->is_wanted == NULL || desc->is_wanted(desc->user, desc->generation, nbi_async_state(slot));
+    nbi_owner_leave(owner);
     return is_wanted ? NB_OK : NB_ERR_STALE;
 }
 
@@ -130,7 +134,9 @@ static void commit_one(nb_async *async, nbi_async_slot *slot, void *host, accoun
     nb_result reason = judge(async, slot);
     if (reason == NB_OK) {
         ++taken->commit_count;
+        nbi_owner *owner = nbi_async_enter(slot);
         if (slot->desc.commit != NULL) reason = slot->desc.commit(host, nbi_async_state(slot));
+        nbi_owner_leave(owner);
     }
     if (reason != NB_OK) {
         end_job(async, slot, host, reason);

@@ -33,7 +33,10 @@ void nbi_async_run_more(nb_async *async, uint32_t priority) {
                          .lifetime = NB_LIFETIME_FLOATING,
                          .label = {NBI_LABEL_RECORDS},
                          .group = async->group};
+    // Of nobody: it runs the oldest job, whosever that is.
+    nbi_owner *owner = nbi_owner_enter(NULL);
     nb_result result = nb_task_submit(async->desc.scheduler, &desc, NULL);
+    nbi_owner_leave(owner);
     if (result != NB_OK) {
         nbi_lock_acquire(&async->lock);
         --async->runner_count[priority];
@@ -155,7 +158,9 @@ static nb_async_status call_step(nb_async *async, nbi_async_slot *slot, nb_task_
     nbi_async_count(&async->resume_count);
     nb_trace_thread *ring = span_begin(async, slot);
     uint32_t fp_mode = nbi_fp_enter();
+    nbi_owner *owner = nbi_async_enter(slot);
     nb_async_status status = slot->desc.step(&call, nbi_async_state(slot));
+    nbi_owner_leave(owner);
     nbi_fp_leave(fp_mode);
     nb_trace_end(ring);
     slot->step = call.step;
@@ -203,7 +208,9 @@ static void run_io(nb_async *async, nbi_async_slot *slot) {
     nbi_async_count(&async->io_count);
     nb_trace_thread *ring = span_begin(async, slot);
     uint32_t fp_mode = nbi_fp_enter();
+    nbi_owner *owner = nbi_async_enter(slot);
     slot->result = slot->io_run(slot->io_argument);
+    nbi_owner_leave(owner);
     nbi_fp_leave(fp_mode);
     nb_trace_end(ring);
     nbi_async_enqueue(async, slot);

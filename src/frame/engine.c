@@ -152,19 +152,17 @@ static nb_result labels_create(nb_engine *engine) {
 static nb_result scheduler_create(nb_engine *engine) {
     if (engine->desc.scheduler != NULL) {
         engine->scheduler = engine->desc.scheduler;
-        engine->host = nbi_host_open(engine->scheduler);
         engine->is_alone = nb_scheduler_stats_get(engine->scheduler).worker_count == 0;
-        return NB_OK;
+        return nbi_owner_open(engine->scheduler, NULL, &engine->owner);
     }
     nb_scheduler_desc desc = engine->desc.scheduler_desc;
     if (engine->desc.trace != NULL) desc.on_start = worker_start, desc.on_stop = worker_stop, desc.user = engine;
     nb_result result = nb_scheduler_create(&desc, &engine->scheduler);
     engine->owns_scheduler = result == NB_OK;
     if (!engine->owns_scheduler) return result;
-    engine->host = NBI_HOST_ALL;
     engine->coordinator = nbi_thread_id();
     engine->is_alone = nb_scheduler_stats_get(engine->scheduler).worker_count == 0;
-    return NB_OK;
+    return nbi_owner_open(engine->scheduler, NULL, &engine->owner);
 }
 
 // One set of arenas for the scheduler's tasks and the fence's frames, so that what a task of a frame leaves in memory
@@ -246,7 +244,7 @@ static void free_all(nb_engine *engine) {
     if (engine->owns_scheduler)
         nb_scheduler_destroy(engine->scheduler);
     else if (engine->scheduler != NULL)
-        nbi_host_close(engine->scheduler, engine->host);
+        nbi_owner_close(engine->scheduler, engine->owner);
     if (engine->fence != NULL) nb_fence_destroy(engine->fence);
     if (engine->owns_arenas) nb_thread_arenas_destroy(engine->arenas);
     if (engine->owns_labels) nb_labels_destroy(engine->labels);
@@ -287,13 +285,16 @@ nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out) {
 
 // --- ending ---
 
+// Of its own scheduler all tasks are the engine's.
+static const nbi_owner *host_of(const nb_engine *engine) { return engine->owns_scheduler ? NULL : engine->owner; }
+
 static void set_tasks_stopped(nb_engine *engine, bool is_stopped) {
     if (engine->is_host_stopped == is_stopped) return;
     engine->is_host_stopped = is_stopped;
     if (is_stopped)
-        nbi_host_stop(engine->scheduler, engine->host);
+        nbi_host_stop(engine->scheduler, host_of(engine));
     else
-        nbi_host_resume(engine->scheduler, engine->host);
+        nbi_host_resume(engine->scheduler, host_of(engine));
 }
 
 static void name_tasks(nb_engine *engine, const nbi_host_rest *rest) {
@@ -310,7 +311,7 @@ static void name_tasks(nb_engine *engine, const nbi_host_rest *rest) {
 static nb_result end_tasks(nb_engine *engine, bool *are_over) {
     nbi_host_rest rest;
     set_tasks_stopped(engine, true);
-    *are_over = nbi_host_await(engine->scheduler, engine->host, engine->end_ns, &rest);
+    *are_over = nbi_host_await(engine->scheduler, host_of(engine), engine->end_ns, &rest);
     name_tasks(engine, &rest);
     return rest.label_count == 0 ? NB_OK : NB_BUSY;
 }
@@ -370,34 +371,45 @@ static nb_result end_scheduler(nb_engine *engine) {
     return result;
 }
 
-static nb_result end_all(nb_engine *engine) {
+// While the modules are there: what async jobs have made is given back to them, and results are told. None of them
+// leaves under that. *are_over: no task goes on. *is_drained: work of late frames has ended.
+static nb_result end_work(nb_engine *engine, bool *are_over, bool *is_drained) {
+    engine->is_draining = true;
     nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);
     nbi_world_unguard(engine); // modules may write to it as they go
-    // While modules are there: what jobs of many frames have made is given back to them.
-    if (nbi_frame_async_end(engine) != NB_OK) return NB_BUSY;
-    bool are_over = false;
-    if (end_tasks(engine, &are_over) != NB_OK) return name_leftovers(engine);
-    bool is_drained = drain(engine);
-    nbi_tasks_tell(engine); // while the modules are there
+    nb_result result = nbi_frame_async_end(engine);
+    if (result == NB_OK && end_tasks(engine, are_over) != NB_OK) result = name_leftovers(engine);
+    if (result == NB_OK) {
+        *is_drained = drain(engine);
+        nbi_tasks_tell(engine);
+    }
+    engine->is_draining = false;
+    return result;
+}
+
+static nb_result end_all(nb_engine *engine) {
+    bool are_over = false, is_drained = false;
+    engine->is_ending = true;
+    if (end_work(engine, &are_over, &is_drained) != NB_OK) return NB_BUSY;
     // What a module does in its on_detach may take tasks.
     if (are_over) set_tasks_stopped(engine, false);
     if (nbi_modules_end(engine) != NB_OK || !is_drained) return name_leftovers(engine);
     if (end_tasks(engine, &are_over) != NB_OK || !are_over) return NB_BUSY;
     nb_result result = end_pieces(engine);
-    if (result != NB_OK) return result;
+    if (result == NB_OK) result = end_tasks(engine, &are_over); // of services
+    if (result != NB_OK || !are_over) return NB_BUSY;
     set_tasks_stopped(engine, false);
     return end_scheduler(engine);
 }
 
 nb_result nb_engine_destroy(nb_engine *engine) {
     if (engine == NULL) return NB_OK;
-    if (!nbi_is_coordinator(engine)) {
-        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, "called on another thread");
-    }
-    if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
+    nb_result result = nbi_check_coordinator(engine, __func__);
+    if (result != NB_OK) return result;
+    if (engine->is_in_frame || engine->is_calling || engine->is_running) return NB_BUSY;
     engine->is_calling = true; // callbacks
     engine->end_ns = nbi_shutdown_deadline_ns(engine);
-    nb_result result = end_all(engine);
+    result = end_all(engine);
     engine->end_ns = 0;
     engine->is_calling = false;
     if (result != NB_OK) return NB_BUSY;
@@ -413,17 +425,24 @@ static void become_coordinator(nb_engine *engine) {
     if (engine->has_stage_arena) nb_arena_adopt(&engine->stage_arena);
 }
 
-// Also makes a world that is new part of the frame.
-static nb_result check_place(nb_engine *engine, const char *function) {
-    if (engine->coordinator == 0) become_coordinator(engine);
-    if (!nbi_is_coordinator(engine)) {
-        return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
-    }
-    if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
+// Makes a world that is new part of the frame.
+static nb_result prepare(nb_engine *engine) {
     nb_result result = engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
     if (result == NB_OK) result = nbi_world_join(engine);
     if (result == NB_OK) result = nbi_history_begin(engine);
     return result == NB_OK ? nbi_synctest_begin(engine) : result;
+}
+
+// Begins a call that runs frames: from here to its end nothing that it calls, be it a clock, ends the engine.
+static nb_result enter(nb_engine *engine, const char *function) {
+    if (engine->coordinator == 0) become_coordinator(engine);
+    nb_result result = nbi_check_coordinator(engine, function);
+    if (result != NB_OK) return result;
+    if (engine->is_in_frame || engine->is_calling || engine->is_running) return NB_BUSY;
+    engine->is_running = true;
+    result = prepare(engine);
+    if (result != NB_OK) engine->is_running = false;
+    return result;
 }
 
 // For each frame: the host may attach the thread itself, and detach it.
@@ -439,7 +458,7 @@ static nb_result run_begun(nb_engine *engine) {
     engine->phase_start_ns = engine->frame_start_ns = start_ns;
     engine->wait_ns = engine->device_ns = 0;
     engine->is_in_frame = true;
-    uint32_t former = nbi_tasks_enter(engine);
+    nbi_owner *before = nbi_owner_enter(engine->owner);
     engine->closed_barriers = 0;
     engine->failure = NB_OK;
     engine->is_degraded = false;
@@ -451,7 +470,7 @@ static nb_result run_begun(nb_engine *engine) {
     nbi_atomic_store_relaxed_u32(&engine->phase, NB_PHASE_NONE);
     nbi_world_allow(engine, NB_PHASE_NONE);
     nbi_modules_note(engine, NBI_HEALTH_FRAMES);
-    nbi_tasks_leave(engine, former);
+    nbi_owner_leave(before);
     engine->is_in_frame = false;
     nbi_modules_settle(engine);
     nb_loop_end(&engine->loop);
@@ -463,16 +482,22 @@ static nb_result run_begun(nb_engine *engine) {
 
 nb_result nb_engine_frame(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_place(engine, __func__);
-    if (result == NB_OK) result = nb_loop_begin(&engine->loop);
-    return result == NB_OK ? run_begun(engine) : result;
+    nb_result result = enter(engine, __func__);
+    if (result != NB_OK) return result;
+    result = nb_loop_begin(&engine->loop);
+    if (result == NB_OK) result = run_begun(engine);
+    engine->is_running = false;
+    return result;
 }
 
 nb_result nb_engine_frame_delta(nb_engine *engine, uint64_t delta_ns) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_place(engine, __func__);
-    if (result == NB_OK) result = nb_loop_begin_delta(&engine->loop, delta_ns);
-    return result == NB_OK ? run_begun(engine) : result;
+    nb_result result = enter(engine, __func__);
+    if (result != NB_OK) return result;
+    result = nb_loop_begin_delta(&engine->loop, delta_ns);
+    if (result == NB_OK) result = run_begun(engine);
+    engine->is_running = false;
+    return result;
 }
 
 // A stop is spent by the run it ended; read by the acquire load in nb_engine_is_stopping.
@@ -480,26 +505,27 @@ static void spend_stop(nb_engine *engine) { nbi_atomic_store_release_u32(&engine
 
 nb_result nb_engine_run(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_place(engine, __func__);
+    nb_result result = enter(engine, __func__);
     if (result != NB_OK) return result;
     while (result == NB_OK && !nb_engine_is_stopping(engine)) {
         if (!engine->desc.loop.is_unpaced) result = nb_loop_pace(&engine->loop);
-        if (result == NB_OK) result = check_place(engine, __func__); // on_detach may have made a world
+        if (result == NB_OK) result = prepare(engine); // on_detach may have made a world
         if (result == NB_OK) result = nb_loop_begin(&engine->loop);
         if (result == NB_OK) run_begun(engine); // what a handler failed with does not end the run
     }
     spend_stop(engine);
+    engine->is_running = false;
     return result;
 }
 
 nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_place(engine, __func__);
+    nb_result result = enter(engine, __func__);
     if (result != NB_OK) return result;
     bool was_paused = engine->loop.is_paused;
     engine->is_pause_own = !was_paused;
     for (uint64_t i = 0; result == NB_OK && i < tick_count && !nb_engine_is_stopping(engine); ++i) {
-        result = check_place(engine, __func__);
+        result = prepare(engine);
         if (result == NB_OK) result = nb_loop_run_to_tick(&engine->loop, nb_loop_tick_count(&engine->loop) + 1);
         if (result == NB_OK) result = nb_loop_begin_delta(&engine->loop, 0);
         if (result == NB_OK) run_begun(engine);
@@ -508,6 +534,7 @@ nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count) {
     if (was_paused) nb_loop_pause(&engine->loop);
     engine->is_pause_own = false;
     spend_stop(engine);
+    engine->is_running = false;
     return result;
 }
 

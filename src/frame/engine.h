@@ -4,13 +4,14 @@
 // What the files of the engine share. Start reading in frame.c: one frame, phase by phase. handler.c runs the handlers
 // of a phase and keeps the barriers; tick.c runs a tick with all it has around its handlers; job.c runs parallel
 // handlers and merges their outputs; module.c keeps modules and their order; context.c decides who may do what;
-// engine.c makes and ends it all.
+// module_work.c looks for what they have in flight; engine.c makes and ends it all.
 
 #include "nebula/engine.h"
 #include "nebula/guard.h"
 #include "nebula/rollback.h"
 
 #include "../base/base.h"
+#include "../base/owner.h"
 #include "../base/throttle.h"
 #include "../platform/platform.h"
 
@@ -24,6 +25,7 @@ typedef struct nbi_call {
     uint32_t module;  // index
     uint32_t place;   // of the handler among those of its phase
     uint32_t fp_mode; // of the thread before it
+    nbi_owner *owner; // of the thread before the call
 } nbi_call;
 
 // A block of outputs; its bytes follow.
@@ -102,7 +104,11 @@ typedef struct nbi_module {
     uint64_t number; // how many were attached before, + 1; 0 = the place is free
     nb_label label;
     nbi_jobs parallel, record;
-    bool is_leaving; // detached; gone when nothing of it runs any more
+    nbi_owner *owner; // of the work that it submits, see ../base/owner.h
+    bool is_leaving;  // detached; gone when nothing of it runs any more
+    bool is_inside;   // its on_attach: it leaves when that has returned
+    bool was_refused; // a replacement, in or after the frame before refuse_frame
+    uint64_t refuse_frame;
     nbi_health health[NBI_HEALTH_COUNT];
     bool is_placed;                           // while modules are put in order
     uint32_t pending_count;                   // to be placed before it
@@ -122,7 +128,7 @@ struct nb_engine {
     nb_hooks hooks;
     nb_scheduler *scheduler;
     bool owns_scheduler;
-    uint32_t host;            // as which it has tasks there
+    nbi_owner *owner;         // of its tasks there, and of what is called without a module
     bool is_host_stopped;     // its tasks are to end
     uint64_t end_ns;          // inside nb_engine_destroy: when that is to be over; else 0
     nb_thread_arenas *arenas; // of the scheduler and of the fence
@@ -158,16 +164,17 @@ struct nb_engine {
     bool is_world_viewed; // it is published
     uint64_t coordinator; // thread id; 0 = not known yet
     bool is_alone;        // the scheduler has no workers
-    bool is_async_closed; // by a replacement that was refused; opened again when the late jobs have ended
 
     nbi_module *modules;
     uint32_t module_count, module_limit; // limit: places that were ever used
     uint64_t module_number;
     bool is_order_old;
     bool is_tick_order_old; // and tick handlers came or went
-    bool is_calling; // a module's on_attach or on_detach, or a discard between frames: nothing may be freed under it
-    bool is_ending;  // nb_engine_destroy has begun with the modules
-    uint32_t *order; // all modules
+    bool is_running;        // inside a call that runs frames
+    bool is_calling;  // a module's on_attach or on_detach, or what nb_engine_destroy waits for: nothing may be freed
+    bool is_draining; // the latter: no module leaves before that is over
+    bool is_ending;   // nb_engine_destroy has begun
+    uint32_t *order;  // all modules
     uint32_t order_count;
     uint64_t order_serial; // how often they were put in order
     nbi_order orders[NB_PHASE_COUNT];
@@ -245,6 +252,13 @@ bool nbi_modules_are_idle(const nb_engine *engine);
 
 // Ends all. NB_BUSY: jobs of one still run; those that could be ended are.
 nb_result nbi_modules_end(nb_engine *engine);
+
+// --- module_work.c ---
+
+// Whether anything of a module may still call its code: jobs, tasks, async jobs, services, token callbacks. Where there
+// is, says what, in up to size_bytes bytes.
+#define NBI_WORK_TEXT_SIZE 192 // what the rest of a message leaves
+bool nbi_module_is_idle(const nb_engine *engine, const nbi_module *module, char *what, size_t size_bytes);
 
 // --- handler.c ---
 
@@ -342,11 +356,7 @@ void nbi_frame_async_publish(nb_engine *engine);
 void nbi_frame_async_poll(nb_engine *engine);
 
 // Ends all jobs, within desc.shutdown_ns. NB_BUSY: one did not stop; said in the log.
-nb_result nbi_frame_async_drain(nb_engine *engine);
 nb_result nbi_frame_async_end(nb_engine *engine);
-
-// Ends all jobs and accepts new ones. NB_BUSY: one did not stop; frames go on trying to open again.
-nb_result nbi_frame_async_restart(nb_engine *engine);
 
 // --- context.c ---
 
@@ -378,11 +388,6 @@ void nbi_jobs_start(nb_engine *engine, nb_phase phase);
 
 // Calls on_complete for the engine's tasks that have ended when the call begins.
 void nbi_tasks_tell(nb_engine *engine);
-
-// Around calls of handlers and modules: tasks that they submit are the engine's. The second gets what the first has
-// returned.
-uint32_t nbi_tasks_enter(nb_engine *engine);
-void nbi_tasks_leave(nb_engine *engine, uint32_t former);
 
 // Waits for the jobs of ParallelTasks, and everything else that belongs to the frame.
 void nbi_jobs_await(nb_engine *engine);
@@ -432,6 +437,11 @@ void nbi_frame_run(nb_engine *engine);
 
 static inline bool nbi_is_coordinator(const nb_engine *engine) {
     return engine->coordinator == 0 || engine->coordinator == nbi_thread_id();
+}
+
+static inline nb_result nbi_check_coordinator(const nb_engine *engine, const char *function) {
+    if (nbi_is_coordinator(engine)) return NB_OK;
+    return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
 }
 
 // When a shutdown that begins now is over; inside one, when that is.

@@ -11,6 +11,7 @@ nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
     const nbi_module *owner = module != NBI_MODULE_NONE ? module_at(engine, module) : NULL;
     nbi_call *call = &engine->call;
     bool is_tick = phase == NB_PHASE_FIXED_SIM;
+    call->owner = nbi_owner_enter(owner != NULL ? owner->owner : engine->owner);
     call->phase = phase;
     call->capabilities = owner != NULL ? owner->desc.capabilities & nb_phase_info_get(phase)->capabilities : 0;
     call->module = module;
@@ -41,6 +42,7 @@ nb_context nbi_call_begin(nb_engine *engine, uint32_t module, nb_phase phase) {
 }
 
 void nbi_call_end(nb_engine *engine) {
+    nbi_owner_leave(engine->call.owner);
     nbi_fp_leave(engine->call.fp_mode);
     nbi_atomic_store_relaxed_u64(&engine->call.serial, 0);
 }

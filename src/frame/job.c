@@ -107,7 +107,9 @@ static void run_job(nbi_job *job, bool is_task) {
     nb_context context = job_begin(job, nbi_thread_id(), job->arena);
     nb_trace_thread *ring = span_begin(job, is_task);
     job->call.fp_mode = nbi_fp_enter();
+    nbi_owner *owner = nbi_owner_enter(job->engine->modules[job->module].owner);
     nb_result result = job->run(&context, job->user);
+    nbi_owner_leave(owner);
     nbi_fp_leave(job->call.fp_mode);
     nb_trace_end(ring);
     nbi_atomic_store_relaxed_u64(&job->call.serial, 0);
@@ -227,15 +229,6 @@ void nbi_jobs_await(nb_engine *engine) {
     if (result != NB_TIMEOUT) return;
     engine->is_degraded = true;
     ++engine->stats.degraded_count;
-}
-
-// All tasks of its own scheduler are the engine's.
-uint32_t nbi_tasks_enter(nb_engine *engine) {
-    return engine->owns_scheduler ? 0 : nbi_host_enter(engine->scheduler, engine->host);
-}
-
-void nbi_tasks_leave(nb_engine *engine, uint32_t former) {
-    if (!engine->owns_scheduler) nbi_host_enter(engine->scheduler, former);
 }
 
 // Of a borrowed scheduler only the results that are known to be this engine's: the other tasks may be those of another

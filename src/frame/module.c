@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../tasks/host.h"
+
 // In nb_module: [ number 48 | place 16 ].
 #define PLACE_BITS 16
 #define PLACE_MASK 0xFFFFu
@@ -14,11 +16,17 @@ static nb_module handle_of(const nb_engine *engine, const nbi_module *module) {
     return (nb_module){module->number << PLACE_BITS | (uint64_t)(module - engine->modules)};
 }
 
-static nbi_module *find(const nb_engine *engine, nb_module handle) {
+// Also one that is leaving.
+static nbi_module *find_any(const nb_engine *engine, nb_module handle) {
     uint32_t place = (uint32_t)(handle.value & PLACE_MASK);
     if (handle.value == 0 || place >= engine->module_limit) return NULL;
     nbi_module *module = &engine->modules[place];
-    return module->number == handle.value >> PLACE_BITS && !module->is_leaving ? module : NULL;
+    return module->number != 0 && module->number == handle.value >> PLACE_BITS ? module : NULL;
+}
+
+static nbi_module *find(const nb_engine *engine, nb_module handle) {
+    nbi_module *module = find_any(engine, handle);
+    return module != NULL && !module->is_leaving ? module : NULL;
 }
 
 static nbi_module *find_name(const nb_engine *engine, const char *name) {
@@ -213,6 +221,7 @@ static char *copy_names(const char *const **list, uint32_t count, char *at) {
 
 static void clear(nb_engine *engine, nbi_module *module) {
     nbi_jobs_destroy(engine, module);
+    nbi_owner_close(engine->scheduler, module->owner);
     if (module->names != NULL) nbi_free(&engine->hooks, module->names, module->names_bytes);
     memset(module, 0, sizeof *module);
 }
@@ -232,7 +241,8 @@ static nb_result fill(nb_engine *engine, nbi_module *module, const nb_module_des
     copy_names(&module->desc.before, desc->before_count, end);
     // A table that is full costs names in reports, nothing else.
     nb_labels_intern(engine->labels, module->name, &module->label);
-    return nbi_jobs_create(engine, module);
+    nb_result result = nbi_owner_open(engine->scheduler, engine->owner, &module->owner);
+    return result == NB_OK ? nbi_jobs_create(engine, module) : result;
 }
 
 static nbi_module *free_place(nb_engine *engine) {
@@ -242,51 +252,58 @@ static nbi_module *free_place(nb_engine *engine) {
     return engine->module_limit < engine->desc.module_count_max ? &engine->modules[engine->module_limit++] : NULL;
 }
 
-static nb_result check_place(const nb_engine *engine, const char *function) {
-    if (nbi_is_coordinator(engine)) return NB_OK;
-    return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
-}
-
 // While a module is told, others may be attached and detached; who takes part is settled when it has returned.
-static nb_result call_attach(nb_engine *engine, const nb_module_desc *desc) {
-    if (desc->on_attach == NULL) return NB_OK;
+static nb_result call_attach(nb_engine *engine, nbi_module *module) {
+    if (module->desc.on_attach == NULL) return NB_OK;
     bool was_calling = engine->is_calling;
-    engine->is_calling = true;
-    uint32_t former = nbi_tasks_enter(engine);
-    nb_result result = desc->on_attach(engine, desc->user);
-    nbi_tasks_leave(engine, former);
+    engine->is_calling = module->is_inside = true;
+    nbi_owner *owner = nbi_owner_enter(module->owner);
+    nb_result result = module->desc.on_attach(engine, module->desc.user);
+    nbi_owner_leave(owner);
     engine->is_calling = was_calling;
-    return result;
+    module->is_inside = false;
+    return result < 0 ? result : NB_OK;
 }
 
-static void call_detach(nb_engine *engine, const nb_module_desc *desc) {
+// owner: of what on_detach submits.
+static void call_detach(nb_engine *engine, const nb_module_desc *desc, nbi_owner *owner) {
     if (desc->on_detach == NULL) return;
     bool was_calling = engine->is_calling;
     engine->is_calling = true;
-    uint32_t former = nbi_tasks_enter(engine);
+    nbi_owner *before = nbi_owner_enter(owner);
     desc->on_detach(engine, desc->user);
-    nbi_tasks_leave(engine, former);
+    nbi_owner_leave(before);
     engine->is_calling = was_calling;
 }
 
 static bool may_settle(const nb_engine *engine) { return !engine->is_in_frame && !engine->is_calling; }
 
+// Puts a module into a free place. Where it fails the place is free again.
 static nb_result attach(nb_engine *engine, nbi_module *module, const nb_module_desc *desc, uint64_t number) {
+    char what[NBI_WORK_TEXT_SIZE];
     nb_result result = fill(engine, module, desc, number);
-    if (result != NB_OK) return result;
     ++engine->module_count;
     // The lists by phase, which a running frame uses, are made later.
-    if (!sort(engine)) result = report_cycle(engine, module);
-    if (result == NB_OK) result = call_attach(engine, desc);
+    if (result == NB_OK && !sort(engine)) result = report_cycle(engine, module);
+    if (result == NB_OK) result = call_attach(engine, module);
     engine->is_order_old = true;
-    engine->is_tick_order_old |= has_work(module, NB_PHASE_FIXED_SIM);
-    if (result < 0) --engine->module_count;
-    return result < 0 ? result : NB_OK;
+    if (result == NB_OK) {
+        engine->is_tick_order_old |= has_work(module, NB_PHASE_FIXED_SIM);
+        return NB_OK;
+    }
+    if (module->owner != NULL && !nbi_module_is_idle(engine, module, what, sizeof what)) {
+        nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_LEFTOVER, "nb_engine_module_attach",
+                "module \"%s\" is refused, and its on_attach has left %s: its code must stay until that has ended",
+                module->name, what);
+    }
+    --engine->module_count;
+    clear(engine, module);
+    return result;
 }
 
 nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc, nb_module *out) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_place(engine, __func__);
+    nb_result result = nbi_check_coordinator(engine, __func__);
     if (result == NB_OK) result = check_desc(engine, desc, __func__);
     if (result != NB_OK) return result;
     if (engine->is_ending) return NB_CLOSED;
@@ -295,64 +312,92 @@ nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc,
     nbi_module *module = free_place(engine);
     if (module == NULL) return NB_FULL;
     result = attach(engine, module, desc, ++engine->module_number);
-    if (result != NB_OK) clear(engine, module);
+    nb_module handle = handle_of(engine, module);
     if (may_settle(engine)) nbi_modules_settle(engine);
-    if (result == NB_OK && out != NULL) *out = handle_of(engine, module);
+    if (result == NB_OK && out != NULL) *out = handle;
     return result;
+}
+
+// False: something of it still runs.
+static bool leave(nb_engine *engine, nbi_module *module) {
+    if (!nbi_jobs_are_idle(module)) return false;
+    if (nbi_module_is_disabled(module)) --engine->stats.disabled_count;
+    call_detach(engine, &module->desc, module->owner);
+    clear(engine, module);
+    --engine->module_count;
+    return true;
+}
+
+// Between frames a module leaves in the call that detaches it, so that its owner may free `user` behind the call.
+// Inside its own on_attach, and under what nb_engine_destroy waits for, code of the module may be on the stack.
+static bool may_leave(const nb_engine *engine, const nbi_module *module) {
+    return !engine->is_in_frame && !engine->is_draining && !module->is_inside;
 }
 
 nb_result nb_engine_module_detach(nb_engine *engine, nb_module handle) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_place(engine, __func__);
+    nb_result result = nbi_check_coordinator(engine, __func__);
     if (result != NB_OK) return result;
-    nbi_module *module = find(engine, handle);
+    nbi_module *module = find_any(engine, handle);
     if (module == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_STALE, NB_ERR_STALE, "no such module");
+    if (module->is_leaving) return NB_ERR_STALE; // no mistake: another of its owners was first
     module->is_leaving = true;
     engine->is_order_old = true;
     engine->is_tick_order_old |= has_work(module, NB_PHASE_FIXED_SIM);
+    if (may_leave(engine, module)) leave(engine, module);
     if (may_settle(engine)) nbi_modules_settle(engine);
+    return NB_OK;
+}
+
+// Says what runs, once for a row of refusals.
+static nb_result refuse_busy(const nb_engine *engine, nbi_module *module, const char *what) {
+    uint64_t frame = engine->stats.frame_count;
+    bool is_first = !module->was_refused || frame > module->refuse_frame + 1;
+    module->was_refused = true;
+    module->refuse_frame = frame;
+    if (is_first) {
+        nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_ENGINE_LEFTOVER, "nb_engine_module_replace",
+                "module \"%s\" is not replaced while its work is in flight: %s; run frames and try again", module->name,
+                what);
+    }
+    return NB_BUSY;
+}
+
+// The new module is attached in the old one's place, and only then the old one ends: a failure puts it back.
+static nb_result replace(nb_engine *engine, nbi_module *module, const nb_module_desc *desc) {
+    nbi_module old = *module;
+    --engine->module_count;
+    nb_result result = attach(engine, module, desc, old.number);
+    if (result != NB_OK) {
+        *module = old;
+        ++engine->module_count;
+        return result;
+    }
+    engine->is_tick_order_old |= has_work(&old, NB_PHASE_FIXED_SIM);
+    if (nbi_module_is_disabled(&old)) --engine->stats.disabled_count;
+    call_detach(engine, &old.desc, nbi_owner_closed(engine->scheduler));
+    clear(engine, &old);
     return NB_OK;
 }
 
 nb_result nb_engine_module_replace(nb_engine *engine, nb_module handle, const nb_module_desc *desc) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result result = check_place(engine, __func__);
+    nb_result result = nbi_check_coordinator(engine, __func__);
     if (result == NB_OK) result = check_desc(engine, desc, __func__);
     if (result != NB_OK) return result;
     nbi_module *module = find(engine, handle);
     if (module == NULL) return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_STALE, NB_ERR_STALE, "no such module");
     if (strcmp(module->name, desc->name) != 0)
         return refuse(engine, __func__, desc->name, NB_ERR_MISUSE, "a module keeps its name");
-    if (!may_settle(engine) || !nbi_jobs_are_idle(module)) return NB_BUSY;
-    if (nbi_frame_async_restart(engine) != NB_OK) return NB_BUSY;
-    if (find(engine, handle) == NULL) { // a discard has detached it
-        nbi_modules_settle(engine);
-        return NB_ERR_STALE;
-    }
-    engine->is_tick_order_old |= has_work(module, NB_PHASE_FIXED_SIM);
-    nbi_module old = *module;
-    module->is_leaving = true; // for its on_detach it is gone already
-    --engine->module_count;
-    if (nbi_module_is_disabled(&old)) --engine->stats.disabled_count;
-    call_detach(engine, &old.desc);
-    result = attach(engine, module, desc, old.number);
-    if (result != NB_OK) clear(engine, module); // and the old one is gone too: its library may be
-    clear(engine, &old);
+    if (!may_settle(engine)) return NB_BUSY;
+    char what[NBI_WORK_TEXT_SIZE];
+    if (!nbi_module_is_idle(engine, module, what, sizeof what)) return refuse_busy(engine, module, what);
+    result = replace(engine, module, desc);
     nbi_modules_settle(engine);
     return result;
 }
 
 // --- between frames ---
-
-// False: something of it still runs.
-static bool leave(nb_engine *engine, nbi_module *module) {
-    if (!nbi_jobs_are_idle(module)) return false;
-    if (nbi_module_is_disabled(module)) --engine->stats.disabled_count;
-    call_detach(engine, &module->desc);
-    clear(engine, module);
-    --engine->module_count;
-    return true;
-}
 
 // False: none of those that are to leave could.
 static bool leave_some(nb_engine *engine) {
@@ -386,12 +431,12 @@ bool nbi_modules_are_idle(const nb_engine *engine) {
 
 nb_result nbi_modules_end(nb_engine *engine) {
     nb_result result = NB_OK;
-    engine->is_ending = true;
-    // In the reverse of their order; those that had left before it come last.
-    for (uint32_t i = engine->order_count; i > 0; --i) engine->modules[engine->order[i - 1]].is_leaving = true;
+    // In the reverse of their order; those that had left before it come last. An on_detach may detach further ones.
     for (uint32_t i = engine->order_count; i > 0; --i) {
         nbi_module *module = &engine->modules[engine->order[i - 1]];
-        if (module->number != 0 && !leave(engine, module)) result = NB_BUSY;
+        if (module->number == 0) continue;
+        module->is_leaving = true;
+        if (!leave(engine, module)) result = NB_BUSY;
     }
     for (uint32_t i = 0; i < engine->module_limit; ++i) {
         nbi_module *module = &engine->modules[i];

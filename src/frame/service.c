@@ -153,16 +153,18 @@ void nbi_service_add(nb_service *service) {
 nb_result nb_service_start(nb_services *set, const nb_service_desc *desc, nb_service **out) {
     if (set == NULL) return NBI_FAIL_NULL("services");
     if (desc == NULL || out == NULL) return REFUSE(set, NB_ERR_MISUSE, "desc or out is NULL");
-    if (nbi_atomic_load_acquire_u32(&set->is_stopping) != 0) return NB_CLOSED;
+    if (nbi_atomic_load_acquire_u32(&set->is_stopping) != 0 || nbi_owner_is_closed()) return NB_CLOSED;
     nb_service *service = NULL;
     nb_result result = nbi_service_open(set, desc, &service);
     if (result != NB_OK) return result;
     nbi_thread_desc thread = {
         .run = nbi_service_main, .user = service, .name = service->name, .stack_size_bytes = desc->stack_size_bytes};
+    service->owner = nbi_owner_take(NBI_OWNED_SERVICE);
     result = nbi_thread_start(&service->thread, &thread);
     if (result != NB_OK) {
         nbi_log(&set->hooks, NB_LOG_ERROR, NB_ITEM_SERVICE_OS, __func__,
                 "service \"%s\": its thread could not be started", service->name);
+        nbi_owner_give(service->owner, NBI_OWNED_SERVICE);
         service_free(service);
         return result;
     }
@@ -284,7 +286,10 @@ static void empty_mailbox(nb_service *service) {
 void nbi_service_main(void *user) {
     nb_service *service = user;
     nbi_atomic_store_release_u64(&service->thread_id, nbi_thread_id()); // read by is_own_thread
+    nbi_owner_enter(service->owner);                                    // for good: the thread runs nothing else
     nb_service_state last = run_to_the_end(service);
+    // Before the end can be seen. One with `destroyed` is in flight until that was called.
+    if (service->desc.destroyed == NULL) nbi_owner_give(service->owner, NBI_OWNED_SERVICE);
     empty_mailbox(service);
     set_state(service, last);
     change_event(service);
@@ -423,6 +428,15 @@ nb_service *nb_services_find(const nb_services *set, const char *name) {
     return NULL;
 }
 
+const char *nbi_services_owned(const nb_services *set, const nbi_owner *owner) {
+    uint32_t count = set != NULL ? nbi_atomic_load_acquire_u32(&set->service_count) : 0;
+    for (uint32_t i = 0; i < count; ++i) {
+        const nb_service *service = set->services[i];
+        if (service->owner == owner && (!has_ended(service) || service->desc.destroyed != NULL)) return service->name;
+    }
+    return NULL;
+}
+
 const char *nb_service_name(const nb_service *service) {
     if (service == NULL) NBI_FAIL_NULL("service");
     return service != NULL ? service->name : "";
@@ -452,7 +466,10 @@ nb_result nb_services_destroy(nb_services *set) {
     for (uint32_t i = nbi_atomic_load_relaxed_u32(&set->service_count); i-- > 0;) {
         nb_service *service = set->services[i];
         nbi_thread_join(&service->thread);
-        if (service->desc.destroyed != NULL) service->desc.destroyed(service->desc.user);
+        if (service->desc.destroyed != NULL) {
+            service->desc.destroyed(service->desc.user);
+            nbi_owner_give(service->owner, NBI_OWNED_SERVICE);
+        }
         service_free(service);
     }
     nb_hooks hooks = set->hooks;

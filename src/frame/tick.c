@@ -274,6 +274,8 @@ static uint32_t watch_place(const nb_engine *engine, const void *user) {
 
 nb_result nb_engine_watch_add(nb_engine *engine, const nb_tick_watch *watch) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result place = nbi_check_coordinator(engine, __func__);
+    if (place != NB_OK) return place;
     bool is_fine = watch != NULL && watch->user != NULL && watch_place(engine, watch->user) == engine->watch_count;
     if (!is_fine) {
         return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE,
@@ -287,6 +289,8 @@ nb_result nb_engine_watch_add(nb_engine *engine, const nb_tick_watch *watch) {
 
 nb_result nb_engine_watch_remove(nb_engine *engine, const void *user) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result result = nbi_check_coordinator(engine, __func__);
+    if (result != NB_OK) return result;
     uint32_t place = watch_place(engine, user);
     if (place == engine->watch_count) {
         return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_STALE, NB_ERR_STALE, "no watch has this user");

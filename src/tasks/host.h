@@ -6,6 +6,8 @@
 #include "nebula/tasks.h"
 #include "nebula/trace.h"
 
+#include "../base/owner.h"
+
 // --- scheduler.c ---
 
 // Frames whose memory is kept where nothing is late, of arenas that are made for a scheduler: the one that runs, the
@@ -16,23 +18,30 @@
 // their frame ends.
 nb_thread_arenas *nbi_scheduler_arenas(const nb_scheduler *scheduler);
 
+// --- owned.c ---
+
+// An owner (../base/owner.h): of an engine, or, with the engine's as its parent, of a module. NB_FULL, NB_ERR_MEMORY.
+// After the close it stays as long as it has work. NULL can be closed.
+nb_result nbi_owner_open(nb_scheduler *scheduler, nbi_owner *parent, nbi_owner **out);
+void nbi_owner_close(nb_scheduler *scheduler, nbi_owner *owner);
+
+// The owner of code that must not begin anything.
+nbi_owner *nbi_owner_closed(nb_scheduler *scheduler);
+
+// Tasks of an owner that have not ended, or whose result is still to be told; *label is that of one.
+uint32_t nbi_tasks_owned(nb_scheduler *scheduler, const nbi_owner *owner, nb_label *label);
+
+// How many tasks of an owner were submitted so far.
+uint64_t nbi_tasks_births(const nb_scheduler *scheduler, const nbi_owner *owner);
+
 // --- host.c ---
 
-// A host is an engine; 0 is none, and tasks of none are never waited for. As many as a task has bits for.
-#define NBI_HOST_MAX 127u
-#define NBI_HOST_ALL 128u // in place of a host: all tasks, whosever they are
-
-// A number for one more engine; 0: there is none left. Any thread.
-uint32_t nbi_host_open(nb_scheduler *scheduler);
-void nbi_host_close(nb_scheduler *scheduler, uint32_t host);
-
-// What the calling thread submits from now on, outside tasks, is the host's. Returns whose it was, for the same call
-// afterwards. A thread without a lane of its own is of no host.
-uint32_t nbi_host_enter(nb_scheduler *scheduler, uint32_t host);
+// The host of a task is the engine whose owner it has, or whose modules' owner. In place of one, NULL: all tasks,
+// whosever they are.
 
 // nb_task_should_stop is true in the host's tasks, and those that have not started never do, until nbi_host_resume.
-void nbi_host_stop(nb_scheduler *scheduler, uint32_t host);
-void nbi_host_resume(nb_scheduler *scheduler, uint32_t host);
+void nbi_host_stop(nb_scheduler *scheduler, const nbi_owner *host);
+void nbi_host_resume(nb_scheduler *scheduler, const nbi_owner *host);
 
 // Labels that are told apart.
 #define NBI_HOST_LABEL_MAX 16u
@@ -46,7 +55,7 @@ typedef struct nbi_host_rest {
 } nbi_host_rest;
 
 // After nbi_host_stop: waits until none of the host's tasks runs. False: the deadline came first; *rest says which do.
-bool nbi_host_await(nb_scheduler *scheduler, uint32_t host, uint64_t deadline_ns, nbi_host_rest *rest);
+bool nbi_host_await(nb_scheduler *scheduler, const nbi_owner *host, uint64_t deadline_ns, nbi_host_rest *rest);
 
 // --- result.c ---
 

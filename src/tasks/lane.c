@@ -125,7 +125,8 @@ static size_t queue_cells(const nb_scheduler *scheduler) { return scheduler->rin
 
 static size_t lane_pages_bytes(const nb_scheduler *scheduler) {
     size_t cells_bytes = NBI_QUEUE_COUNT * (queue_cells(scheduler) + scheduler->ring_capacity) * sizeof(nb_atomic_u64);
-    return round_to_pages(NBI_QUEUE_COUNT * (sizeof(nbi_queue) + sizeof(nbi_ring)) + cells_bytes);
+    size_t births_bytes = NBI_OWNER_COUNT * sizeof(nb_atomic_u32);
+    return round_to_pages(NBI_QUEUE_COUNT * (sizeof(nbi_queue) + sizeof(nbi_ring)) + cells_bytes + births_bytes);
 }
 
 nb_result nbi_lane_create(nb_scheduler *scheduler, uint32_t index) {
@@ -156,6 +157,7 @@ nb_result nbi_lane_create(nb_scheduler *scheduler, uint32_t index) {
         nbi_ring_init(&lane->queues[i].ring, cells, scheduler->ring_capacity);
         nbi_deque_init(&lane->queues[i].deque, cells + scheduler->ring_capacity, NBI_DEQUE_CAPACITY, 0);
     }
+    lane->births = (nb_atomic_u32 *)(void *)cells;
     scheduler->lanes[index] = lane;
     return NB_OK;
 }

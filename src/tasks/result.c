@@ -97,8 +97,9 @@ static uint32_t take(nb_scheduler *scheduler, const nb_fence *fence, uint64_t co
 
 static void tell(nb_scheduler *scheduler, uint32_t slot) {
     const nbi_outcome *outcome = &scheduler->outcomes[slot];
+    uint32_t word = nbi_atomic_load_relaxed_u32(&nbi_slot_at(scheduler, slot)->label);
     nb_task_result result = {.task = outcome->task,
-                             .label = {nbi_atomic_load_relaxed_u32(&nbi_slot_at(scheduler, slot)->label)},
+                             .label = {word & NBI_LABEL_MASK},
                              .status = outcome->status,
                              .argument = nbi_slot_at(scheduler, slot)->argument,
                              .dispatched = outcome->fence != NULL ? scheduler->more[slot].frame : (nb_frame){0},
@@ -107,7 +108,9 @@ static void tell(nb_scheduler *scheduler, uint32_t slot) {
     result.is_stale = outcome->stale_frame_count != 0 && age > outcome->stale_frame_count;
     nbi_atomic_fetch_add_relaxed_u64(&scheduler->result_count, 1);
     nbi_atomic_fetch_add_relaxed_u64(&scheduler->stale_count, result.is_stale ? 1 : 0);
+    nbi_owner *before = nbi_owner_enter(scheduler->owners[nbi_label_owner(word)].owner);
     outcome->on_complete(outcome->user, &result);
+    nbi_owner_leave(before);
     nbi_outcome_memory_end(scheduler, outcome);
     nbi_lane *lane = nbi_lane_enter(scheduler);
     nbi_result_part(lane, slot, NBI_OUTCOME_TOLD);

@@ -54,6 +54,7 @@ static size_t pools_bytes(const nb_scheduler *scheduler) {
     size_t size =
         scheduler->slot_count * (sizeof(nbi_slot) + sizeof(nbi_slot_more) + sizeof(nbi_outcome) + sizeof(uint32_t));
     size += scheduler->group_count * sizeof(nbi_group) + scheduler->edge_count * sizeof(nbi_edge);
+    size += NBI_OWNER_COUNT * sizeof(nbi_owner_place);
     size_t page = nbi_page_size();
     return (size + page - 1) / page * page;
 }
@@ -73,7 +74,8 @@ static nb_result pools_create(nb_scheduler *scheduler) {
     scheduler->groups = (nbi_group *)(void *)(scheduler->slots + scheduler->slot_count);
     scheduler->more = (nbi_slot_more *)(void *)(scheduler->groups + scheduler->group_count);
     scheduler->outcomes = (nbi_outcome *)(void *)(scheduler->more + scheduler->slot_count);
-    scheduler->edges = (nbi_edge *)(void *)(scheduler->outcomes + scheduler->slot_count);
+    scheduler->owners = (nbi_owner_place *)(void *)(scheduler->outcomes + scheduler->slot_count);
+    scheduler->edges = (nbi_edge *)(void *)(scheduler->owners + NBI_OWNER_COUNT);
     scheduler->free_slots = (uint32_t *)(void *)(scheduler->edges + scheduler->edge_count);
     return NB_OK;
 }
@@ -122,6 +124,7 @@ static void workers_end(nb_scheduler *scheduler) {
 
 static void free_all(nb_scheduler *scheduler) {
     for (uint32_t i = 0; i < NBI_LANE_COUNT_MAX; ++i) nbi_lane_destroy(scheduler->lanes[i]);
+    if (scheduler->pages != NULL) nbi_owners_end(scheduler);
     if (scheduler->pages != NULL) nbi_pages_release(scheduler->pages, scheduler->pages_bytes);
     if (scheduler->owns_arenas) nb_thread_arenas_destroy(scheduler->desc.arenas);
     nb_hooks hooks = scheduler->desc.hooks;
@@ -147,6 +150,7 @@ nb_result nb_scheduler_create(const nb_scheduler_desc *desc, nb_scheduler **out)
     if (scheduler == NULL) return NB_ERR_MEMORY;
     memset(scheduler, 0, sizeof *scheduler);
     scheduler->desc = resolved;
+    scheduler->closed_owner.is_closed = true;
     scheduler->slot_count = resolved.task_count_max;
     scheduler->group_count = resolved.group_count_max;
     scheduler->edge_count = resolved.dependency_count_max;

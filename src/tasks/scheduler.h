@@ -21,6 +21,7 @@
 
 #include "../base/base.h"
 #include "../base/lock.h"
+#include "../base/owner.h"
 #include "../base/throttle.h"
 #include "fence.h"
 #include "host.h"
@@ -60,7 +61,8 @@ NB_STATIC_ASSERT(NBI_LANE_COUNT_MAX <= 64, "a lane is a bit in a word");
 // In nb_scheduler.is_stopping.
 #define NBI_STOP_SUBMITS 1u
 #define NBI_STOP_WORKERS 3u // and submits
-#define NBI_STOP_HOST 4u    // added for each host that stops; see host.c
+#define NBI_STOP_ALL 4u     // tasks of all hosts, and of none
+#define NBI_STOP_HOST 8u    // added for each host that stops; see host.c
 
 // --- slots ---
 
@@ -90,22 +92,36 @@ static inline uint64_t nbi_state_of_hint(nbi_hint hint, nbi_phase phase) {
 }
 NB_STATIC_ASSERT(NBI_STATE_GENERATION_SHIFT == NBI_HINT_SLOT_BITS + 1, "a hint and a state differ by one bit");
 
-// Words of a set of hosts.
-#define NBI_HOST_WORDS 2u
-
-// In nbi_slot.kind: the priority, flags, the host, and the low bits of the task's generation, so that a promotion that
+// In nbi_slot.kind: the priority, flags, and the low bits of the task's generation, so that a promotion that
 // comes late does not change another task's priority.
 #define NBI_KIND_PRIORITY 7u
 #define NBI_KIND_GENERATION_SHIFT 16
 #define NBI_KIND_GENERATION_MASK 0xFFFF0000u
 #define NBI_KIND_FLOATING 8u
-#define NBI_KIND_HOST_SHIFT 9 // whose it is; see host.c
-#define NBI_KIND_HOST_MASK 0xFE00u
 #define NBI_KIND_AWAITED 256u   // a thread waits for it, or has
 #define NBI_KIND_PINNED 128u    // only one lane may run it
 #define NBI_KIND_HAS_RESULT 64u // somebody is told of the end
 #define NBI_KIND_HAS_FENCE 32u  // the slot's further fields say which
 #define NBI_KIND_HAS_HANDLE 16u // somebody may wait for it, or claim it by its handle
+
+// Numbers of owners, with 0, which nobody has.
+#if defined(NB_EXPLORE)
+#define NBI_OWNER_COUNT 16u
+#else
+#define NBI_OWNER_COUNT 2048u
+#endif
+
+// In nbi_slot.label: NBI_LABEL_RECORDS, the owner's number, the label's.
+#define NBI_LABEL_MASK NB_LABEL_COUNT_MAX
+#define NBI_LABEL_OWNER_SHIFT 20
+#define NBI_LABEL_OWNER_MASK 0x7FFu
+
+NB_STATIC_ASSERT(NBI_LABEL_MASK == (1u << NBI_LABEL_OWNER_SHIFT) - 1, "a label has its bits alone");
+NB_STATIC_ASSERT(NBI_LABEL_RECORDS == (NBI_LABEL_OWNER_MASK + 1) << NBI_LABEL_OWNER_SHIFT, "so has the owner");
+NB_STATIC_ASSERT(NBI_OWNER_COUNT <= NBI_LABEL_OWNER_MASK + 1, "a task has bits for every owner");
+
+// The number of the task's owner; 0 = nobody.
+static inline uint32_t nbi_label_owner(uint32_t word) { return word >> NBI_LABEL_OWNER_SHIFT & NBI_LABEL_OWNER_MASK; }
 
 // Fields that a thread may read before it has claimed the task are relaxed atomics: what it reads may belong to a newer
 // task, and is believed only if the claim succeeds.
@@ -115,7 +131,7 @@ typedef struct nbi_slot {
     nb_token *token;
     nb_atomic_ptr frame_tally; // of a frame-bound task; NULL = floating
     nb_atomic_ptr group;       // NULL = none
-    nb_atomic_u32 label;
+    nb_atomic_u32 label;       // and the owner: see nbi_label_owner
     nb_atomic_u32 kind;
     unsigned char argument[NB_TASK_ARGUMENT_SIZE_MAX];
 } nbi_slot;
@@ -221,10 +237,10 @@ typedef struct nbi_running {
     uint64_t id; // of the task: its hint + 1; 0 = no task of its own
     nbi_group *group;
     nbi_tally *frame_tally;
-    uint32_t host_kind; // its host, as in nbi_slot.kind
-    bool has_scratch;   // it has taken memory that ends with it
-    bool is_sampled;    // of a task with a token: its end is timed too
-    uint64_t check_ns;  // when it last asked whether to stop, or started; 0 = not known
+    uint32_t owner;    // its number
+    bool has_scratch;  // it has taken memory that ends with it
+    bool is_sampled;   // of a task with a token: its end is timed too
+    uint64_t check_ns; // when it last asked whether to stop, or started; 0 = not known
     nb_arena_mark scratch_mark;
 } nbi_running;
 
@@ -271,7 +287,6 @@ typedef struct nbi_lane {
     bool has_budget;                      // submits of this lane's thread are timed; the coordinator's only
     uint64_t budget_left_ns;              // of the frame's time for submitting
     nbi_running *running;                 // newest first
-    uint32_t host_kind;                   // of what the thread submits outside tasks
     nbi_pocket group_pocket, frame_pocket;
     uint32_t spare_count, spare_max;
     uint32_t spare[NBI_SPARE_MAX + 1];
@@ -280,6 +295,7 @@ typedef struct nbi_lane {
     uint64_t sequence;    // submissions of tasks with a result
     uint32_t check_count; // tasks with a token that were run
     nbi_lane_counts counts;
+    nb_atomic_u32 *births;    // tasks submitted, by owner; written by the lane's thread alone
     nb_thread_arena *arena;   // of desc.arenas; NULL until it is needed
     nb_arena scratch;         // memory of floating tasks, which end in the order in which they came here reversed
     bool has_scratch;         // it was made
@@ -315,6 +331,12 @@ typedef struct nbi_sleeper {
     struct nbi_sleeper *next;
 } nbi_sleeper;
 
+typedef struct nbi_owner_place {
+    nbi_owner *owner;   // NULL = nobody. Made before a task can have the number, and there until none has it (lock)
+    nb_atomic_u32 host; // number of the engine's owner, where this is a module's; else this number
+    nb_atomic_u32 is_stopping; // the tasks of this host are to stop
+} nbi_owner_place;
+
 struct nb_scheduler {
     // Read by everybody, rarely written.
     nbi_slot *slots;
@@ -331,18 +353,21 @@ struct nb_scheduler {
     nb_scheduler_desc desc;     // resolved
     bool owns_arenas;           // desc.arenas was made with the scheduler
     nbi_throttle throttle;      // of refused tasks
-    void *pages;                // of slots, more and groups
+    nbi_owner_place *owners;    // by number
+    nbi_owner closed_owner;     // of code that is about to go
+    uint32_t owner_last;        // number found by the last search (lock)
+    uint32_t owner_limit;       // numbers from here on were never used (lock)
+    void *pages;                // of slots, more, groups and owners
     size_t pages_bytes;
     char pad_hot[NB_CACHE_LINE];
 
     nb_atomic_u64 has_work[NBI_QUEUE_COUNT]; // bit = lane; set and cleared only by the lane's owner
     char pad_sleep[NB_CACHE_LINE];
-    nb_atomic_u64 parked_mask;                // bit = lane of a worker that sleeps or is about to
-    nb_atomic_u32 sleeper_count;              // threads in the list of sleepers
-    nb_atomic_u32 is_stopping;                // NBI_STOP_*
-    nb_atomic_u64 host_stops[NBI_HOST_WORDS]; // bit = host whose tasks are to stop
-    nb_atomic_u64 spin_until_ns;              // workers do not sleep before
-    nb_atomic_u64 low_since_ns;               // since when Low tasks wait, or were served last; 0 = there are none
+    nb_atomic_u64 parked_mask;   // bit = lane of a worker that sleeps or is about to
+    nb_atomic_u32 sleeper_count; // threads in the list of sleepers
+    nb_atomic_u32 is_stopping;   // NBI_STOP_*
+    nb_atomic_u64 spin_until_ns; // workers do not sleep before
+    nb_atomic_u64 low_since_ns;  // since when Low tasks wait, or were served last; 0 = there are none
     nb_atomic_u32 floating_busy_count;
     nb_atomic_u32 serves_frames; // a frame-bound task came: from now on the ceiling holds
     nb_atomic_u32 waiter_count;  // threads inside a wait; counted where there is a ceiling
@@ -371,11 +396,10 @@ struct nb_scheduler {
     nb_atomic_u32 held_count;
     nbi_check checks[NB_CHECK_LABEL_COUNT_MAX];
     nbi_lock sleeper_lock;
-    nbi_sleeper *sleepers;               // (sleeper_lock)
-    nbi_lock outside_lock;               // the lane NBI_LANE_OUTSIDE
-    nb_atomic_u64 hosts[NBI_HOST_WORDS]; // bit = host that is taken
-    nbi_lock lock;                       // attaching and detaching
-    nbi_lock traced_lock;                // adding and removing of traces
+    nbi_sleeper *sleepers; // (sleeper_lock)
+    nbi_lock outside_lock; // the lane NBI_LANE_OUTSIDE
+    nbi_lock lock;         // attaching and detaching
+    nbi_lock traced_lock;  // adding and removing of traces
     nbi_traced traced[NBI_TRACED_COUNT_MAX];
     nb_atomic_u32 lane_count; // lanes in use: 0 .. lane_count - 1, and NBI_LANE_OUTSIDE
     nbi_lane *lanes[NBI_LANE_COUNT_MAX];
@@ -627,7 +651,7 @@ void nbi_span_forget(nbi_lane *lane);
 // --- host.c ---
 
 // Whether a task of this kind is to stop: the scheduler does, or its host.
-bool nbi_host_is_stopping(const nb_scheduler *scheduler, uint32_t kind);
+bool nbi_host_is_stopping(const nb_scheduler *scheduler, uint32_t owner);
 
 // --- memory.c ---
 
@@ -673,6 +697,11 @@ void nbi_result_keep(nb_scheduler *scheduler, nbi_hint hint, nb_result status);
 
 // One of the two parts is through with the slot; the second frees it.
 void nbi_result_part(nbi_lane *lane, uint32_t slot, uint32_t part);
+
+// --- owned.c ---
+
+// Lets go of all owners; those with work that outlives the scheduler stay until that has ended.
+void nbi_owners_end(nb_scheduler *scheduler);
 
 // --- depend.c ---
 

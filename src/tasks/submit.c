@@ -189,12 +189,15 @@ static NBI_HOT void copy_argument(unsigned char *to, const void *from, size_t si
 }
 
 static NB_NOINLINE void fill_outcome(nbi_lane *lane, const nb_task_desc *desc, nbi_hint hint) {
-    lane->scheduler->outcomes[nbi_hint_slot(hint)] =
-        (nbi_outcome){.on_complete = desc->on_complete,
-                      .user = desc->user,
-                      .sequence = (uint64_t)lane->index << 48 | lane->sequence++,
-                      .task = {nbi_handle_of(lane->scheduler, hint)},
-                      .stale_frame_count = desc->stale_frame_count};
+    nbi_outcome *outcome = &lane->scheduler->outcomes[nbi_hint_slot(hint)];
+    outcome->on_complete = desc->on_complete;
+    outcome->user = desc->user;
+    outcome->sequence = (uint64_t)lane->index << 48 | lane->sequence++;
+    outcome->task.value = nbi_handle_of(lane->scheduler, hint);
+    outcome->memory = (nb_arena_frame){0};
+    outcome->stale_frame_count = desc->stale_frame_count;
+    // nbi_tasks_owned may look at the slot's last task; the other fields are filled at the task's end.
+    nbi_atomic_store_relaxed_u32(&outcome->parts, 0);
 }
 
 // What only some tasks have.
@@ -215,18 +218,35 @@ static NBI_HOT nbi_hint next_hint(const nb_scheduler *scheduler, uint32_t index)
     return nbi_hint_of(nbi_state_generation(state), index);
 }
 
-static NBI_HOT void fill_slot(nbi_slot *slot, const nb_task_desc *desc, const entry *in, nbi_hint hint, uint32_t kind,
+// Counts the birth of a task that is filled in: see owner.h. Tasks of nobody are not counted.
+static NBI_HOT void note_birth(nbi_lane *lane, uint32_t owner) {
+    nb_atomic_u32 *births = &lane->births[owner];
+    // Read by the acquire load in nbi_tasks_births: a thread that sees the birth sees the task.
+    if (owner != 0) nbi_atomic_store_release_u32(births, nbi_atomic_load_relaxed_u32(births) + 1);
+}
+
+static NBI_HOT void fill_slot(nbi_lane *lane, const nb_task_desc *desc, const entry *in, nbi_hint hint, uint32_t kind,
                               nbi_phase phase) {
+    nbi_slot *slot = nbi_slot_at(lane->scheduler, nbi_hint_slot(hint));
+    uint32_t owner = nbi_owner_number(lane->scheduler);
+    uint32_t label = desc->label.id & (NBI_LABEL_MASK | NBI_LABEL_RECORDS);
     slot->run = desc->run;
     slot->token = desc->token;
     nbi_atomic_store_relaxed_ptr(&slot->frame_tally, in->frame_tally);
     nbi_atomic_store_relaxed_ptr(&slot->group, in->group);
-    nbi_atomic_store_relaxed_u32(&slot->label, desc->label.id);
+    nbi_atomic_store_relaxed_u32(&slot->label, label | owner << NBI_LABEL_OWNER_SHIFT);
     copy_argument(slot->argument, desc->argument, desc->argument_size_bytes);
     uint32_t generation = (uint32_t)nbi_hint_generation(hint) << NBI_KIND_GENERATION_SHIFT;
     nbi_atomic_store_relaxed_u32(&slot->kind, kind | generation);
     // Publishes the task, with the push that follows; read by the acquire half of the claim.
     nbi_atomic_store_release_u64(&slot->state.word, nbi_state_of_hint(hint, phase));
+    note_birth(lane, owner);
+}
+
+// Nothing is taken in any more: the scheduler stops, or the caller's code is about to go.
+static NBI_HOT bool is_closed(const nb_scheduler *scheduler) {
+    uint32_t stop = nbi_atomic_load_relaxed_u32(&scheduler->is_stopping);
+    return (stop & NBI_STOP_SUBMITS) != 0 || nbi_owner_is_closed();
 }
 
 static NBI_HOT bool publish(nbi_lane *lane, nbi_hint hint, uint32_t queue) {
@@ -259,7 +279,9 @@ static NB_NOINLINE nb_result undo(nbi_lane *lane, const nb_task_desc *desc, cons
                                   nb_result result) {
     uint32_t index = nbi_hint_slot(hint);
     uint64_t unused = nbi_state_of_hint(hint, NBI_PHASE_FREE);
-    nbi_atomic_store_relaxed_u64(&nbi_slot_at(lane->scheduler, index)->state.word, unused);
+    nbi_slot *slot = nbi_slot_at(lane->scheduler, index);
+    nbi_atomic_store_relaxed_u32(&slot->kind, 0); // no result of it waits to be told
+    nbi_atomic_store_relaxed_u64(&slot->state.word, unused);
     nbi_slot_free(lane, index);
     leave_all(lane, desc, in);
     nbi_count(&lane->counts.submit_count, UINT64_MAX); // one less
@@ -280,16 +302,11 @@ static NBI_HOT nb_priority priority_of(const nb_task_desc *desc) {
     return desc->priority != 0 ? desc->priority : NB_PRIORITY_NORMAL;
 }
 
-// Whose the lane's next task is.
-static NBI_HOT uint32_t host_kind(const nbi_lane *lane) {
-    return lane->running != NULL ? lane->running->host_kind : lane->host_kind;
-}
-
 // Gives a task its slot and what it belongs to, in a phase. It is in no queue.
 static NB_NOINLINE nb_result enter_any(nbi_lane *lane, const nb_task_desc *desc, bool has_handle, nbi_phase phase,
                                        entry *in, nbi_hint *hint) {
     nb_scheduler *scheduler = lane->scheduler;
-    if ((nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) & NBI_STOP_SUBMITS) != 0) return NB_CLOSED;
+    if (is_closed(scheduler)) return NB_CLOSED;
     uint32_t index = nbi_slot_alloc(lane, priority_of(desc));
     if (index == UINT32_MAX) return NB_FULL;
     *in = (entry){.group = NULL, .frame_tally = NULL, .fence = NULL};
@@ -298,13 +315,13 @@ static NB_NOINLINE nb_result enter_any(nbi_lane *lane, const nb_task_desc *desc,
         nbi_slot_free(lane, index);
         return result;
     }
-    uint32_t kind = (uint32_t)priority_of(desc) | host_kind(lane) | (in->frame_tally == NULL ? NBI_KIND_FLOATING : 0) |
+    uint32_t kind = (uint32_t)priority_of(desc) | (in->frame_tally == NULL ? NBI_KIND_FLOATING : 0) |
                     (has_handle ? NBI_KIND_HAS_HANDLE : 0) | (in->fence != NULL ? NBI_KIND_HAS_FENCE : 0) |
                     (desc->on_complete != NULL ? NBI_KIND_HAS_RESULT : 0) |
                     (desc->pin != NB_PIN_NONE ? NBI_KIND_PINNED : 0);
     *hint = next_hint(scheduler, index);
     fill_more(lane, desc, in, *hint);
-    fill_slot(nbi_slot_at(scheduler, index), desc, in, *hint, kind, phase);
+    fill_slot(lane, desc, in, *hint, kind, phase);
     // Before the task can run and count itself as ended.
     nbi_count(&lane->counts.submit_count, 1);
     return NB_OK;
@@ -335,8 +352,7 @@ static NBI_HOT nb_result enter_plain(nbi_lane *lane, const nb_task_desc *desc, b
                                      nbi_group **group, nbi_hint *hint) {
     nb_scheduler *scheduler = lane->scheduler;
     *group = NULL;
-    uint32_t stop = nbi_atomic_load_relaxed_u32(&scheduler->is_stopping) & NBI_STOP_SUBMITS;
-    if (NB_UNLIKELY(stop != 0)) return NB_CLOSED;
+    if (NB_UNLIKELY(is_closed(scheduler))) return NB_CLOSED;
     uint32_t index = nbi_slot_alloc(lane, priority_of(desc));
     if (NB_UNLIKELY(index == UINT32_MAX)) return NB_FULL;
     nb_result result = desc->group.value != 0 ? group_enter(lane, desc->group, group) : NB_OK;
@@ -344,10 +360,9 @@ static NBI_HOT nb_result enter_plain(nbi_lane *lane, const nb_task_desc *desc, b
         nbi_slot_free(lane, index);
         return result;
     }
-    uint32_t kind =
-        (uint32_t)priority_of(desc) | host_kind(lane) | NBI_KIND_FLOATING | (has_handle ? NBI_KIND_HAS_HANDLE : 0);
+    uint32_t kind = (uint32_t)priority_of(desc) | NBI_KIND_FLOATING | (has_handle ? NBI_KIND_HAS_HANDLE : 0);
     *hint = next_hint(scheduler, index);
-    fill_slot(nbi_slot_at(scheduler, index), desc, &(entry){.group = *group}, *hint, kind, phase);
+    fill_slot(lane, desc, &(entry){.group = *group}, *hint, kind, phase);
     // Before the task can run and count itself as ended.
     nbi_count(&lane->counts.submit_count, 1);
     return NB_OK;

@@ -60,7 +60,7 @@ static NBI_HOT nb_result run_claimed(nbi_lane *lane, nbi_slot *slot, nbi_hint hi
     context->thread_index = lane->index;
     context->priority = (nb_priority)(kind & NBI_KIND_PRIORITY);
     uint32_t label = nbi_atomic_load_relaxed_u32(&slot->label);
-    context->label.id = label & ~NBI_LABEL_RECORDS;
+    context->label.id = label & NBI_LABEL_MASK;
     context->lane = lane;
     context->result = NB_OK;
     if (NB_UNLIKELY((kind & NBI_KIND_HAS_FENCE) != 0)) {
@@ -70,12 +70,14 @@ static NBI_HOT nb_result run_claimed(nbi_lane *lane, nbi_slot *slot, nbi_hint hi
         nbi_atomic_store_relaxed_u64(&more->thread_id, nbi_atomic_load_relaxed_u64(&lane->thread_id));
     }
     running->has_scratch = false;
-    running->host_kind = kind & NBI_KIND_HOST_MASK;
+    running->owner = nbi_label_owner(label);
     running->id = hint + 1;
     running->below = lane->running;
     lane->running = running;
     uint32_t begun = nbi_span_begin(lane, context, (label & NBI_LABEL_RECORDS) == 0);
+    nbi_owner *before = nbi_owner_enter(lane->scheduler->owners[running->owner].owner);
     slot->run(context, slot->argument);
+    nbi_owner_leave(before);
     nbi_span_end(lane, begun);
     lane->running = running->below;
     if (NB_UNLIKELY(running->has_scratch)) nbi_scratch_end(lane, running);
@@ -109,7 +111,7 @@ static NBI_HOT void run_and_end(nbi_lane *lane, nbi_slot *slot, nbi_hint hint) {
     nbi_lane_turn_pockets(lane, running.group, running.frame_tally);
     bool is_stopping = nbi_atomic_load_relaxed_u32(&lane->scheduler->is_stopping) != 0;
     if (NB_UNLIKELY(is_stopping))
-        is_stopping = nbi_host_is_stopping(lane->scheduler, nbi_atomic_load_relaxed_u32(&slot->kind));
+        is_stopping = nbi_host_is_stopping(lane->scheduler, nbi_label_owner(nbi_atomic_load_relaxed_u32(&slot->label)));
     if (NB_UNLIKELY(slot->token != NULL || is_stopping)) {
         run_guarded(lane, slot, hint, &running, is_stopping);
         return;
@@ -141,7 +143,7 @@ nb_result nbi_task_run_here(nbi_lane *lane, const nb_task_desc *desc, nbi_group 
                            .below = lane->running,
                            .group = group,
                            .frame_tally = frame_tally,
-                           .host_kind = outer != NULL ? outer->host_kind : lane->host_kind};
+                           .owner = nbi_owner_number(lane->scheduler)};
     // What it submits belongs to the frame that the thread is working for.
     running.context.fence = desc->fence;
     running.context.frame = desc->frame;
@@ -284,7 +286,7 @@ bool nb_task_should_stop(nb_task_context *context) {
     if (NB_LIKELY(nbi_atomic_load_relaxed_u32(&context->scheduler->is_stopping) == 0)) return false;
     // The context of a task that runs in a lane is the first member of its nbi_running.
     const nbi_running *running = context->lane != NULL ? (const nbi_running *)(const void *)context : NULL;
-    return nbi_host_is_stopping(context->scheduler, running != NULL ? running->host_kind : 0);
+    return nbi_host_is_stopping(context->scheduler, running != NULL ? running->owner : 0);
 }
 
 nb_result nb_task_set_result(nb_task_context *context, nb_result result) {

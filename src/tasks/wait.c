@@ -232,8 +232,9 @@ static uint32_t frame_list(void *user, nb_frame frame, nb_fence_straggler *strag
         nbi_phase phase = nbi_state_phase(nbi_atomic_load_acquire_u64(&slot->state.word));
         if (phase == NBI_PHASE_FREE || nbi_atomic_load_relaxed_ptr(&slot->frame_tally) != wait->target.frame) continue;
         uint64_t thread_id = nbi_atomic_load_relaxed_u64(&scheduler->more[i].thread_id);
-        stragglers[count++] = (nb_fence_straggler){.label = {nbi_atomic_load_relaxed_u32(&slot->label)},
-                                                   .thread_id = phase == NBI_PHASE_RUNNING ? thread_id : 0};
+        stragglers[count++] =
+            (nb_fence_straggler){.label = {nbi_atomic_load_relaxed_u32(&slot->label) & NBI_LABEL_MASK},
+                                 .thread_id = phase == NBI_PHASE_RUNNING ? thread_id : 0};
     }
     return count;
 }

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "base/owner.h"
 #include "platform/platform.h"
 
 #define STACK_SIZE (128 * 1024)
@@ -40,7 +41,8 @@ typedef struct fiber {
     bool has_yielded;        // skipped until another fiber has taken a step
     void (*run)(void *user); // of a thread that the library has started; NULL = one of the test
     void *user;
-    bool is_joined; // its place may be taken
+    bool is_joined;   // its place may be taken
+    nbi_owner *owner; // nbi_owner_now, while it is away
 } fiber;
 
 typedef struct history_entry {
@@ -176,6 +178,8 @@ static void note_switch(uint32_t next, const volatile void *address) {
 }
 
 _Noreturn static void resume(uint32_t next) {
+    if (explorer.current != RUNNER) explorer.fibers[explorer.current].owner = nbi_owner_now;
+    nbi_owner_now = next != RUNNER ? explorer.fibers[next].owner : NULL;
     explorer.current = next;
     siglongjmp(next == RUNNER ? explorer.runner : explorer.fibers[next].resume_at, 1);
 }
@@ -477,6 +481,7 @@ static void fiber_main(void) {
 // Gives the fiber a fresh stack frame of fiber_main, stopped at its first instruction.
 static void fiber_create(uint32_t index) {
     fiber *f = &explorer.fibers[index];
+    f->owner = NULL;
     if (f->stack == NULL) f->stack = malloc(STACK_SIZE);
     if (f->stack == NULL) abort();
     ucontext_t context, back;

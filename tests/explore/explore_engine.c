@@ -28,8 +28,11 @@ typedef struct room {
     uint64_t frame;                                 // that was merged last
     uint64_t value;                                 // in the snapshot
     bool has_value;
-    bool gives_way;    // there is no end to the frames otherwise
-    bool is_impatient; // the end of the engine is tried again and again
+    bool gives_way;         // there is no end to the frames otherwise
+    bool is_impatient;      // the end of the engine is tried again and again
+    uint32_t chain_left;    // tasks of the module that are still to begin, each by the one before
+    uint32_t chain_running; // that have not returned
+    bool is_replaced;       // their code may be gone
 } room;
 
 // --- the module ---
@@ -250,6 +253,54 @@ static void stopped(void *user, uint32_t index) {
     close_engine(r);
 }
 
+// --- a replacement while tasks beget tasks ---
+
+#define CHAIN_COUNT 3u
+
+static nb_result submit_link(room *r, nb_scheduler *scheduler);
+
+static void run_link(nb_task_context *context, void *argument) {
+    room *r = *(room **)argument;
+    EXPLORE_CHECK(!r->is_replaced);
+    if (r->chain_left != 0) EXPLORE_CHECK(submit_link(r, context->scheduler) == NB_OK);
+    EXPLORE_CHECK(!r->is_replaced);
+    --r->chain_running;
+}
+
+static nb_result submit_link(room *r, nb_scheduler *scheduler) {
+    nb_task_desc desc = {.run = run_link, .argument = &r, .argument_size_bytes = sizeof r};
+    --r->chain_left, ++r->chain_running;
+    return nb_task_submit(scheduler, &desc, NULL);
+}
+
+static nb_result begin_chain(const nb_context *context, void *user) {
+    room *r = user;
+    if (context->frame_index != 0) return NB_OK;
+    r->chain_left = CHAIN_COUNT;
+    return submit_link(r, context->scheduler);
+}
+
+static void replaced(void *user, uint32_t index) {
+    room *r = user;
+    if (index > 0) {
+        work(r, index - 1);
+        return;
+    }
+    open_engine(r);
+    nb_module_desc desc = {.name = "crowd", .frame = begin_chain, .user = r};
+    EXPLORE_CHECK(nb_engine_module_replace(r->engine, r->module, &desc) == NB_OK); // it has done nothing yet
+    EXPLORE_CHECK(crew_count_now(&r->is_gone) == 1);
+    frame(r);
+    nb_module_desc next = {.name = "crowd"};
+    nb_result result = nb_engine_module_replace(r->engine, r->module, &next);
+    for (; result == NB_BUSY; result = nb_engine_module_replace(r->engine, r->module, &next)) {
+        nbi_sleep_until_ns(nbi_clock_now_ns() + 10000000);
+    }
+    r->is_replaced = true;
+    EXPLORE_CHECK(result == NB_OK && r->chain_left == 0 && r->chain_running == 0);
+    close_engine(r);
+}
+
 int main(int argc, char **argv) {
     const explore_test tests[] = {
         {"jobs_run_and_merge", 3, create_two, two_frames, destroy, sizeof(room)},
@@ -257,6 +308,7 @@ int main(int argc, char **argv) {
         {"late_job_meets_the_end_of_the_engine", 3, create_one, late_into_the_end, destroy, sizeof(room)},
         {"late_job_meets_the_end_of_its_module", 3, create_one, late_into_a_detach, destroy, sizeof(room)},
         {"stop_is_not_missed", 3, create_one, stopped, destroy, sizeof(room)},
+        {"replacement_waits_for_tasks_of_tasks", 2, create_one, replaced, destroy, sizeof(room)},
     };
     return explore_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

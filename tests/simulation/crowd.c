@@ -253,7 +253,7 @@ static void guest_replace(peer *p, guest *g) {
     nb_result result = nb_engine_module_replace(p->engine, g->handle, &desc);
     EXPLORE_CHECK(result == NB_OK || result == NB_BUSY || (g->refuses && result == NB_ERR_UNSUPPORTED) ||
                   (result == NB_ERR_MEMORY && p->heap_faults != 0) || result == NB_FULL);
-    if (result < 0) g->is_wanted = false;
+    // Where the new one is refused, the old one stays.
 }
 
 void crowd_churn(peer *p) {

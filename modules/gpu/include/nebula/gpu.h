@@ -234,13 +234,14 @@ NB_API nb_result nb_gpu_create(const nb_gpu_desc *desc, nb_gpu **out);
 // fine.
 // Thread: that of the frames, between frames. Owner: all handles end. Fails: NB_BUSY (a frame is begun, or a late job
 // of the engine may still write to memory of a frame: nothing is done; inside a frame of the engine it is detached with
-// the end of that, and the call is to be repeated).
+// the end of that: call again), NB_ERR_THREAD.
 NB_API nb_result nb_gpu_destroy(nb_gpu *gpu);
 
 // Attaches the device to an engine as two modules: "gpu", of the highest priority, begins the frame in FrameStart;
 // "gpu.record", of the lowest, compiles the graph in FrameGraph, records and hands over in CommandRecord and shows the
 // picture in Present. Handlers between them add passes in FrameGraph to nb_gpu_graph. What is destroyed is reclaimed
-// with the engine's timelines. On a headless engine there are no pictures.
+// with the engine's timelines. On a headless engine there are no pictures. Detaching one of the two modules
+// detaches the other and the device.
 // Thread: the coordinator, between frames. Owner: the engine borrows the device until nb_gpu_destroy, or its own end,
 // which detaches the device and waits for it. Fails: as nb_engine_module_attach; NB_BUSY (attached already, a frame by
 // hand is begun, or the device has work that does not end), NB_FULL (no timeline is left), NB_ERR_MEMORY.

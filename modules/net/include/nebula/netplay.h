@@ -148,7 +148,8 @@ NB_API nb_netplay_desc nb_netplay_desc_default(void);
 NB_API nb_result nb_netplay_create(nb_engine *engine, const nb_netplay_desc *desc, nb_netplay **out);
 
 // Leaves the match; the engine goes on by itself, or has ended before. NULL is fine.
-// Thread: the coordinator, between frames. Owner: the netplay is gone. Fails: NB_BUSY (inside a frame).
+// Thread: the coordinator, between frames; also inside a callback of another module. Owner: the netplay is gone. Fails:
+// NB_BUSY (inside a frame, or the module "netplay" is leaving: try again later), NB_ERR_THREAD.
 NB_API nb_result nb_netplay_destroy(nb_netplay *netplay);
 
 // Takes a message that `player` sent, whatever bytes it is. A wrong one is counted and changes nothing; of each player

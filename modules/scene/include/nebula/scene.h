@@ -98,7 +98,8 @@ NB_API nb_node_desc nb_node_desc_default(void);
 NB_API nb_result nb_scene_create(nb_engine *engine, const nb_scene_desc *desc, nb_scene **out);
 
 // Ends a scene; its nodes stay rows of the world, or the engine has ended before. NULL is fine.
-// Thread: the coordinator, between frames. Owner: the scene is gone. Fails: NB_BUSY (inside a frame).
+// Thread: the coordinator, between frames; also inside a callback of another module. Owner: the scene is gone. Fails:
+// NB_BUSY (inside a frame, or the scene's module is leaving: try again later), NB_ERR_THREAD.
 NB_API nb_result nb_scene_destroy(nb_scene *scene);
 
 // The table of the nodes.
