@@ -4,6 +4,7 @@
 
 #include "nebula/rollback.h"
 
+#include "../base/input.h"
 #include "engine.h"
 #include "history.h"
 #include "state.h"
@@ -240,7 +241,7 @@ static void resume_at(nb_engine *engine, uint64_t tick_count) {
     ++engine->run_number;
     engine->stats.command_dropped_count += engine->command_count;
     engine->command_count = 0;
-    if (engine->input != NULL) nb_input_discard(engine->input);
+    if (engine->input != NULL) nbi_input_restart(engine->input);
     nb_loop_set_tick(&engine->loop, tick_count); // in bounds: checked, or a tick that ran
     engine->correct_oldest = nbi_min_u64(engine->correct_oldest, tick_count);
     engine->run_tick = tick_count;
