@@ -269,10 +269,10 @@ NB_API nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out);
 // scheduler, and for what those tasks submit. Of more than 127 engines on one scheduler, the further ones do not wait
 // for floating tasks. A process may exit while a task is stuck: nothing waits for it then. NULL is fine.
 // Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame or
-// a callback of a module or job; jobs, tasks or services did not stop, a snapshot is held, or a thread is attached to
-// its own scheduler). After NB_BUSY the log names the cause, nothing that may still be used is freed, and the call may
-// be repeated. No module is detached while a floating task runs, else those without a running job are; none can be
-// attached any more.
+// a callback of a module, job or provider; jobs, tasks or services did not stop, a snapshot is held, or a thread is
+// attached to its own scheduler). After NB_BUSY the log names the cause, nothing that may still be used is freed, and
+// the call may be repeated. No module is detached while a floating task runs, else those without a running job are;
+// none can be attached any more.
 NB_API nb_result nb_engine_destroy(nb_engine *engine);
 
 // The desc with every default resolved.

@@ -418,10 +418,13 @@ static nb_result check_place(nb_engine *engine, const char *function) {
         return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
     }
     if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
+    engine->is_calling = true; // providers
     nb_result result = engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
     if (result == NB_OK) result = nbi_world_join(engine);
     if (result == NB_OK) result = nbi_history_begin(engine);
-    return result == NB_OK ? nbi_synctest_begin(engine) : result;
+    if (result == NB_OK) result = nbi_synctest_begin(engine);
+    engine->is_calling = false;
+    return result;
 }
 
 // For each frame: the host may attach the thread itself, and detach it.

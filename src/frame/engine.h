@@ -165,7 +165,8 @@ struct nb_engine {
     uint64_t module_number;
     bool is_order_old;
     bool is_tick_order_old; // and tick handlers came or went
-    bool is_calling; // a module's on_attach or on_detach, or a discard between frames: nothing may be freed under it
+    bool is_calling; // between frames a module's on_attach or on_detach, a discard, or providers: nothing may be freed
+                     // under it
     bool is_ending;  // nb_engine_destroy has begun with the modules
     uint32_t *order; // all modules
     uint32_t order_count;

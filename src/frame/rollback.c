@@ -252,8 +252,11 @@ nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = check_between_frames(engine, __func__);
     if (result == NB_OK && engine->history == NULL) result = NB_ERR_UNSUPPORTED;
-    if (result == NB_OK) result = nb_history_rewind(engine->history, tick_count);
+    if (result != NB_OK) return result;
+    engine->is_calling = true; // providers
+    result = nb_history_rewind(engine->history, tick_count);
     if (result == NB_OK) resume_at(engine, tick_count);
+    engine->is_calling = false;
     return result;
 }
 
@@ -274,7 +277,9 @@ nb_result nb_engine_set_tick(nb_engine *engine, uint64_t tick_count) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = check_start(engine, tick_count, __func__);
     if (result != NB_OK) return result;
+    engine->is_calling = true; // providers
     start_at(engine, tick_count);
+    engine->is_calling = false;
     engine->run_tick = UINT64_MAX; // whatever was loaded, not necessarily by nb_states_load
     return NB_OK;
 }
@@ -292,9 +297,11 @@ nb_result nb_engine_load(nb_engine *engine, uint64_t tick_count, const void *byt
                         "%u commands wait, more than desc.command_count_max of %u", commands.count,
                         engine->desc.command_count_max);
     }
+    engine->is_calling = true; // providers
     result = nb_states_load(engine->states, bytes, size_bytes);
+    if (result == NB_OK) start_at(engine, tick_count);
+    engine->is_calling = false;
     if (result != NB_OK) return result;
-    start_at(engine, tick_count);
     // They may be those that waited here.
     if (commands.count != 0) memmove(engine->commands, commands.events, commands.count * sizeof *engine->commands);
     engine->command_count = commands.count;
