@@ -333,11 +333,13 @@ NB_API nb_result nb_engine_frame_delta(nb_engine *engine, uint64_t delta_ns);
 // Thread: any, also a signal handler. Owner: unchanged. Fails: NB_ERR_MISUSE, not logged.
 NB_API nb_result nb_engine_stop(nb_engine *engine);
 
-// Whether nb_engine_stop was called since the last run has returned: for a host that owns the loop.
+// Whether nb_engine_stop was called, or nb_loop_quit for the engine's loop, since the last run has returned: for a host
+// that owns the loop.
 // Thread: any. Owner: unchanged. Fails: false for NULL.
 NB_API bool nb_engine_is_stopping(const nb_engine *engine);
 
-// The loop of the engine: pause, scale, step, run to a tick, reports.
+// The loop of the engine: pause, scale, step, run to a tick, reports. nb_loop_quit is nb_engine_stop without the ticks
+// that are left of the frame.
 // Thread: the coordinator. Owner: the engine; begin, next_tick and end are not the caller's. Fails: NULL for NULL.
 NB_API nb_loop *nb_engine_loop(nb_engine *engine);
 

@@ -476,8 +476,12 @@ nb_result nb_engine_frame_delta(nb_engine *engine, uint64_t delta_ns) {
     return result == NB_OK ? run_begun(engine) : result;
 }
 
-// A stop is spent by the run it ended; read by the acquire load in nb_engine_is_stopping.
-static void spend_stop(nb_engine *engine) { nbi_atomic_store_release_u32(&engine->is_stopping, 0); }
+// A stop is spent by the run it ended, also one that was asked of the loop; read by the acquire loads in
+// nb_engine_is_stopping and nb_loop_is_quitting.
+static void spend_stop(nb_engine *engine) {
+    nbi_atomic_store_release_u32(&engine->is_stopping, 0);
+    nbi_atomic_store_release_u32(&engine->loop.is_quitting, 0);
+}
 
 nb_result nb_engine_run(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
@@ -519,7 +523,8 @@ nb_result nb_engine_stop(nb_engine *engine) {
 }
 
 bool nb_engine_is_stopping(const nb_engine *engine) {
-    return engine != NULL && nbi_atomic_load_acquire_u32(&engine->is_stopping) != 0;
+    if (engine == NULL) return false;
+    return nbi_atomic_load_acquire_u32(&engine->is_stopping) != 0 || nb_loop_is_quitting(&engine->loop);
 }
 
 // --- pieces made on demand ---
