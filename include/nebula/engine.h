@@ -228,7 +228,8 @@ typedef struct nb_engine_stats {
     uint64_t degraded_count;           // frames whose jobs were not all done in time
     uint64_t failure_count;            // handlers and jobs that failed
     uint64_t violation_count;          // operations refused because of phase, thread or capability, also by the world
-    uint64_t late_job_count;           // jobs left out because the one of an earlier frame still runs
+    uint64_t late_job_count;           // jobs left out because the one of an earlier frame still runs, or, of a
+                                       // module in quarantine, because there is no room for their tasks
     uint64_t adopted_count;            // late jobs whose outputs were merged in a later frame
     uint64_t late_drop_count;          // late jobs whose outputs were dropped
     uint64_t job_count;                // jobs run
