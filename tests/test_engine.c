@@ -107,6 +107,40 @@ static void stop_ends_the_run_after_the_frame(void **state) {
     rig_close(&r);
 }
 
+static nb_result quit_at_third(const nb_context *context, void *user) {
+    ++*(uint64_t *)user;
+    return context->tick->index == 2 ? nb_loop_quit(nb_engine_loop(context->engine)) : NB_OK;
+}
+
+static nb_result stop_in_the_end(const nb_context *context, void *user) {
+    (void)user;
+    return context->frame_index == 1000 ? nb_engine_stop(context->engine) : NB_OK;
+}
+
+// Else frames would go on for ever, without ticks.
+static void quit_of_the_loop_ends_the_run_too(void **state) {
+    (void)state;
+    rig r;
+    nb_clock_manual clock;
+    nb_clock_manual_init(&clock, 0);
+    nb_engine_desc desc = rig_desc(0);
+    desc.loop.clock = nb_clock_manual_get(&clock);
+    rig_open_desc(&r, desc);
+    uint64_t ticks = 0;
+    attach(&r, (nb_module_desc){.name = "quit", .tick = quit_at_third, .frame = stop_in_the_end, .user = &ticks});
+    assert_int_equal(nb_engine_run(r.engine), NB_OK);
+    assert_int_equal(ticks, 3);
+    assert_in_range(rig_stats(&r).frame_count, 3, 10);
+    assert_false(nb_engine_is_stopping(r.engine));
+    run_ticks(&r, 5); // a quit is spent
+    assert_int_equal(ticks, 8);
+    assert_int_equal(nb_loop_quit(nb_engine_loop(r.engine)), NB_OK);
+    assert_true(nb_engine_is_stopping(r.engine));
+    run_ticks(&r, 5);
+    assert_int_equal(ticks, 8);
+    rig_close(&r);
+}
+
 static nb_result frame_inside(const nb_context *context, void *user) {
     nb_result *results = user;
     results[0] = nb_engine_frame(context->engine);
@@ -486,8 +520,8 @@ static void every_allocation_may_fail(void **state) {
 
 TEST_MAIN(cmocka_unit_test(phases_run_in_the_order_of_the_table),
           cmocka_unit_test(ticks_follow_time_and_frames_follow_the_host),
-          cmocka_unit_test(stop_ends_the_run_after_the_frame), cmocka_unit_test(frame_inside_a_frame_is_refused),
-          cmocka_unit_test(other_threads_are_refused),
+          cmocka_unit_test(stop_ends_the_run_after_the_frame), cmocka_unit_test(quit_of_the_loop_ends_the_run_too),
+          cmocka_unit_test(frame_inside_a_frame_is_refused), cmocka_unit_test(other_threads_are_refused),
           cmocka_unit_test(order_follows_names_then_priority_then_attaching),
           cmocka_unit_test(cycle_is_refused_and_named), cmocka_unit_test(modules_come_and_go_between_frames),
           cmocka_unit_test(refused_module_leaves_nothing), cmocka_unit_test(replaced_module_keeps_its_handle_and_place),

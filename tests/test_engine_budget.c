@@ -222,6 +222,57 @@ static void target_moves_to_another_display_with_the_window(void **state) {
     rig_close(&g.r);
 }
 
+// An estimate says what the display does now; one that was shorter is no measure for the next display.
+static void target_comes_back_with_a_slower_display_that_is_estimated(void **state) {
+    (void)state;
+    static nb_frame_stats stats;
+    game g;
+    nb_engine_desc desc = rig_desc(0);
+    assert_int_equal(nb_frame_stats_init(&stats), NB_OK);
+    desc.loop.stats = &stats;
+    desc.loop.is_refresh_estimated = true;
+    game_open(&g, desc);
+    g.work_ns = MS;
+    g.period_ns = 6944444;
+    frames(&g, 1200);
+    assert_int_equal(nb_loop_report_get(nb_engine_loop(g.r.engine)).refresh_rate.num, 144);
+    g.period_ns = 16666667;
+    frames(&g, 2400);
+    assert_int_equal(nb_loop_report_get(nb_engine_loop(g.r.engine)).refresh_rate.num, 60);
+    g.work_ns = 12 * MS;
+    frames(&g, 100);
+    assert_int_equal(level_of(&g), LEVELS - 1);
+    rig_close(&g.r);
+    // The host's own pace is no estimate.
+    nb_frame_stats_init(&stats);
+    desc.loop.pace_rate = (nb_rate){30, 1};
+    assert_int_equal(level_under(desc, 20 * MS, true), LEVELS - 1);
+}
+
+static nb_result read_left(const nb_context *context, void *user) {
+    *(uint64_t *)user = context->snapshot->info.budget_ns;
+    return NB_OK;
+}
+
+static void target_follows_the_length_of_a_frame_where_nothing_adapts(void **state) {
+    (void)state;
+    rig r;
+    uint64_t left_ns = 0;
+    nb_clock_manual clock;
+    nb_clock_manual_init(&clock, 0);
+    nb_engine_desc desc = rig_desc(0);
+    desc.loop.clock = nb_clock_manual_get(&clock);
+    desc.loop.refresh_rate = (nb_rate){25, 1};
+    rig_open_desc(&r, desc);
+    assert_non_null(nb_engine_snapshots(r.engine));
+    nb_module_desc module = {.name = "reader", .user = &left_ns};
+    module.handlers[NB_PHASE_POST_PARALLEL] = read_left;
+    attach(&r, module);
+    for (uint32_t i = 0; i < 2; ++i) assert_int_equal(nb_engine_frame(r.engine), NB_OK);
+    assert_int_equal(left_ns, 40 * MS);
+    rig_close(&r);
+}
+
 // --- the host's choice ---
 
 static nb_result read_level(const nb_context *context, void *user) {
@@ -290,6 +341,8 @@ TEST_MAIN(cmocka_unit_test(display_that_blocks_in_present_costs_no_quality),
           cmocka_unit_test(slow_display_costs_no_quality), cmocka_unit_test(waits_that_the_host_encloses_are_no_work),
           cmocka_unit_test(waits_nest_and_end_once), cmocka_unit_test(target_follows_the_length_of_a_frame),
           cmocka_unit_test(target_moves_to_another_display_with_the_window),
+          cmocka_unit_test(target_comes_back_with_a_slower_display_that_is_estimated),
+          cmocka_unit_test(target_follows_the_length_of_a_frame_where_nothing_adapts),
           cmocka_unit_test(level_that_the_host_sets_is_where_the_budget_goes_on),
           cmocka_unit_test(level_stays_where_the_host_sets_it_if_nothing_adapts),
           cmocka_unit_test(quality_that_fits_is_back_within_seconds))

@@ -4,6 +4,8 @@
 
 #include "engine_fixture.h"
 
+#include "nebula/rollback.h"
+
 static const nb_column_desc number_columns[] = {
     {.name = "number", .size_bytes = sizeof(uint64_t), .flags = NB_COLUMN_SNAPSHOT | NB_COLUMN_INTERPOLATE}};
 
@@ -511,6 +513,91 @@ static void discard_at_the_end_detaches_a_module_that_ends(void **state) {
     assert_int_equal(d.detach_count, 1);
 }
 
+// --- providers that call back ---
+
+// A state with callbacks that try everything which changes the engine under them.
+typedef struct meddler {
+    rig r;
+    uint64_t value;
+    unsigned char save[256];
+    size_t save_bytes;
+    bool is_inside, is_armed;
+    uint32_t busy_count, other_count;
+} meddler;
+
+static void meddle(meddler *m) {
+    if (!m->is_armed || m->is_inside) return;
+    m->is_inside = true;
+    nb_engine *engine = m->r.engine;
+    nb_input_view none = {NULL, 0};
+    nb_result results[] = {nb_engine_frame_delta(engine, 1), nb_engine_run_ticks(engine, 1),
+                           nb_engine_rewind(engine, 0), nb_engine_set_tick(engine, 7),
+                           nb_engine_load(engine, 7, m->save, m->save_bytes, none)};
+    uint32_t other_count = 0;
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; ++i) other_count += results[i] != NB_BUSY;
+    if (other_count == 0) other_count += nb_engine_destroy(engine) != NB_BUSY;
+    m->other_count += other_count;
+    ++m->busy_count;
+    m->is_inside = false;
+}
+
+static size_t meddle_save(void *user, void *bytes, size_t capacity_bytes) {
+    meddler *m = user;
+    if (bytes != NULL && capacity_bytes >= sizeof m->value) memcpy(bytes, &m->value, sizeof m->value);
+    meddle(m);
+    return sizeof m->value;
+}
+
+static nb_result meddle_load(void *user, const void *bytes, size_t size_bytes) {
+    meddler *m = user;
+    if (size_bytes != sizeof m->value) return NB_ERR_RANGE;
+    memcpy(&m->value, bytes, size_bytes);
+    meddle(m);
+    return NB_OK;
+}
+
+static nb_result count_tick(const nb_context *context, void *user) {
+    ((meddler *)user)->value += context->tick->index + 1;
+    return NB_OK;
+}
+
+static void assert_meddled(meddler *m) {
+    assert_int_not_equal(m->busy_count, 0);
+    assert_int_equal(m->other_count, 0);
+    m->busy_count = 0;
+}
+
+static void provider_cannot_end_the_engine_or_run_it(void **state) {
+    (void)state;
+    meddler m;
+    memset(&m, 0, sizeof m);
+    nb_engine_desc desc = rig_desc(0);
+    desc.keeps_history = desc.hashes_ticks = true;
+    rig_open_desc(&m.r, desc);
+    nb_engine *engine = m.r.engine;
+    nb_states *states = nb_engine_states(engine);
+    nb_state_desc provider = {.name = "meddler", .save = meddle_save, .load = meddle_load, .user = &m};
+    assert_int_equal(nb_states_add(states, &provider, NULL), NB_OK);
+    attach(&m.r, (nb_module_desc){.name = "ticks", .tick = count_tick, .user = &m});
+    assert_int_equal(nb_states_save(states, m.save, sizeof m.save, &m.save_bytes), NB_OK);
+    m.is_armed = true;
+    assert_int_equal(nb_engine_frame_delta(engine, 0), NB_OK); // its history begins
+    assert_meddled(&m);
+    run_ticks(&m.r, 3);
+    assert_meddled(&m);
+    assert_int_equal(nb_engine_rewind(engine, 1), NB_OK);
+    assert_meddled(&m);
+    assert_int_equal(nb_engine_load(engine, 7, m.save, m.save_bytes, (nb_input_view){NULL, 0}), NB_OK);
+    assert_meddled(&m);
+    assert_int_equal(m.value, 0);
+    assert_int_equal(nb_engine_set_tick(engine, 20), NB_OK);
+    assert_meddled(&m);
+    run_ticks(&m.r, 1);
+    assert_int_equal(m.value, 21);
+    m.is_armed = false;
+    rig_close(&m.r);
+}
+
 TEST_MAIN(cmocka_unit_test(handle_that_never_was_is_stale), cmocka_unit_test(kept_context_adds_no_outputs),
           cmocka_unit_test(discard_at_the_end_detaches_a_module_that_ends),
           cmocka_unit_test(stages_of_failed_handlers_leave_their_memory),
@@ -526,4 +613,6 @@ TEST_MAIN(cmocka_unit_test(handle_that_never_was_is_stale), cmocka_unit_test(kep
           cmocka_unit_test(borrowed_scheduler_without_workers_runs_floating_tasks),
           cmocka_unit_test(recording_without_a_group_runs_all_jobs),
           cmocka_unit_test(ticks_of_a_long_frame_have_as_much_memory),
-          cmocka_unit_test(run_ends_where_no_frame_can_begin), cmocka_unit_test(detach_cannot_end_the_engine_or_run_it))
+          cmocka_unit_test(run_ends_where_no_frame_can_begin),
+          cmocka_unit_test(provider_cannot_end_the_engine_or_run_it),
+          cmocka_unit_test(detach_cannot_end_the_engine_or_run_it))

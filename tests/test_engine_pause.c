@@ -435,6 +435,52 @@ static void do_something(game *g, uint64_t *seed) {
     assert_int_equal(nb_engine_frame_delta(g->r.engine, delta_ns), NB_OK);
 }
 
+// The player lets go of a key in the menu, loads a game in which it is up, and holds it again before going on.
+static void key_held_after_a_load_in_a_pause_is_down(void **state) {
+    (void)state;
+    for (uint32_t is_rewind = 0; is_rewind < 2; ++is_rewind) {
+        game g;
+        unsigned char save[4096];
+        size_t save_bytes = 0;
+        nb_engine_desc desc = rig_desc(0);
+        desc.keeps_history = true;
+        game_open_desc(&g, desc);
+        nb_engine *engine = g.r.engine;
+        frames(&g, 3);
+        uint64_t tick = g.ticks;
+        assert_int_equal(nb_states_save(nb_engine_states(engine), save, sizeof save, &save_bytes), NB_OK);
+        send(&g, NB_INPUT_PRESS, 'w');
+        frames(&g, 3);
+        assert_agrees(&g);
+        nb_loop_pause(loop_of(&g));
+        frames(&g, 2);
+        send(&g, NB_INPUT_RELEASE, 'w');
+        frames(&g, 2);
+        nb_input_view none = {NULL, 0};
+        nb_result result =
+            is_rewind ? nb_engine_rewind(engine, tick) : nb_engine_load(engine, tick, save, save_bytes, none);
+        assert_int_equal(result, NB_OK);
+        assert_false(nb_buttons_is_down(&g.buttons, 'w'));
+        send(&g, NB_INPUT_PRESS, 'w');
+        frames(&g, 2);
+        nb_loop_resume(loop_of(&g));
+        frames(&g, 3);
+        assert_agrees(&g);
+        // From here on what ticks know of it is known again: a click in a pause is none of their business.
+        nb_loop_pause(loop_of(&g));
+        frames(&g, 2);
+        send(&g, NB_INPUT_RELEASE, 'w');
+        send(&g, NB_INPUT_PRESS, 'w');
+        uint64_t presses = g.presses;
+        frames(&g, 2);
+        nb_loop_resume(loop_of(&g));
+        frames(&g, 3);
+        assert_int_equal(g.presses, presses);
+        assert_agrees(&g);
+        rig_close(&g.r);
+    }
+}
+
 // Whatever a host does: in the end the game's buttons are the real ones, and a replay of its ticks is the same game.
 static void buttons_are_right_after_any_pauses_and_replay_the_same(void **state) {
     (void)state;
@@ -475,5 +521,5 @@ TEST_MAIN(cmocka_unit_test(long_pause_loses_no_event_and_fills_no_queue), cmocka
           cmocka_unit_test(stepped_ticks_see_the_buttons_as_they_are),
           cmocka_unit_test(ticks_without_time_are_no_pause), cmocka_unit_test(held_ticks_get_their_events_later),
           cmocka_unit_test(slowest_motion_shows_frames_their_events), cmocka_unit_test(full_queue_loses_no_button),
-          cmocka_unit_test(hands_of_hundreds_are_counted),
+          cmocka_unit_test(hands_of_hundreds_are_counted), cmocka_unit_test(key_held_after_a_load_in_a_pause_is_down),
           cmocka_unit_test(buttons_are_right_after_any_pauses_and_replay_the_same))

@@ -316,6 +316,46 @@ static void jobs_in_quarantine_run_on_behind_their_frame(void **state) {
     }
 }
 
+static void keep_worker(nb_task_context *context, void *argument) {
+    culprit *c = *(culprit **)argument;
+    (void)context;
+    hold(c, UINT64_MAX);
+}
+
+static void end_at_once(nb_task_context *context, void *argument) { (void)context, (void)argument; }
+
+// Fills the pool of tasks behind one that keeps the worker.
+static void fill_pool(culprit *c) {
+    nb_scheduler *scheduler = nb_engine_scheduler(c->rig.engine);
+    nb_task_desc desc = {.run = keep_worker, .argument = &c, .argument_size_bytes = sizeof c};
+    assert_int_equal(nb_task_submit(scheduler, &desc, NULL), NB_OK);
+    await(c, &c->started, UINT64_MAX);
+    desc = (nb_task_desc){.run = end_at_once, .priority = NB_PRIORITY_CRITICAL};
+    for (uint32_t i = 0; i < NB_TASK_COUNT_MAX && nb_task_submit(scheduler, &desc, NULL) == NB_OK; ++i) {
+    }
+}
+
+// The coordinator runs jobs that find no room. One in quarantine is late for a reason.
+static void jobs_in_quarantine_without_room_do_not_keep_the_frame(void **state) {
+    (void)state;
+    static culprit c;
+    open_jobs(&c, settings[0]);
+    fill_pool(&c);
+    c.is_stopped = true; // nothing holds a job that the coordinator runs
+    uint32_t run_count = nbi_atomic_load_seq_cst_u32(&c.run_count);
+    nb_engine_stats before = rig_stats(&c.rig);
+    job_frame(&c);
+    assert_int_equal(nbi_atomic_load_seq_cst_u32(&c.run_count), run_count);
+    assert_int_equal(rig_stats(&c.rig).late_job_count, before.late_job_count + JOB_COUNT);
+    assert_int_equal(rig_stats(&c.rig).job_count, before.job_count);
+    nbi_atomic_exchange_seq_cst_u64(&c.may_end, UINT64_MAX);
+    await_idle(&c);
+    job_frame(&c);
+    await_idle(&c);
+    assert_int_equal(nbi_atomic_load_seq_cst_u32(&c.run_count), run_count + JOB_COUNT);
+    close(&c);
+}
+
 // A borrowed scheduler that its host stops takes queued jobs with it: they are over, not busy for ever.
 static void jobs_in_quarantine_end_with_their_scheduler(void **state) {
     (void)state;
@@ -438,6 +478,7 @@ TEST_MAIN(cmocka_unit_test(label_that_is_late_three_times_is_waited_for_no_longe
           cmocka_unit_test(without_quarantine_late_frames_are_only_counted),
           cmocka_unit_test(late_frames_around_a_discontinuity_do_not_add_up),
           cmocka_unit_test(jobs_in_quarantine_run_on_behind_their_frame),
+          cmocka_unit_test(jobs_in_quarantine_without_room_do_not_keep_the_frame),
           cmocka_unit_test(jobs_in_quarantine_end_with_their_scheduler),
           cmocka_unit_test(jobs_in_quarantine_run_without_workers),
           cmocka_unit_test(timeout_in_frames_follows_the_budget),

@@ -229,7 +229,8 @@ typedef struct nb_engine_stats {
     uint64_t degraded_count;           // frames whose jobs were not all done in time
     uint64_t failure_count;            // handlers and jobs that failed
     uint64_t violation_count;          // operations refused because of phase, thread or capability, also by the world
-    uint64_t late_job_count;           // jobs left out because the one of an earlier frame still runs
+    uint64_t late_job_count;           // jobs left out because the one of an earlier frame still runs, or, of a
+                                       // module in quarantine, because there is no room for their tasks
     uint64_t adopted_count;            // late jobs whose outputs were merged in a later frame
     uint64_t late_drop_count;          // late jobs whose outputs were dropped
     uint64_t job_count;                // jobs run
@@ -271,9 +272,10 @@ NB_API nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out);
 // the host submits between frames are nobody's. A process may exit while a task is stuck: nothing waits for it then.
 // NULL is fine.
 // Thread: the coordinator, between frames. Owner: the engine is gone. Fails: NB_ERR_THREAD, NB_BUSY (inside a call that
-// runs frames or a callback of a module or job; jobs, tasks or services did not stop, a snapshot is held, or a thread
-// is attached to its own scheduler). After NB_BUSY the log names the cause, nothing that may still be used is freed,
-// and the call may be repeated. No module is detached while a floating task runs, else those without a running job are;
+// runs frames or a callback of a module, job or provider; jobs, tasks or services did not stop, a snapshot is held, or
+// a thread is attached to its own scheduler). After NB_BUSY the log names the cause, nothing that may still be used is
+// freed, and the call may be repeated. No module is detached while a floating task runs, else those without a running
+// job are;
 // none can be attached any more.
 NB_API nb_result nb_engine_destroy(nb_engine *engine);
 
@@ -349,11 +351,13 @@ NB_API nb_result nb_engine_frame_delta(nb_engine *engine, uint64_t delta_ns);
 // Thread: any, also a signal handler. Owner: unchanged. Fails: NB_ERR_MISUSE, not logged.
 NB_API nb_result nb_engine_stop(nb_engine *engine);
 
-// Whether nb_engine_stop was called since the last run has returned: for a host that owns the loop.
+// Whether nb_engine_stop was called, or nb_loop_quit for the engine's loop, since the last run has returned: for a host
+// that owns the loop.
 // Thread: any. Owner: unchanged. Fails: false for NULL.
 NB_API bool nb_engine_is_stopping(const nb_engine *engine);
 
-// The loop of the engine: pause, scale, step, run to a tick, reports.
+// The loop of the engine: pause, scale, step, run to a tick, reports. nb_loop_quit is nb_engine_stop without the ticks
+// that are left of the frame.
 // Thread: the coordinator. Owner: the engine; begin, next_tick and end are not the caller's. Fails: NULL for NULL.
 NB_API nb_loop *nb_engine_loop(nb_engine *engine);
 

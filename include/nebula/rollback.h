@@ -66,16 +66,17 @@ NB_API nb_result nb_context_correct_state(const nb_context *context, uint64_t ti
 // discarded_count of the input). The next frame view still shows such events. A button that the restored state holds
 // down gets no release of its own: call nb_buttons_release_all. Time owed, alpha, local columns, tables and providers,
 // jobs of many frames and services go on. The game cancels a job whose result must not reach the restored state.
-// Thread: the coordinator, between frames. Owner: unchanged. Fails: NB_ERR_RANGE (not kept), NB_BUSY (inside a frame),
-// NB_ERR_UNSUPPORTED (without history), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_history_rewind; NB_ERR_OS as
-// nb_engine_frame.
+// Thread: the coordinator, between frames. Owner: unchanged. Fails: NB_ERR_RANGE (not kept), NB_BUSY (inside a frame,
+// or a callback of a module or provider), NB_ERR_UNSUPPORTED (without history), NB_ERR_THREAD, NB_ERR_MISUSE, as
+// nb_history_rewind; NB_ERR_OS as nb_engine_frame.
 NB_API nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count);
 
 // Says that the host has put other states in place by itself, those after so many ticks: the next tick has that index,
 // and the history begins again. Waiting commands and events are dropped as by nb_engine_rewind. A recording ends before
 // the next tick, and the engine leaves a match of netplay.
 // Thread: the coordinator, between frames. Owner: unchanged. Fails: NB_BUSY (inside a frame, or a callback of a
-// module), NB_ERR_RANGE (more than NB_TICK_COUNT_MAX), NB_ERR_THREAD, NB_ERR_MISUSE; NB_ERR_OS as nb_engine_frame.
+// module or provider), NB_ERR_RANGE (more than NB_TICK_COUNT_MAX), NB_ERR_THREAD, NB_ERR_MISUSE; NB_ERR_OS as
+// nb_engine_frame.
 NB_API nb_result nb_engine_set_tick(nb_engine *engine, uint64_t tick_count);
 
 // Goes on from a saved state: `bytes` of nb_states_save after so many ticks, and the commands that waited for the next
@@ -83,9 +84,9 @@ NB_API nb_result nb_engine_set_tick(nb_engine *engine, uint64_t tick_count);
 // ends before the next tick, and the engine leaves a match of netplay. Rows of the world are new: local columns are
 // zero, refs are stale. The heap is needed for as much as the states take.
 // Thread: the coordinator, between frames. Owner: bytes and commands are copied; commands may be nb_engine_commands.
-// Fails: NB_BUSY (inside a frame, or a callback of a module), NB_ERR_RANGE (more than NB_TICK_COUNT_MAX, more commands
-// than desc.command_count_max), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_states_load, NB_ERR_OS as nb_engine_frame; nothing
-// has changed then.
+// Fails: NB_BUSY (inside a frame, or a callback of a module or provider), NB_ERR_RANGE (more than NB_TICK_COUNT_MAX,
+// more commands than desc.command_count_max), NB_ERR_THREAD, NB_ERR_MISUSE, as nb_states_load, NB_ERR_OS as
+// nb_engine_frame; nothing has changed then.
 NB_API nb_result nb_engine_load(nb_engine *engine, uint64_t tick_count, const void *bytes, size_t size_bytes,
                                 nb_input_view commands);
 

@@ -310,6 +310,11 @@ nb_result nb_input_discard(nb_input *input) {
     return NB_OK;
 }
 
+void nbi_input_restart(nb_input *input) {
+    nb_input_discard(input);
+    nbi_held_doubt(&input->held);
+}
+
 nb_input_stats nb_input_stats_get(const nb_input *input) {
     if (input == NULL) {
         NBI_FAIL_NULL("input");

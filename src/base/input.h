@@ -20,6 +20,9 @@ typedef enum nbi_input_fold {
 // Until the next call.
 void nbi_input_fold_set(nb_input *input, nbi_input_fold fold);
 
+// As nb_input_discard, because the game goes on from other state.
+void nbi_input_restart(nb_input *input);
+
 // --- held buttons ---
 
 // Buttons that are down for ticks, or were pressed or released in a pause: all keys of a keyboard, a mouse and eight
@@ -31,6 +34,7 @@ typedef struct nbi_held_button {
     uint32_t code;
     uint16_t device;
     bool is_down;    // for ticks
+    bool is_unsure;  // the game may have other state since
     bool is_folded;  // an event was folded that no tick knows of
     bool is_pressed; // by that event
 } nbi_held_button;
@@ -51,6 +55,9 @@ void nbi_held_deliver(nbi_held *held, const nb_input_event *event);
 
 // No tick gets it; `arrival` as of its send.
 void nbi_held_fold(nbi_held *held, const nb_input_event *event, uint64_t arrival);
+
+// The game goes on from other state: what ticks got before is not in it.
+void nbi_held_doubt(nbi_held *held);
 
 // Whether the event of a button is news for the ticks.
 bool nbi_held_is_change(const nbi_held *held, const nb_input_event *event);

@@ -32,6 +32,7 @@ void nbi_held_deliver(nbi_held *held, const nb_input_event *event) {
     nbi_held_button *button = is_press ? find_or_add(held, event) : find(held, event);
     if (button == NULL) return;
     button->is_down = is_press;
+    button->is_unsure = false;
     drop_if_idle(held, button);
 }
 
@@ -45,8 +46,13 @@ void nbi_held_fold(nbi_held *held, const nb_input_event *event, uint64_t arrival
     button->arrival = arrival;
 }
 
+void nbi_held_doubt(nbi_held *held) {
+    for (uint32_t i = 0; i < held->count; ++i) held->buttons[i].is_unsure = true;
+}
+
 bool nbi_held_is_change(const nbi_held *held, const nb_input_event *event) {
     const nbi_held_button *button = find((nbi_held *)held, event);
+    if (button != NULL && button->is_unsure) return true;
     bool is_down = button != NULL && button->is_down;
     return is_down != (event->kind == NB_INPUT_PRESS);
 }

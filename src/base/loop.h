@@ -101,6 +101,9 @@ nb_result nbi_pace(nb_loop *loop);
 // Length of a frame: of the display's, or of the grid's where that is longer. 0 = neither is known.
 uint64_t nbi_loop_period_ns(const nb_loop *loop);
 
+// Length of a frame of the grid. 0 = the loop is not paced.
+uint64_t nbi_loop_pace_ns(const nb_loop *loop);
+
 // Feeds the measured length of a frame's work, for late latching.
 void nbi_pace_frame_cost(nb_loop_pacer *pacer, uint64_t cost_ns);
 

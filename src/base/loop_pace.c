@@ -115,8 +115,12 @@ void nbi_pace_frame_cost(nb_loop_pacer *pacer, uint64_t cost_ns) {
     pacer->frame_cost_ns = nbi_max_u64(cost_ns, fallen_ns);
 }
 
+uint64_t nbi_loop_pace_ns(const nb_loop *loop) {
+    bool has_pace = loop->is_paced || loop->pacer.is_given;
+    return has_pace ? nbi_rate_time_ns(loop->pacer.rate, 1) : 0;
+}
+
 uint64_t nbi_loop_period_ns(const nb_loop *loop) {
-    bool has_refresh = loop->snap.rate.num != 0, has_pace = loop->is_paced || loop->pacer.is_given;
-    uint64_t refresh_ns = has_refresh ? nbi_rate_time_ns(loop->snap.rate, 1) : 0;
-    return nbi_max_u64(refresh_ns, has_pace ? nbi_rate_time_ns(loop->pacer.rate, 1) : 0);
+    uint64_t refresh_ns = loop->snap.rate.num != 0 ? nbi_rate_time_ns(loop->snap.rate, 1) : 0;
+    return nbi_max_u64(refresh_ns, nbi_loop_pace_ns(loop));
 }

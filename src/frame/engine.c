@@ -425,12 +425,15 @@ static void become_coordinator(nb_engine *engine) {
     if (engine->has_stage_arena) nb_arena_adopt(&engine->stage_arena);
 }
 
-// Makes a world that is new part of the frame.
+// Makes a world that is new part of the frame. Providers are called meanwhile: what would change the engine is NB_BUSY.
 static nb_result prepare(nb_engine *engine) {
+    engine->is_calling = true;
     nb_result result = engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
     if (result == NB_OK) result = nbi_world_join(engine);
     if (result == NB_OK) result = nbi_history_begin(engine);
-    return result == NB_OK ? nbi_synctest_begin(engine) : result;
+    if (result == NB_OK) result = nbi_synctest_begin(engine);
+    engine->is_calling = false;
+    return result;
 }
 
 // Begins a call that runs frames: from here to its end nothing that it calls, be it a clock, ends the engine.
@@ -500,8 +503,12 @@ nb_result nb_engine_frame_delta(nb_engine *engine, uint64_t delta_ns) {
     return result;
 }
 
-// A stop is spent by the run it ended; read by the acquire load in nb_engine_is_stopping.
-static void spend_stop(nb_engine *engine) { nbi_atomic_store_release_u32(&engine->is_stopping, 0); }
+// A stop is spent by the run it ended, also one that was asked of the loop; read by the acquire loads in
+// nb_engine_is_stopping and nb_loop_is_quitting.
+static void spend_stop(nb_engine *engine) {
+    nbi_atomic_store_release_u32(&engine->is_stopping, 0);
+    nbi_atomic_store_release_u32(&engine->loop.is_quitting, 0);
+}
 
 nb_result nb_engine_run(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
@@ -545,7 +552,8 @@ nb_result nb_engine_stop(nb_engine *engine) {
 }
 
 bool nb_engine_is_stopping(const nb_engine *engine) {
-    return engine != NULL && nbi_atomic_load_acquire_u32(&engine->is_stopping) != 0;
+    if (engine == NULL) return false;
+    return nbi_atomic_load_acquire_u32(&engine->is_stopping) != 0 || nb_loop_is_quitting(&engine->loop);
 }
 
 // --- pieces made on demand ---

@@ -171,8 +171,9 @@ struct nb_engine {
     bool is_order_old;
     bool is_tick_order_old; // and tick handlers came or went
     bool is_running;        // inside a call that runs frames
-    bool is_calling;  // a module's on_attach or on_detach, or what nb_engine_destroy waits for: nothing may be freed
-    bool is_draining; // the latter: no module leaves before that is over
+    bool is_calling; // between frames a module's on_attach or on_detach, providers, or what nb_engine_destroy waits
+                     // for: nothing may be freed under it
+    bool is_draining; // the last: no module leaves before that is over
     bool is_ending;   // nb_engine_destroy has begun
     uint32_t *order;  // all modules
     uint32_t order_count;

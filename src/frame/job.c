@@ -145,6 +145,13 @@ bool nbi_job_is_settled(nbi_job *job) {
     return true;
 }
 
+static void leave_out(nb_engine *engine, nbi_job *job) {
+    note_cancelled(job);
+    job->is_started = false;
+    --engine->stats.job_count;
+    ++engine->stats.late_job_count;
+}
+
 static void start_job(nb_engine *engine, nbi_job *job, nb_group group) {
     bool is_bound = job->phase == NB_PHASE_PARALLEL_TASKS; // to the frame; others are waited for with their group
     job->is_started = nbi_job_is_settled(job);
@@ -173,10 +180,15 @@ static void start_job(nb_engine *engine, nbi_job *job, nb_group group) {
                          .fence = is_bound ? engine->fence : NULL,
                          .frame = is_bound ? engine->frame : (nb_frame){0},
                          .group = group};
-    // Where there is no room for tasks, or nothing to wait for one with, the coordinator does it.
+    // Where there is no room for tasks, or nothing to wait for one with, the coordinator does it; but one in quarantine
+    // would keep it for as long as that takes.
     bool can_wait = is_bound ? engine->frame.value != 0 || !job->is_awaited : group.value != 0;
     bool is_queued = can_wait && nb_task_submit(engine->scheduler, &desc, &job->task) == NB_OK;
-    if (!is_queued) run_job(job, false);
+    if (is_queued) return;
+    if (job->is_awaited)
+        run_job(job, false);
+    else
+        leave_out(engine, job);
 }
 
 static void start_all(nb_engine *engine, nb_phase phase, nb_group group) {

@@ -4,6 +4,7 @@
 
 #include "nebula/rollback.h"
 
+#include "../base/input.h"
 #include "engine.h"
 #include "history.h"
 #include "state.h"
@@ -240,9 +241,8 @@ static void resume_at(nb_engine *engine, uint64_t tick_count) {
     ++engine->run_number;
     engine->stats.command_dropped_count += engine->command_count;
     engine->command_count = 0;
-    if (engine->input != NULL) nb_input_discard(engine->input);
+    if (engine->input != NULL) nbi_input_restart(engine->input);
     nb_loop_set_tick(&engine->loop, tick_count); // in bounds: checked, or a tick that ran
-    engine->correct_oldest = nbi_min_u64(engine->correct_oldest, tick_count);
     engine->run_tick = tick_count;
     if (engine->desc.hashes_ticks) engine->stats.tick_hash = nb_states_hash(engine->states);
 }
@@ -251,8 +251,11 @@ nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = check_between_frames(engine, __func__);
     if (result == NB_OK && engine->history == NULL) result = NB_ERR_UNSUPPORTED;
-    if (result == NB_OK) result = nb_history_rewind(engine->history, tick_count);
+    if (result != NB_OK) return result;
+    engine->is_calling = true; // providers
+    result = nb_history_rewind(engine->history, tick_count);
     if (result == NB_OK) resume_at(engine, tick_count);
+    engine->is_calling = false;
     return result;
 }
 
@@ -266,6 +269,9 @@ static nb_result check_start(nb_engine *engine, uint64_t tick_count, const char 
 static void start_at(nb_engine *engine, uint64_t tick_count) {
     if (engine->history != NULL) nb_history_reset(engine->history);
     nbi_synctest_restart(engine, tick_count);
+    // No tick of the past before it is known any more. A rewind may go forward again, over ticks whose input was not
+    // kept.
+    engine->correct_oldest = nbi_min_u64(engine->correct_oldest, tick_count);
     resume_at(engine, tick_count);
 }
 
@@ -273,7 +279,9 @@ nb_result nb_engine_set_tick(nb_engine *engine, uint64_t tick_count) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = check_start(engine, tick_count, __func__);
     if (result != NB_OK) return result;
+    engine->is_calling = true; // providers
     start_at(engine, tick_count);
+    engine->is_calling = false;
     engine->run_tick = UINT64_MAX; // whatever was loaded, not necessarily by nb_states_load
     return NB_OK;
 }
@@ -291,9 +299,11 @@ nb_result nb_engine_load(nb_engine *engine, uint64_t tick_count, const void *byt
                         "%u commands wait, more than desc.command_count_max of %u", commands.count,
                         engine->desc.command_count_max);
     }
+    engine->is_calling = true; // providers
     result = nb_states_load(engine->states, bytes, size_bytes);
+    if (result == NB_OK) start_at(engine, tick_count);
+    engine->is_calling = false;
     if (result != NB_OK) return result;
-    start_at(engine, tick_count);
     // They may be those that waited here.
     if (commands.count != 0) memmove(engine->commands, commands.events, commands.count * sizeof *engine->commands);
     engine->command_count = commands.count;
