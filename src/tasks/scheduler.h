@@ -106,7 +106,7 @@ NB_STATIC_ASSERT(NBI_STATE_GENERATION_SHIFT == NBI_HINT_SLOT_BITS + 1, "a hint a
 
 // Numbers of owners, with 0, which nobody has.
 #if defined(NB_EXPLORE)
-#define NBI_OWNER_COUNT 16u
+#define NBI_OWNER_COUNT 32u
 #else
 #define NBI_OWNER_COUNT 2048u
 #endif
