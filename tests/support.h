@@ -47,13 +47,14 @@ static inline uint64_t test_random(uint64_t *state) {
 #define TEST_LOG_ITEM_MAX 2000
 typedef struct test_log {
     nb_atomic_u32 counts[TEST_LOG_ITEM_MAX];
-    char last_message[320]; // of the newest record; read it only when no other thread logs
+    char last_message[320], last_function[64]; // of the newest record; read it only when no other thread logs
 } test_log;
 
 static inline void test_log_record(void *user, const nb_log_record *record) {
     test_log *log = (test_log *)user;
     if (record->item < TEST_LOG_ITEM_MAX) nbi_atomic_fetch_add_seq_cst_u32(&log->counts[record->item], 1);
     snprintf(log->last_message, sizeof log->last_message, "%s", record->message);
+    snprintf(log->last_function, sizeof log->last_function, "%s", record->function);
 }
 
 static inline uint32_t test_log_count(const test_log *log, nb_log_item item) {

@@ -53,7 +53,7 @@ void nbi_frame_async_poll(nb_engine *engine) {
     if (engine->is_async_closed) reopen(engine);
 }
 
-nb_result nbi_frame_async_drain(nb_engine *engine) {
+nb_result nbi_frame_async_drain(nb_engine *engine, const char *function) {
     if (engine->async == NULL) return NB_OK;
     uint64_t deadline_ns = nbi_shutdown_deadline_ns(engine);
     nb_context context = nbi_call_begin(engine, NBI_MODULE_NONE, NB_PHASE_NONE);
@@ -61,7 +61,7 @@ nb_result nbi_frame_async_drain(nb_engine *engine) {
     bool was_calling = engine->is_calling;
     engine->is_calling = true;
     nbi_world_allow(engine, NB_PHASE_FRAME_START); // what a discard may write is the same as in a frame
-    nb_result result = nb_async_drain(engine->async, &frame, deadline_ns);
+    nb_result result = nbi_async_drain(engine->async, &frame, deadline_ns, function);
     nbi_world_allow(engine, NB_PHASE_NONE);
     engine->is_calling = was_calling;
     nbi_call_end(engine);
@@ -69,7 +69,7 @@ nb_result nbi_frame_async_drain(nb_engine *engine) {
 }
 
 nb_result nbi_frame_async_end(nb_engine *engine) {
-    nb_result result = nbi_frame_async_drain(engine);
+    nb_result result = nbi_frame_async_drain(engine, "nb_engine_destroy");
     if (result == NB_OK) result = nb_async_destroy(engine->async);
     if (result == NB_OK) engine->async = NULL;
     return result;
@@ -78,6 +78,6 @@ nb_result nbi_frame_async_end(nb_engine *engine) {
 nb_result nbi_frame_async_restart(nb_engine *engine) {
     if (engine->async == NULL) return NB_OK;
     engine->is_async_closed = true;
-    nb_result result = nbi_frame_async_drain(engine);
+    nb_result result = nbi_frame_async_drain(engine, "nb_engine_module_replace");
     return result == NB_OK ? reopen(engine) : result;
 }

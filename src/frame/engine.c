@@ -422,7 +422,7 @@ static nb_result check_place(nb_engine *engine, const char *function) {
     if (engine->is_in_frame || engine->is_calling) return NB_BUSY;
     nb_result result = engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
     if (result == NB_OK) result = nbi_world_join(engine);
-    if (result == NB_OK) result = nbi_history_begin(engine);
+    if (result == NB_OK) result = nbi_history_begin(engine, function);
     return result == NB_OK ? nbi_synctest_begin(engine) : result;
 }
 

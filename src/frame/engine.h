@@ -304,8 +304,8 @@ void nbi_world_end(nb_engine *engine);
 // The engine itself has loaded states of the present run: to history and watches that is no other run.
 void nbi_engine_own_load(nb_engine *engine);
 
-// Before a frame: makes the history, and its first tick.
-nb_result nbi_history_begin(nb_engine *engine);
+// Before a frame that `function` runs: makes the history, and its first tick.
+nb_result nbi_history_begin(nb_engine *engine, const char *function);
 
 // After the tick of this index.
 void nbi_history_keep(nb_engine *engine, uint64_t tick);
@@ -341,8 +341,8 @@ void nbi_synctest_run(nb_engine *engine, uint64_t now);
 void nbi_frame_async_publish(nb_engine *engine);
 void nbi_frame_async_poll(nb_engine *engine);
 
-// Ends all jobs, within desc.shutdown_ns. NB_BUSY: one did not stop; said in the log.
-nb_result nbi_frame_async_drain(nb_engine *engine);
+// Ends all jobs for `function`, within desc.shutdown_ns. NB_BUSY: one did not stop; said in the log.
+nb_result nbi_frame_async_drain(nb_engine *engine, const char *function);
 nb_result nbi_frame_async_end(nb_engine *engine);
 
 // Ends all jobs and accepts new ones. NB_BUSY: one did not stop; frames go on trying to open again.
