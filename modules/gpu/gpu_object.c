@@ -212,9 +212,11 @@ static nb_result take_for_user(nb_gpu *gpu, nbi_gpu_kind kind, const char *name,
     nb_result result = gate(gpu, function);
     if (result != NB_OK) return result;
     if (gpu->is_lost) return NB_ERR_LOST;
+    gpu->caller = function;
     result = nbi_gpu_object_take(gpu, kind, NBI_GPU_USERS, name, index);
     if (result != NB_OK && nbi_gpu_tell_once(gpu, function, "full", 0))
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_FULL, result, function, "%u are alive or wait for the device",
+        nb_report_failure(gpu->hooks, NB_ITEM_GPU_FULL, result, function,
+                          "gpu: \"%s\" has no room: %u are alive or wait for the device", name,
                           gpu->tables[kind].user_count);
     return result;
 }
