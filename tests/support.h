@@ -47,8 +47,8 @@ static inline uint64_t test_random(uint64_t *state) {
 #define TEST_LOG_ITEM_MAX 2000
 typedef struct test_log {
     nb_atomic_u32 counts[TEST_LOG_ITEM_MAX];
-    char last_message[320];   // of the newest record; read it only when no other thread logs
-    nb_atomic_u32 is_writing; // of threads that log at once one leaves its message
+    char last_message[320], last_function[64]; // of the newest record; read it only when no other thread logs
+    nb_atomic_u32 is_writing;                  // of threads that log at once one leaves its message
 } test_log;
 
 static inline void test_log_record(void *user, const nb_log_record *record) {
@@ -56,6 +56,7 @@ static inline void test_log_record(void *user, const nb_log_record *record) {
     if (record->item < TEST_LOG_ITEM_MAX) nbi_atomic_fetch_add_seq_cst_u32(&log->counts[record->item], 1);
     if (nbi_atomic_exchange_seq_cst_u32(&log->is_writing, 1) != 0) return;
     snprintf(log->last_message, sizeof log->last_message, "%s", record->message);
+    snprintf(log->last_function, sizeof log->last_function, "%s", record->function);
     nbi_atomic_store_release_u32(&log->is_writing, 0); // read by the exchange above
 }
 

@@ -222,6 +222,7 @@ static void job_that_does_not_stop_is_named_and_the_end_repeated(void **state) {
     submit_held(&s);
     assert_int_equal(nb_engine_destroy(s.r.engine), NB_BUSY);
     assert_int_equal(test_log_count(&s.r.log, NB_ITEM_ASYNC_STUCK), 1);
+    assert_string_equal(s.r.log.last_function, "nb_engine_destroy");
     assert_int_equal(s.discards, 0);
     nbi_atomic_store_release_u32(&s.is_held, 0);
     uint64_t limit_ns = nbi_clock_now_ns() + LIMIT_NS;

@@ -114,13 +114,21 @@ static void pools_are_full_and_have_room_again(void **state) {
     gpu_rig r;
     gpu_rig_open(&r);
     nb_gpu_image images[32], more = {77};
-    nb_gpu_image_desc desc = {
-        .format = NB_GPU_FORMAT_R8, .width = 1, .height = 1, .access = NB_GPU_ACCESS_SAMPLED | NB_GPU_ACCESS_COPY_TO};
+    nb_gpu_image_desc desc = {.name = "atlas",
+                              .format = NB_GPU_FORMAT_R8,
+                              .width = 1,
+                              .height = 1,
+                              .access = NB_GPU_ACCESS_SAMPLED | NB_GPU_ACCESS_COPY_TO};
     for (uint32_t i = 0; i < 32; ++i) images[i] = gpu_image(r.gpu, 4, NB_GPU_ACCESS_SAMPLED);
     assert_int_equal(nb_gpu_image_create(r.gpu, &desc, &more), NB_FULL);
     assert_int_equal(nb_gpu_image_create(r.gpu, &desc, &more), NB_FULL);
     assert_int_equal(test_log_count(&r.log, NB_ITEM_GPU_FULL), 1);
+    assert_non_null(strstr(r.log.last_message, "\"atlas\" has no room: 32 are alive"));
     assert_int_equal(more.value, 77);
+    desc.layer_count = NB_GPU_LAYER_COUNT_MAX + 1;
+    assert_true(nb_gpu_image_create(r.gpu, &desc, &more) < 0);
+    assert_non_null(strstr(r.log.last_message, "image \"atlas\": "));
+    desc.layer_count = 1;
     assert_int_equal(nb_gpu_image_destroy(r.gpu, images[7]), NB_OK);
     // It waits for the device, or at least for the next frame.
     assert_int_equal(nb_gpu_image_create(r.gpu, &desc, &more), NB_FULL);
@@ -306,7 +314,7 @@ static void failed_recording_costs_the_picture_and_not_the_uploads(void **state)
     assert_int_equal(nb_gpu_frame_compile(r.gpu), NB_OK);
     assert_int_equal(nb_gpu_frame_record(r.gpu, 1), NB_ERR_OS);
     assert_int_equal(nb_gpu_frame_submit(r.gpu), NB_ERR_OS);
-    assert_non_null(strstr(r.log.last_message, "doomed, bucket 1"));
+    assert_non_null(strstr(r.log.last_message, "pass \"doomed\", bucket 1"));
     assert_int_equal(nb_gpu_frame_end(r.gpu), NB_OK);
     nb_gpu_stats stats = gpu_stats(&r);
     assert_int_equal(stats.submit_count, 0);

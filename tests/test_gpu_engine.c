@@ -109,6 +109,9 @@ static nb_result add_late_pass(const nb_context *context, void *user) {
     nb_graph_pass pass;
     nb_graph_pass_desc desc = {.name = "late", .kind = NB_GPU_PASS_COMPUTE, .is_kept = true};
     (void)context;
+    bool is_first = e->pass_refused_count == 0; // the device has said so just before
+    if (is_first) assert_string_equal(e->r.log.last_function, "nb_engine_frame");
+    if (is_first) assert_non_null(strstr(e->r.log.last_message, "module \"latecomer\" runs behind \"gpu.record\""));
     if (nb_graph_pass_add(nb_gpu_graph(e->r.gpu), &desc, &pass) != NB_OK) ++e->pass_refused_count;
     return NB_OK;
 }
@@ -125,6 +128,49 @@ static void who_runs_behind_the_device_is_reported(void **state) {
     assert_int_equal(test_log_count(&e.r.log, NB_ITEM_GPU_ORDER), 1);
     assert_int_equal(e.pass_refused_count, 3);
     assert_int_equal(gpu_stats(&e.r).submit_count, 3);
+    gpu_rig_close(&e.r);
+    rig_close(&e.rig);
+}
+
+static nb_result add_bad_pass(const nb_context *context, void *user) {
+    nb_graph *graph = nb_gpu_graph(((gpu_engine *)user)->r.gpu);
+    nb_graph_pass_desc pass_desc = {.name = "bloom", .kind = NB_GPU_PASS_COMPUTE, .is_kept = true};
+    nb_graph_image_desc image_desc = {.name = "glow", .format = NB_GPU_FORMAT_RGBA8, .width = 8, .height = 8};
+    nb_graph_pass pass;
+    nb_graph_resource image;
+    (void)context;
+    if (graph == NULL) return NB_OK;
+    assert_int_equal(nb_graph_pass_add(graph, &pass_desc, &pass), NB_OK);
+    assert_int_equal(nb_graph_image_add(graph, &image_desc, &image), NB_OK);
+    return nb_graph_use(graph, pass, image, NB_GPU_ACCESS_SAMPLED);
+}
+
+static void mistakes_in_a_frame_name_their_object_once_and_the_frame(void **state) {
+    (void)state;
+    gpu_engine e;
+    open_workers(&e, 0);
+    const test_log *log = &e.r.log;
+    e.record_result = NB_ERR_RANGE;
+    run(&e, 20);
+    assert_int_equal(test_log_count(log, NB_ITEM_GPU_RECORD), 1);
+    assert_string_equal(log->last_function, "nb_engine_frame");
+    assert_non_null(strstr(log->last_message, "pass \"main\", bucket 0: NB_ERR_RANGE"));
+    e.record_result = NB_OK;
+    nb_module_desc bad = {.name = "bad", .user = &e};
+    bad.handlers[NB_PHASE_FRAME_GRAPH] = add_bad_pass;
+    nb_module module = attach(&e.rig, bad);
+    run(&e, 20);
+    assert_int_equal(test_log_count(log, NB_ITEM_GRAPH_UNWRITTEN), 1);
+    assert_string_equal(log->last_function, "nb_engine_frame");
+    assert_non_null(strstr(log->last_message, "pass 'bloom' reads 'glow', which no pass writes"));
+    assert_int_equal(nb_engine_module_detach(e.rig.engine, module), NB_OK);
+    run(&e, 3);
+    assert_int_equal(nb_gpu_null_fail(e.r.control, NB_GPU_NULL_JUMP, 0), NB_OK);
+    run(&e, 1);
+    assert_int_equal(test_log_count(log, NB_ITEM_GPU_VALUE), 1);
+    assert_int_equal(test_log_count(log, NB_ITEM_GPU_LOST), 1);
+    assert_string_equal(log->last_function, "nb_engine_frame");
+    check_engine(&e);
     gpu_rig_close(&e.r);
     rig_close(&e.rig);
 }
@@ -562,6 +608,7 @@ static void work_of_the_device_counts_and_waits_for_the_display_do_not(void **st
 TEST_MAIN(cmocka_unit_test(work_of_the_device_counts_and_waits_for_the_display_do_not),
           cmocka_unit_test(engine_draws_what_other_modules_add),
           cmocka_unit_test(who_runs_behind_the_device_is_reported),
+          cmocka_unit_test(mistakes_in_a_frame_name_their_object_once_and_the_frame),
           cmocka_unit_test(hash_of_commands_is_the_same_for_any_number_of_workers),
           cmocka_unit_test(frames_in_the_steady_state_take_no_heap),
           cmocka_unit_test(failed_recording_leaves_out_one_picture_and_no_handler),

@@ -117,6 +117,8 @@ static void fence_that_goes_back_is_not_believed(void **state) {
     nb_gpu_stats stats = gpu_stats(&r);
     assert_int_equal(stats.value_refused_count, 3);
     assert_int_equal(test_log_count(&r.log, NB_ITEM_GPU_VALUE), 1);
+    assert_string_equal(r.log.last_function, "nb_gpu_frame_begin");
+    assert_non_null(strstr(r.log.last_message, "reported fence value 2 after 3 (submitted 3): ignored"));
     assert_int_equal(stats.lost_count, 0);
     assert_int_equal(stats.completed_value, 6);
     assert_int_equal(nb_timeline_value(nb_gpu_timeline(r.gpu)), 6);

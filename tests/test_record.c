@@ -436,7 +436,7 @@ static nb_result record_to(disk *d, bool is_synced) {
     nbi_file_ops ops = {.open = disk_open, .write = disk_write, .sync = disk_sync, .close = disk_close, .user = d};
     ops.sync_folder = disk_sync_folder;
     nb_recorder *recorder = NULL;
-    nb_result result = nbi_recorder_create(&desc, &ops, &recorder);
+    nb_result result = nbi_recorder_create(&desc, &ops, false, &recorder);
     if (result != NB_OK) return result;
     recording_feed(&r, recorder);
     return nb_recorder_destroy(recorder);

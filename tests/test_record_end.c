@@ -87,6 +87,7 @@ static uint64_t ticks_in(const memory_sink *sink, nb_replay_info *info) {
 }
 
 static void said_once(const game *g, nb_log_item item, const char *text) {
+    assert_string_equal(g->log.last_function, g->engine != NULL ? "nb_engine_frame" : "nb_recorder_push");
     assert_int_equal(g->log_count, 1);
     assert_int_equal(g->assertion_count, 0);
     assert_int_equal(test_log_count(&g->log, item), 1);

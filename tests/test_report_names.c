@@ -5,6 +5,7 @@
 #include "engine_fixture.h"
 #include "log_lines.h"
 
+#include "nebula/rollback.h"
 #include "nebula/service.h"
 
 #define TICKS 30
@@ -263,10 +264,93 @@ static void provider_and_module_that_are_refused_are_named(void **state) {
     assert_int_equal(nb_engine_destroy(engine), NB_OK);
 }
 
+// --- what an engine drives ---
+
+static void history_that_cannot_be_names_its_field(void **state) {
+    (void)state;
+    static log_lines log;
+    nb_engine_desc desc = rig_desc(0);
+    nb_engine *engine = NULL;
+    desc.keeps_history = true;
+    desc.history.bytes_max = 1000;
+    desc.hooks = log_lines_hooks(&log);
+    assert_int_equal(nb_engine_create(&desc, &engine), NB_ERR_RANGE);
+    assert_string_equal(log_lines_first(&log, NB_ITEM_HISTORY_ARGUMENT)->function, "nb_engine_create");
+    assert_says(&log, NB_ITEM_HISTORY_ARGUMENT, "nb_engine_desc.history.bytes_max is 1000: at least 4096");
+    desc.history.bytes_max = 0;
+    desc.history.event_count_max = NB_INPUT_COUNT_LIMIT + 1;
+    desc.hooks = log_lines_hooks(&log);
+    assert_int_equal(nb_engine_create(&desc, &engine), NB_ERR_RANGE);
+    assert_says(&log, NB_ITEM_HISTORY_ARGUMENT, "nb_engine_desc.history.event_count_max is 65537: at most 65536");
+    // By hand it is the history's own desc.
+    nb_history_desc own = {.world = (nb_world *)(void *)&own, .event_count_max = NB_INPUT_COUNT_LIMIT + 1};
+    nb_history *history = NULL;
+    own.hooks = log_lines_hooks(&log);
+    assert_int_equal(nb_history_create(&own, &history), NB_ERR_RANGE);
+    assert_string_equal(log_lines_first(&log, NB_ITEM_HISTORY_ARGUMENT)->function, "nb_history_create");
+    assert_says(&log, NB_ITEM_HISTORY_ARGUMENT, "nb_history_desc.event_count_max is 65537");
+}
+
+// A provider that wants more room with each call, from the given one on.
+typedef struct grower {
+    uint32_t call_count, greedy_from;
+    nb_result loaded;
+    uint64_t tick;
+} grower;
+
+static size_t save_more(void *user, void *bytes, size_t capacity_bytes) {
+    grower *g = user;
+    size_t wanted = 8;
+    if (++g->call_count > g->greedy_from) wanted = capacity_bytes + 1000;
+    if (wanted <= capacity_bytes) memcpy(bytes, &g->tick, wanted);
+    return wanted;
+}
+
+static nb_result load_as_set(void *user, const void *bytes, size_t size_bytes) {
+    (void)bytes, (void)size_bytes;
+    return ((grower *)user)->loaded;
+}
+
+static nb_result count_tick(const nb_context *context, void *user) {
+    (void)context;
+    ++((grower *)user)->tick;
+    return NB_OK;
+}
+
+static void provider_that_the_history_cannot_keep_is_named(void **state) {
+    (void)state;
+    static log_lines log;
+    nb_engine_desc desc = rig_desc(0);
+    desc.keeps_history = true;
+    desc.hooks = log_lines_hooks(&log);
+    nb_engine *engine = NULL;
+    grower tides = {.greedy_from = UINT32_MAX, .loaded = NB_ERR_RANGE};
+    assert_int_equal(nb_engine_create(&desc, &engine), NB_OK);
+    nb_state_desc state_desc = {.name = "tides", .save = save_more, .load = load_as_set, .user = &tides};
+    assert_int_equal(nb_states_add(nb_engine_states(engine), &state_desc, NULL), NB_OK);
+    nb_module_desc moon = {.name = "moon", .tick = count_tick, .user = &tides};
+    assert_int_equal(nb_engine_module_attach(engine, &moon, NULL), NB_OK);
+    assert_int_equal(nb_engine_run_ticks(engine, 4), NB_OK);
+    for (int i = 0; i < TICKS; ++i) assert_int_equal(nb_engine_rewind(engine, 2), NB_ERR_RANGE);
+    const log_line *refused = log_lines_first(&log, NB_ITEM_HISTORY_LOAD);
+    assert_string_equal(refused->function, "nb_engine_rewind");
+    assert_says(&log, NB_ITEM_HISTORY_LOAD, "state \"tides\": load refused what its save gave (NB_ERR_RANGE)");
+    tides.loaded = NB_OK;
+    tides.greedy_from = tides.call_count;
+    assert_int_equal(log_lines_count(&log, NB_ITEM_HISTORY_LOAD), 2); // the 1st and 10th time
+    assert_int_equal(nb_engine_run_ticks(engine, 1), NB_OK);
+    assert_int_equal(log_lines_count(&log, NB_ITEM_HISTORY_LOAD), 3);
+    assert_string_equal(refused[2].function, "nb_engine_run_ticks");
+    assert_non_null(strstr(refused[2].message, "state \"tides\": save asks for more room with each call"));
+    assert_int_equal(nb_engine_destroy(engine), NB_OK);
+}
+
 TEST_MAIN(cmocka_unit_test(mistake_of_each_tick_is_logged_twice_in_30_ticks),
           cmocka_unit_test(each_object_has_reports_of_its_own),
           cmocka_unit_test(work_that_is_refused_has_its_label_and_the_call),
           cmocka_unit_test(pool_that_is_full_names_module_and_field),
           cmocka_unit_test(more_mistakes_than_there_is_room_for_share_a_count),
           cmocka_unit_test(service_that_fails_is_named_and_nobody_called),
-          cmocka_unit_test(provider_and_module_that_are_refused_are_named))
+          cmocka_unit_test(provider_and_module_that_are_refused_are_named),
+          cmocka_unit_test(history_that_cannot_be_names_its_field),
+          cmocka_unit_test(provider_that_the_history_cannot_keep_is_named))

@@ -196,6 +196,7 @@ nb_result nb_gpu_create(const nb_gpu_desc *given, nb_gpu **out) {
     gpu->back = gpu->capture.buffer = NBI_NONE_INDEX;
     nbi_gpu_spans_close(gpu);
     set_limits(gpu);
+    gpu->caller = __func__;
     nb_result result = begin(gpu);
     if (result != NB_OK) {
         end(gpu);
@@ -208,6 +209,7 @@ nb_result nb_gpu_create(const nb_gpu_desc *given, nb_gpu **out) {
 nb_result nb_gpu_destroy(nb_gpu *gpu) {
     if (gpu == NULL) return NB_OK;
     if (gpu->moment != NBI_GPU_BETWEEN || nbi_gpu_is_any_late(gpu)) return NB_BUSY;
+    gpu->caller = __func__;
     nb_result result = nbi_gpu_detach(gpu);
     if (result != NB_OK) return result;
     if (nbi_gpu_wait(gpu, gpu->submitted, gpu->desc.stuck_ns) == NB_BUSY) nbi_gpu_lose(gpu, "it did not end its work");

@@ -166,7 +166,8 @@ struct nb_gpu {
 
     nb_timelines *own; // without an engine
     nb_timeline *own_timeline, *timeline;
-    nb_engine *engine; // NULL: not attached
+    nb_engine *engine;  // NULL: not attached
+    const char *caller; // what reports name: the function that the user called last on the frame's thread
     nb_module modules[2];
     nb_fence *fence; // of the engine, once a frame has begun
 

@@ -7,10 +7,14 @@
 
 // --- in the frame ---
 
+// What the user called. Objects that handlers make in between name their own call.
+#define FRAME "nb_engine_frame"
+
 static nb_result frame_start(const nb_context *context, void *user) {
     nb_gpu *gpu = user;
     if (nb_context_check(context, NB_LAYER_ENGINE) != NB_OK) return NB_OK;
     gpu->fence = context->fence;
+    gpu->caller = FRAME;
     // A frame of the engine that was cut short.
     if (gpu->moment != NBI_GPU_BETWEEN) nbi_gpu_end(gpu);
     if (!nb_engine_desc_get(context->engine)->is_headless) nbi_gpu_begin(gpu, context->frame);
@@ -25,12 +29,15 @@ static void check_order(nb_gpu *gpu, const nb_context *context) {
     if (count == 0 || count > LOOK_COUNT_MAX || modules[count - 1].value == context->module.value) return;
     const char *name = nb_engine_module_name(context->engine, modules[count - 1]);
     if (nbi_gpu_tell_once(gpu, "order", name, 0))
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_ORDER, NB_ERR_MISUSE, "nb_gpu_attach",
-                          "%s runs behind gpu.record in FrameGraph: passes that it adds come too late", name);
+        nb_report_failure(gpu->hooks, NB_ITEM_GPU_ORDER, NB_ERR_MISUSE, gpu->caller,
+                          "gpu: module \"%s\" runs behind \"gpu.record\" in FrameGraph: passes that it adds are lost; "
+                          "let it run before",
+                          name);
 }
 
 static nb_result frame_graph(const nb_context *context, void *user) {
     nb_gpu *gpu = user;
+    gpu->caller = FRAME;
     check_order(gpu, context);
     if (nb_context_check(context, NB_LAYER_ENGINE) == NB_OK && gpu->moment == NBI_GPU_BEGUN) nbi_gpu_compile(gpu);
     return NB_OK;
@@ -46,6 +53,7 @@ static nb_result record(const nb_context *context, void *user) {
 static nb_result submit(const nb_context *context, void *user, const nb_outputs *outputs) {
     nb_gpu *gpu = user;
     (void)outputs;
+    gpu->caller = FRAME;
     bool is_last = context->job_index + 1 == context->job_count;
     if (!is_last || gpu->moment != NBI_GPU_COMPILED) return NB_OK;
     if (nb_context_check_capability(context, NB_CAPABILITY_SUBMIT) == NB_OK) nbi_gpu_submit_picture(gpu);
@@ -55,6 +63,7 @@ static nb_result submit(const nb_context *context, void *user, const nb_outputs 
 static nb_result present(const nb_context *context, void *user) {
     nb_gpu *gpu = user;
     bool is_begun = gpu->moment != NBI_GPU_BETWEEN;
+    gpu->caller = FRAME;
     if (is_begun && nb_context_check(context, NB_LAYER_ENGINE) == NB_OK) nbi_gpu_end(gpu);
     if (gpu->is_handed) nb_engine_note_device(context->engine, gpu->stats.gpu_ns, gpu->info.is_on_cpu);
     return NB_OK;
@@ -126,6 +135,7 @@ nb_result nb_gpu_attach(nb_gpu *gpu, nb_engine *engine) {
     if (gpu->engine != NULL || gpu->moment != NBI_GPU_BETWEEN) return NB_BUSY;
     nb_timelines *timelines = nb_engine_timelines(engine);
     if (timelines == NULL) return NB_ERR_MEMORY;
+    gpu->caller = __func__;
     nb_timeline *timeline = NULL;
     nb_result result = nb_timelines_open(timelines, "gpu", &timeline);
     if (result == NB_OK) result = change_timeline(gpu, gpu->own, timeline);

@@ -38,6 +38,7 @@ nb_result nb_gpu_capture_ask(nb_gpu *gpu) {
     if (capture->state == NBI_CAPTURE_ASKED || is_flying) return NB_BUSY;
     if (!has_known_pixels(gpu->info.surface_format)) return NB_ERR_UNSUPPORTED;
     capture->state = NBI_CAPTURE_NONE;
+    gpu->caller = __func__;
     nb_result result = make_room(gpu);
     if (result != NB_OK) return result;
     capture->state = NBI_CAPTURE_ASKED;
@@ -93,6 +94,7 @@ nb_result nb_gpu_capture_take(nb_gpu *gpu, uint64_t wait_ns, nb_gpu_capture *out
     if (capture->state == NBI_CAPTURE_NONE) return NB_EMPTY;
     if (capture->state == NBI_CAPTURE_ASKED) return NB_BUSY;
     if (capture->state == NBI_CAPTURE_FLYING) {
+        gpu->caller = __func__;
         nb_result result = nbi_gpu_wait(gpu, capture->value, wait_ns);
         if (result != NB_OK) return result;
         read_pixels(gpu);

@@ -3,6 +3,7 @@
 // frame's picture and is counted; the next frame begins as if nothing had been.
 
 #include "gpu.h"
+#include "graph.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -90,6 +91,7 @@ nb_result nbi_gpu_compile(nb_gpu *gpu) {
     gpu->moment = NBI_GPU_COMPILED;
     if (!gpu->has_picture) return NB_EMPTY;
     nb_result result = gpu->is_lost ? NB_ERR_LOST : nbi_gpu_capture_add(gpu);
+    gpu->graph->caller = gpu->caller;
     if (result == NB_OK) result = nb_graph_compile(gpu->graph, &gpu->plan);
     if (result == NB_OK) result = nbi_gpu_plan_resolve(gpu);
     return result == NB_OK ? NB_OK : leave_out_for(gpu, result);
@@ -125,7 +127,8 @@ static nb_result collect(nb_gpu *gpu, uint64_t *hash, uint32_t *draw_count) {
         first = result;
         const char *name = gpu->plan->steps[gpu->items[i].step].name;
         if (nbi_gpu_tell_once(gpu, name, "record", result))
-            nb_report_failure(gpu->hooks, NB_ITEM_GPU_RECORD, result, "nb_gpu_frame_submit", "%s, bucket %u: %s", name,
+            nb_report_failure(gpu->hooks, NB_ITEM_GPU_RECORD, result, gpu->caller,
+                              "gpu: pass \"%s\", bucket %u: %s: the picture is left out", name,
                               (unsigned)gpu->items[i].bucket,
                               recorded->is_done ? nb_result_name(result) : "not recorded");
     }
@@ -152,8 +155,8 @@ static nb_result hand_over(nb_gpu *gpu, const nb_graph_plan *plan, uint32_t item
     nb_result result = nbi_gpu_heed(gpu, gpu->backend->submit(gpu->self, &submit), "handing over a picture");
     if (result != NB_OK) {
         if (result != NB_ERR_LOST && nbi_gpu_tell_once(gpu, "submit", "", result))
-            nb_report_failure(gpu->hooks, NB_ITEM_GPU_SUBMIT, result, "nb_gpu_frame_submit",
-                              "the picture was not taken: %s", nb_result_name(result));
+            nb_report_failure(gpu->hooks, NB_ITEM_GPU_SUBMIT, result, gpu->caller,
+                              "gpu: device \"%s\" refused a picture: %s", gpu->name, nb_result_name(result));
         return result;
     }
     if (gpu->completed == gpu->submitted) gpu->progress_ns = nbi_gpu_now_ns(gpu);
@@ -198,7 +201,8 @@ static void save_uploads(nb_gpu *gpu) {
     if (!gpu->is_lost && hand_over(gpu, &nothing, 0, false) == NB_OK) return;
     for (uint32_t i = 0; i < gpu->upload_count; ++i) gpu->stats.upload_lost_bytes += gpu->uploads[i].size_bytes;
     if (!gpu->is_lost && nbi_gpu_tell_once(gpu, "uploads", "", 0))
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_UPLOAD, NB_ERR_MEMORY, "nb_gpu_frame_submit", "%u uploads are lost",
+        nb_report_failure(gpu->hooks, NB_ITEM_GPU_UPLOAD, NB_ERR_MEMORY, gpu->caller,
+                          "gpu: device \"%s\" refused %u uploads: they are lost; upload again", gpu->name,
                           (unsigned)gpu->upload_count);
     gpu->upload_count = 0;
 }
@@ -234,12 +238,14 @@ static bool is_at(nb_gpu *gpu, nbi_gpu_moment moment) { return gpu->engine == NU
 nb_result nb_gpu_frame_begin(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     if (!is_at(gpu, NBI_GPU_BETWEEN)) return NBI_GPU_MOMENT(gpu, "a frame is begun, or an engine does it");
+    gpu->caller = __func__;
     return nbi_gpu_begin(gpu, (nb_frame){0});
 }
 
 nb_result nb_gpu_frame_compile(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     if (!is_at(gpu, NBI_GPU_BEGUN)) return NBI_GPU_MOMENT(gpu, "no frame is begun, or it is compiled");
+    gpu->caller = __func__;
     return nbi_gpu_compile(gpu);
 }
 
@@ -253,13 +259,16 @@ nb_result nb_gpu_frame_record(nb_gpu *gpu, uint32_t lane) {
 nb_result nb_gpu_frame_submit(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     if (!is_at(gpu, NBI_GPU_COMPILED)) return NBI_GPU_MOMENT(gpu, "no frame is compiled, or it was handed over");
+    gpu->caller = __func__;
     return nbi_gpu_submit_picture(gpu);
 }
 
 nb_result nb_gpu_frame_end(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     bool is_begun = gpu->engine == NULL && gpu->moment != NBI_GPU_BETWEEN;
-    return is_begun ? nbi_gpu_end(gpu) : NBI_GPU_MOMENT(gpu, "no frame is begun");
+    if (!is_begun) return NBI_GPU_MOMENT(gpu, "no frame is begun");
+    gpu->caller = __func__;
+    return nbi_gpu_end(gpu);
 }
 
 nb_graph *nb_gpu_graph(nb_gpu *gpu) {

@@ -212,9 +212,11 @@ static nb_result take_for_user(nb_gpu *gpu, nbi_gpu_kind kind, const char *name,
     nb_result result = gate(gpu, function);
     if (result != NB_OK) return result;
     if (gpu->is_lost) return NB_ERR_LOST;
+    gpu->caller = function;
     result = nbi_gpu_object_take(gpu, kind, NBI_GPU_USERS, name, index);
     if (result != NB_OK && nbi_gpu_tell_once(gpu, function, "full", 0))
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_FULL, result, function, "%u are alive or wait for the device",
+        nb_report_failure(gpu->hooks, NB_ITEM_GPU_FULL, result, function,
+                          "gpu: \"%s\" has no room: %u are alive or wait for the device", name,
                           gpu->tables[kind].user_count);
     return result;
 }
@@ -242,10 +244,10 @@ nb_result nb_gpu_buffer_create(nb_gpu *gpu, const nb_gpu_buffer_desc *desc, nb_g
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     if (desc == NULL || out == NULL) return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "desc or out is NULL");
     nb_result result = NB_OK;
-    const char *problem = nbi_gpu_buffer_problem(desc, &result);
-    if (problem != NULL) return NBI_GPU_REFUSE(gpu, result, "%s", problem);
+    const char *problem = nbi_gpu_buffer_problem(desc, &result), *name = desc->name != NULL ? desc->name : "buffer";
+    if (problem != NULL) return NBI_GPU_REFUSE(gpu, result, "buffer \"%s\": %s", name, problem);
     uint32_t index = 0;
-    result = take_for_user(gpu, NBI_GPU_BUFFER, desc->name != NULL ? desc->name : "buffer", __func__, &index);
+    result = take_for_user(gpu, NBI_GPU_BUFFER, name, __func__, &index);
     if (result != NB_OK) return result;
     at(gpu, NBI_GPU_BUFFER, index)->desc.buffer = *desc;
     return make_for_user(gpu, NBI_GPU_BUFFER, index, &out->value);
@@ -255,10 +257,10 @@ nb_result nb_gpu_image_create(nb_gpu *gpu, const nb_gpu_image_desc *desc, nb_gpu
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     if (desc == NULL || out == NULL) return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "desc or out is NULL");
     nb_result result = NB_OK;
-    const char *problem = nbi_gpu_image_problem(desc, &result);
-    if (problem != NULL) return NBI_GPU_REFUSE(gpu, result, "%s", problem);
+    const char *problem = nbi_gpu_image_problem(desc, &result), *name = desc->name != NULL ? desc->name : "image";
+    if (problem != NULL) return NBI_GPU_REFUSE(gpu, result, "image \"%s\": %s", name, problem);
     uint32_t index = 0;
-    result = take_for_user(gpu, NBI_GPU_IMAGE, desc->name != NULL ? desc->name : "image", __func__, &index);
+    result = take_for_user(gpu, NBI_GPU_IMAGE, name, __func__, &index);
     if (result != NB_OK) return result;
     nb_gpu_image_desc *kept = &at(gpu, NBI_GPU_IMAGE, index)->desc.image;
     *kept = *desc;
@@ -284,10 +286,10 @@ nb_result nb_gpu_pipeline_create(nb_gpu *gpu, const nb_gpu_pipeline_desc *desc, 
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     if (desc == NULL || out == NULL) return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "desc or out is NULL");
     nb_result result = NB_OK;
-    const char *problem = nbi_gpu_pipeline_problem(desc, &result);
-    if (problem != NULL) return NBI_GPU_REFUSE(gpu, result, "%s", problem);
+    const char *problem = nbi_gpu_pipeline_problem(desc, &result), *name = desc->name != NULL ? desc->name : "pipeline";
+    if (problem != NULL) return NBI_GPU_REFUSE(gpu, result, "pipeline \"%s\": %s", name, problem);
     uint32_t index = 0;
-    result = take_for_user(gpu, NBI_GPU_PIPELINE, desc->name != NULL ? desc->name : "pipeline", __func__, &index);
+    result = take_for_user(gpu, NBI_GPU_PIPELINE, name, __func__, &index);
     if (result != NB_OK) return result;
     nb_gpu_pipeline_desc kept = *desc;
     result = keep_words(gpu, &kept);

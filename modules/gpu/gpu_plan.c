@@ -6,7 +6,7 @@
 
 static nb_result refuse(nb_gpu *gpu, nb_result result, const nb_graph_plan_resource *resource, const char *why) {
     if (nbi_gpu_tell_once(gpu, resource->name, why, result))
-        nb_report_mistake(gpu->hooks, NB_ITEM_GPU_IMPORT, result, "nb_gpu_frame_compile", "%s: %s", resource->name,
+        nb_report_mistake(gpu->hooks, NB_ITEM_GPU_IMPORT, result, gpu->caller, "gpu: import \"%s\": %s", resource->name,
                           why);
     return result;
 }
@@ -107,8 +107,10 @@ static nb_result take_slots(nb_gpu *gpu) {
         nb_result result = take_transient(gpu, &gpu->plan->slots[i], &gpu->slot_objects[i]);
         if (result == NB_OK) continue;
         if (result != NB_ERR_LOST && nbi_gpu_tell_once(gpu, "graph", "memory", result))
-            nb_report_failure(gpu->hooks, NB_ITEM_GPU_SUBMIT, result, "nb_gpu_frame_compile",
-                              "no memory for what lives within the frame");
+            nb_report_failure(
+                gpu->hooks, NB_ITEM_GPU_SUBMIT, result, gpu->caller,
+                "gpu: device \"%s\" has no memory for the %u resources of the frame graph: the picture is left out",
+                gpu->name, (unsigned)gpu->plan->slot_count);
         return result;
     }
     return NB_OK;
@@ -150,8 +152,9 @@ static nb_result list_items(nb_gpu *gpu) {
         if (step->record == NULL) continue;
         if (step->bucket_count > gpu->limits.item_count_max - gpu->item_count) {
             if (nbi_gpu_tell_once(gpu, "graph", "items", 0))
-                nb_report_failure(gpu->hooks, NB_ITEM_GPU_FULL, NB_ERR_RANGE, "nb_gpu_frame_compile",
-                                  "more than %u passes and buckets", (unsigned)gpu->limits.item_count_max);
+                nb_report_failure(gpu->hooks, NB_ITEM_GPU_FULL, NB_ERR_RANGE, gpu->caller,
+                                  "gpu: pass \"%s\" has no room: at most %u buckets of all passes", step->name,
+                                  (unsigned)gpu->limits.item_count_max);
             return NB_ERR_RANGE;
         }
         for (uint32_t bucket = 0; bucket < step->bucket_count; ++bucket) {

@@ -79,8 +79,8 @@ static nb_result try_later(nb_gpu *gpu, uint64_t pause_ns, nb_result result) {
     gpu->retry_at_ns = nbi_gpu_now_ns(gpu) + pause_ns;
     gpu->retry_pause_ns = pause_ns * 2 < NB_GPU_RETRY_NS_MAX ? pause_ns * 2 : NB_GPU_RETRY_NS_MAX;
     if (!gpu->is_unrestored_told)
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_UNRESTORED, result, "nb_gpu_frame_begin",
-                          "the device is not to be had again yet: %s", nb_result_name(result));
+        nb_report_failure(gpu->hooks, NB_ITEM_GPU_UNRESTORED, result, gpu->caller,
+                          "gpu: device \"%s\" not restored yet: %s", gpu->name, nb_result_name(result));
     gpu->is_unrestored_told = true;
     return NB_ERR_LOST;
 }
@@ -95,7 +95,9 @@ static nb_result settle(nb_gpu *gpu) {
     gpu->is_unrestored_told = false;
     gpu->time_count = 0;
     ++gpu->stats.restored_count;
+    const char *caller = gpu->caller;
     if (gpu->desc.on_restored != NULL) gpu->desc.on_restored(gpu, gpu->desc.user);
+    gpu->caller = caller; // the rest of the frame is not what the callback called
     return gpu->is_lost ? NB_ERR_LOST : NB_OK;
 }
 

@@ -93,8 +93,8 @@ void nbi_gpu_surface_show(nb_gpu *gpu) {
     }
     ++gpu->stats.present_failed_count;
     if (nbi_gpu_tell_once(gpu, "present", "", result))
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_PRESENT, result, "nb_gpu_frame_end",
-                          "the picture could not be shown: %s", nb_result_name(result));
+        nb_report_failure(gpu->hooks, NB_ITEM_GPU_PRESENT, result, gpu->caller,
+                          "gpu: device \"%s\" did not show a picture: %s", gpu->name, nb_result_name(result));
 }
 
 // --- around it ---

@@ -36,10 +36,14 @@ nb_result nb_gpu_upload_buffer(nb_gpu *gpu, nb_gpu_span span, nb_gpu_buffer buff
         return nb_report_mistake(gpu->hooks, NB_ITEM_GPU_STALE, NB_ERR_STALE, __func__, "no such buffer is alive");
     const nb_gpu_buffer_desc *desc = &to->desc.buffer;
     if (desc->memory != NB_GPU_MEMORY_DEVICE)
-        return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "%s is for reading back", to->name);
+        return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE,
+                              "buffer \"%s\" is in memory for reading back: nothing is uploaded to it", to->name);
     bool is_inside = offset <= desc->size_bytes && span.size_bytes <= desc->size_bytes - offset;
     if (!is_inside || offset % 4 != 0)
-        return NBI_GPU_REFUSE(gpu, NB_ERR_RANGE, "%s has no such place, or it is not at a word", to->name);
+        return NBI_GPU_REFUSE(
+            gpu, NB_ERR_RANGE,
+            "buffer \"%s\" of %llu bytes: %llu bytes at %llu are not inside, or not at a multiple of 4", to->name,
+            (unsigned long long)desc->size_bytes, (unsigned long long)span.size_bytes, (unsigned long long)offset);
     return add(gpu, to,
                (nb_gpu_upload){.from = span.offset, .to = index, .to_offset = offset, .size_bytes = span.size_bytes});
 }
@@ -54,10 +58,10 @@ nb_result nb_gpu_upload_image(nb_gpu *gpu, nb_gpu_span span, nb_gpu_image image,
         return nb_report_mistake(gpu->hooks, NB_ITEM_GPU_STALE, NB_ERR_STALE, __func__, "no such image is alive");
     const nb_gpu_image_desc *desc = &to->desc.image;
     if ((desc->access & NB_GPU_ACCESS_COPY_TO) == 0)
-        return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "%s was not made to be copied to", to->name);
+        return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "image \"%s\" was made without NB_GPU_ACCESS_COPY_TO", to->name);
     uint64_t size_bytes = (uint64_t)desc->width * desc->height * nb_gpu_format_bytes(desc->format);
     if (layer >= desc->layer_count || span.size_bytes != size_bytes || span.offset % 16 != 0)
-        return NBI_GPU_REFUSE(gpu, NB_ERR_RANGE, "%s has %u layers of %llu bytes each", to->name,
+        return NBI_GPU_REFUSE(gpu, NB_ERR_RANGE, "image \"%s\" has %u layers of %llu bytes each", to->name,
                               (unsigned)desc->layer_count, (unsigned long long)size_bytes);
     return add(gpu, to,
                (nb_gpu_upload){

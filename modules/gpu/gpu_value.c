@@ -18,8 +18,8 @@ nb_result nbi_gpu_lose(nb_gpu *gpu, const char *why) {
     gpu->completed = gpu->submitted;
     nb_timeline_signal(gpu->timeline, gpu->completed);
     if (gpu->capture.state == NBI_CAPTURE_FLYING) gpu->capture.state = NBI_CAPTURE_LOST;
-    nb_report_failure(gpu->hooks, NB_ITEM_GPU_LOST, NB_ERR_LOST, "nb_gpu_frame_begin", "%s is lost: %s", gpu->name,
-                      why);
+    nb_report_failure(gpu->hooks, NB_ITEM_GPU_LOST, NB_ERR_LOST, gpu->caller,
+                      "gpu: device \"%s\" is lost: %s; it is made again", gpu->name, why);
     return NB_ERR_LOST;
 }
 
@@ -30,9 +30,9 @@ nb_result nbi_gpu_heed(nb_gpu *gpu, nb_result result, const char *what) {
 static nb_result refuse_value(nb_gpu *gpu, uint64_t value, bool is_beyond) {
     ++gpu->stats.value_refused_count;
     if (nbi_gpu_tell_once(gpu, "value", is_beyond ? "beyond" : "back", 0))
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_VALUE, NB_ERR_RANGE, "nb_gpu_frame_begin",
-                          "the fence stands at %llu after %llu, with %llu handed over; it is not believed",
-                          (unsigned long long)value, (unsigned long long)(gpu->completed - gpu->base),
+        nb_report_failure(gpu->hooks, NB_ITEM_GPU_VALUE, NB_ERR_RANGE, gpu->caller,
+                          "gpu: device \"%s\" reported fence value %llu after %llu (submitted %llu): ignored",
+                          gpu->name, (unsigned long long)value, (unsigned long long)(gpu->completed - gpu->base),
                           (unsigned long long)(gpu->submitted - gpu->base));
     return is_beyond ? nbi_gpu_lose(gpu, "its fence is beyond what was handed over") : NB_OK;
 }
@@ -87,6 +87,7 @@ nb_result nbi_gpu_wait(nb_gpu *gpu, uint64_t value, uint64_t timeout_ns) {
 nb_result nb_gpu_wait_idle(nb_gpu *gpu, uint64_t timeout_ns) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     if (gpu->moment != NBI_GPU_BETWEEN) return NBI_GPU_MOMENT(gpu, "a frame is begun");
+    gpu->caller = __func__;
     nb_result result = nbi_gpu_wait(gpu, gpu->submitted, timeout_ns);
     return result == NB_BUSY ? NB_TIMEOUT : result;
 }

@@ -69,6 +69,8 @@ struct nb_graph {
     nbi_graph_moment moment;
     uint32_t generation; // of this assembly; never 0
     nb_graph_error error;
+    const char *caller; // of a device's graph: what the user called, for reports; NULL = nb_graph_compile
+    char told[sizeof((nb_graph_error *)0)->text]; // the report of a device's graph that is not repeated
 
     nbi_graph_pass *passes;
     nbi_graph_resource *resources;

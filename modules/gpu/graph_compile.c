@@ -41,7 +41,11 @@ nb_result nbi_graph_error_set(nb_graph *graph, nb_log_item item, nb_result resul
     va_start(args, format);
     vsnprintf(error->text, sizeof error->text, format, args);
     va_end(args);
-    return nb_report_mistake(&graph->desc.hooks, item, result, "nb_graph_compile", "%s", error->text);
+    const char *function = graph->caller != NULL ? graph->caller : "nb_graph_compile";
+    // A device compiles its graph in every frame, mostly with the same mistake.
+    if (graph->caller != NULL && strcmp(graph->told, error->text) == 0) return result;
+    memcpy(graph->told, error->text, sizeof graph->told);
+    return nb_report_mistake(&graph->desc.hooks, item, result, function, "%s", error->text);
 }
 
 // --- who writes and who reads ---

@@ -222,8 +222,8 @@ static nb_result choose_of(nbi_vulkan *v, const char *wanted_name, extension_lis
     for (uint32_t i = 0; i < count; ++i) {
         candidate c = look_at(v, list[i], wanted_name, extensions);
         if (c.missing != NULL) {
-            nb_report(&v->hooks, NB_LOG_WARNING, NB_ITEM_VULKAN_DEVICE, "vulkan", "%s is not taken: it lacks %s",
-                      c.properties.deviceName, c.missing);
+            nb_report(&v->hooks, NB_LOG_WARNING, NB_ITEM_VULKAN_DEVICE, "vulkan",
+                      "device \"%s\" is not used: it lacks %s", c.properties.deviceName, c.missing);
         } else if (c.rank > best->rank) {
             *best = c;
         }

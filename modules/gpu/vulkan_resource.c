@@ -192,7 +192,7 @@ nb_result nbi_vulkan_image_create(void *self, nb_gpu_index index, const nb_gpu_i
                         image.layer_count <= limits->maxImageArrayLayers;
     if (!is_size_able || !is_format_able(v, image.format, usage))
         return nb_report_failure(&v->hooks, NB_ITEM_VULKAN_FORMAT, NB_ERR_UNSUPPORTED, "vulkan",
-                                 "%s: %s of %u x %u x %u for uses 0x%x is not to be had", desc->name,
+                                 "image \"%s\": the device has no %s of %u x %u x %u for uses 0x%x", desc->name,
                                  nb_gpu_format_name(desc->format), image.width, image.height, image.layer_count,
                                  desc->access);
     VkResult made = image_open(v, &image, usage);

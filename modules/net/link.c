@@ -69,7 +69,8 @@ nb_result nb_link_create(const nb_link_desc *desc, nb_link **out) {
     nb_link_desc d = resolve(desc);
     bool is_fine = d.message_count_max <= NB_LINK_MESSAGE_COUNT_MAX && d.message_bytes_max <= NB_LINK_MESSAGE_BYTES_MAX;
     if (!is_fine || !are_possible(&d.conditions))
-        return NB_FAIL(&d.hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE, "a count, time or chance is too large");
+        return NB_FAIL(&d.hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE,
+                       "nb_link_desc: a count, time or chance is too large");
     size_t letters_bytes = d.message_count_max * sizeof(letter);
     size_t memory_bytes = sizeof(nb_link) + letters_bytes + (size_t)d.message_count_max * d.message_bytes_max;
     nb_link *link = nb_hooks_alloc(&d.hooks, memory_bytes, NB_CACHE_LINE, __func__);
@@ -154,7 +155,9 @@ nb_result nb_link_send(nb_link *link, uint64_t now_ns, const void *bytes, size_t
     if (bytes == NULL && size_bytes != 0)
         return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
     if (size_bytes > link->desc.message_bytes_max)
-        return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE, "%zu bytes are too many", size_bytes);
+        return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE,
+                       "message of %zu bytes: at most %u; raise nb_link_desc.message_bytes_max", size_bytes,
+                       link->desc.message_bytes_max);
     const nb_link_conditions *c = &link->desc.conditions;
     nb_random random = nb_random_make(link->desc.seed, link->stats.sent_count, link->desc.stream);
     ++link->stats.sent_count;

@@ -37,13 +37,13 @@ static nb_recorder_desc resolve(const nb_recorder_desc *given) {
 
 static bool is_text_fine(const char *text) { return text == NULL || strlen(text) <= NB_RECORD_TEXT_SIZE_MAX; }
 
-static nb_result check_desc(const nb_recorder_desc *desc) {
+static nb_result check_desc(const nb_recorder_desc *desc, const char *function) {
     const char *problem = NULL;
     if ((desc->path != NULL) == (desc->sink.write != NULL) || (desc->path != NULL && desc->path[0] == '\0'))
-        return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_create",
+        return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, function,
                                  "neither or both of path and sink");
     if (desc->head.config == NULL && desc->head.config_bytes != 0)
-        return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_create",
+        return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, function,
                                  "config_bytes without config");
     if (!is_text_fine(desc->head.build_id) || !is_text_fine(desc->head.game_name))
         problem = "the build id or the name of the game is too long";
@@ -58,13 +58,13 @@ static nb_result check_desc(const nb_recorder_desc *desc) {
     else if (desc->level < 1 || desc->level > NBI_SQUEEZE_LEVEL_MAX)
         problem = "level is out of bounds";
     if (problem == NULL) return NB_OK;
-    return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "nb_recorder_create", "%s", problem);
+    return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function, "%s", problem);
 }
 
 static nb_result make_memory(nb_recorder *recorder) {
     const nb_recorder_desc *desc = &recorder->desc;
     nbi_writer *writer = &recorder->writer;
-    const char *function = "nb_recorder_create";
+    const char *function = nbi_recorder_opened_by(recorder->is_attached);
     writer->head_bytes = nbi_head_size(&desc->head);
     writer->head = nb_hooks_alloc(&recorder->hooks, writer->head_bytes, NB_CACHE_LINE, function);
     if (writer->head == NULL) return NB_ERR_MEMORY;
@@ -110,8 +110,9 @@ static nb_result open_file(nb_recorder *recorder) {
     if (error == 0) return NB_OK;
     char text[128];
     nbi_file_error_text(error, text, sizeof text);
-    return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_recorder_create",
-                             "recording %s: %s: %s", recorder->name, failed, text);
+    return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS,
+                             nbi_recorder_opened_by(recorder->is_attached), "recording %s: %s: %s", recorder->name,
+                             failed, text);
 }
 
 static nb_result start_writer(nb_recorder *recorder) {
@@ -148,13 +149,16 @@ static void free_all(nb_recorder *recorder) {
     nb_hooks_free(&hooks, recorder, sizeof *recorder);
 }
 
-nb_result nbi_recorder_create(const nb_recorder_desc *given, const nbi_file_ops *ops, nb_recorder **out) {
+nb_result nbi_recorder_create(const nb_recorder_desc *given, const nbi_file_ops *ops, bool is_attached,
+                              nb_recorder **out) {
+    const char *function = nbi_recorder_opened_by(is_attached);
     nb_recorder_desc desc = resolve(given);
-    nb_result result = check_desc(&desc);
+    nb_result result = check_desc(&desc, function);
     if (result != NB_OK) return result;
-    nb_recorder *recorder = nb_hooks_alloc(&desc.hooks, sizeof *recorder, NB_CACHE_LINE, "nb_recorder_create");
+    nb_recorder *recorder = nb_hooks_alloc(&desc.hooks, sizeof *recorder, NB_CACHE_LINE, function);
     if (recorder == NULL) return NB_ERR_MEMORY;
     *recorder = (nb_recorder){.desc = desc,
+                              .is_attached = is_attached,
                               .hooks = desc.hooks,
                               .close_ns = NB_RECORD_CLOSE_NS,
                               .writer = {.ops = *ops, .squeeze = {.hooks = desc.hooks}}};
@@ -178,7 +182,7 @@ nb_result nb_recorder_create(const nb_recorder_desc *desc, nb_recorder **out) {
     if (desc == NULL) return NB_FAIL_NULL("desc");
     if (out == NULL) return NB_FAIL_NULL("out");
     nbi_file_ops ops = nbi_file_ops_default();
-    return nbi_recorder_create(desc, &ops, out);
+    return nbi_recorder_create(desc, &ops, false, out);
 }
 
 // --- handing over ---
@@ -223,7 +227,7 @@ static nb_result stop(nb_recorder *recorder, nb_record_stop why, nb_result resul
     hand_over(recorder);
     recorder->stats.stop = why;
     send(recorder, NBI_MESSAGE_STOP, (uint32_t)why);
-    return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_STOPPED, result, "nb_recorder_push",
+    return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_STOPPED, result, nbi_recorder_pushed_by(recorder),
                              "recording %s: ends before tick %llu: %s", recorder->name,
                              (unsigned long long)recorder->next_tick, cause);
 }
@@ -258,8 +262,8 @@ static nb_result check_tick(const nb_recorder *recorder, const nb_record_tick *t
              (tick->hash_count != 0 && tick->hashes == NULL))
         problem = "a count without memory";
     if (problem == NULL) return NB_OK;
-    return nb_report_mistake(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_recorder_push", "%s",
-                             problem);
+    return nb_report_mistake(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, nbi_recorder_pushed_by(recorder),
+                             "%s", problem);
 }
 
 // Room for the tick, in the block that is being filled, of a recording that goes on.

@@ -80,6 +80,7 @@ typedef struct nbi_window {
 struct nb_recorder {
     nb_recorder_desc desc;                           // resolved; head's texts are in writer.head
     char name[NBI_NAME_SIZE_MAX + sizeof "\"...\""]; // what messages call it
+    bool is_attached;                                // an engine pushes; never changes
     nb_hooks hooks;
     nb_services *services;
     nb_service *service;
@@ -110,10 +111,19 @@ struct nb_recorder {
     nb_atomic_u64 unwritten_count; // ticks that came over and that the file does not have
 };
 
+// What reports name: the function that the user called.
+static inline const char *nbi_recorder_opened_by(bool is_attached) {
+    return is_attached ? "nb_recorder_attach" : "nb_recorder_create";
+}
+static inline const char *nbi_recorder_pushed_by(const nb_recorder *recorder) {
+    return recorder->is_attached ? "nb_engine_frame" : "nb_recorder_push";
+}
+
 // --- recorder.c ---
 
 // A recorder that is not attached, with files of its own.
-nb_result nbi_recorder_create(const nb_recorder_desc *desc, const nbi_file_ops *ops, nb_recorder **out);
+nb_result nbi_recorder_create(const nb_recorder_desc *desc, const nbi_file_ops *ops, bool is_attached,
+                              nb_recorder **out);
 
 // A key slot with room for size_bytes, or NULL with *result set: NB_BUSY, NB_ERR_MEMORY, NB_ERR_RANGE.
 nbi_key_slot *nbi_recorder_key_begin(nb_recorder *recorder, size_t size_bytes, nb_result *result);

@@ -33,7 +33,7 @@ nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *given, n
     if (desc.block_bytes < tick_bytes) desc.block_bytes = tick_bytes;
     nbi_file_ops ops = nbi_file_ops_default();
     nb_recorder *recorder = NULL;
-    nb_result result = nbi_recorder_create(&desc, &ops, &recorder);
+    nb_result result = nbi_recorder_create(&desc, &ops, true, &recorder);
     if (result != NB_OK) return result;
     nb_tick_watch watch = {.begin = begin, .end = end, .again = again, .user = recorder};
     result = nbi_window_create(recorder, engine_desc, hash_count);

@@ -40,7 +40,7 @@ static void end(void *user, const nb_tick_view *view) {
     replay->check.diverged_tick = view->tick->index;
     name_state(replay);
     nb_report(&replay->hooks, NB_LOG_ERROR, NB_ITEM_RECORD_DIVERGED, "nb_engine_frame",
-              "the state after tick %llu is not the recorded one%s%s; further ones are only counted",
+              "replay: the state after tick %llu differs from the recording%s%s; later ones are only counted",
               (unsigned long long)view->tick->index, replay->state_name[0] != '\0' ? ", first in " : "",
               replay->state_name);
 }
@@ -52,7 +52,7 @@ nb_result nb_replay_attach(nb_replay *replay, nb_engine *engine) {
     uint64_t recorded = replay->info.head.layout_hash;
     if (recorded != 0 && recorded != nb_states_layout_hash(nb_engine_states(engine))) {
         return nb_report_failure(&replay->hooks, NB_ITEM_SAVE_LAYOUT, NB_ERR_UNSUPPORTED, __func__,
-                                 "it was recorded with other states, or with another layout of them");
+                                 "replay: the recording has other states than the engine, or another layout of them");
     }
     nb_tick_watch watch = {.begin = begin, .end = end, .user = replay};
     nb_result result = nb_engine_watch_add(engine, &watch);

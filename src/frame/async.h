@@ -184,5 +184,8 @@ void nbi_async_io_stop(nb_async *async);
 
 // --- async_poll.c ---
 
+// nb_async_drain for a call of `function`, which reports name.
+nb_result nbi_async_drain(nb_async *async, const nb_async_frame *frame, uint64_t deadline_ns, const char *function);
+
 // Sleeps until the inbox has something, or past the deadline; may return for nothing.
 void nbi_async_await_inbox(nb_async *async, uint64_t deadline_ns);

@@ -268,21 +268,25 @@ void nbi_async_await_inbox(nb_async *async, uint64_t deadline_ns) {
     nbi_park_until(&async->inbox, NBI_ASYNC_INBOX_WAITED, deadline_ns);
 }
 
-static void report_stuck(const nb_async *async) {
+static void report_stuck(const nb_async *async, const char *function) {
     for (uint32_t i = 0; i < async->desc.job_count_max; ++i) {
         const nbi_async_slot *slot = nbi_async_slot_at(async, i);
         nbi_async_place place = nbi_async_place_of(nbi_atomic_load_acquire_u64(&slot->word));
         if (place == NBI_ASYNC_FREE) continue;
         char number[NBI_LABEL_NUMBER_SIZE];
-        nbi_log(&async->desc.hooks, NB_LOG_ERROR, NB_ITEM_ASYNC_STUCK, "nb_async_drain",
-                "async job \"%s\" has not stopped: %s", nbi_label_text(async->desc.labels, slot->desc.label, number),
+        nbi_log(&async->desc.hooks, NB_LOG_ERROR, NB_ITEM_ASYNC_STUCK, function, "async job \"%s\" has not stopped: %s",
+                nbi_label_text(async->desc.labels, slot->desc.label, number),
                 place == NBI_ASYNC_IO_RUNNING ? "it is in a blocking call" : "it is in a step");
     }
 }
 
 nb_result nb_async_drain(nb_async *async, const nb_async_frame *frame, uint64_t deadline_ns) {
     if (async == NULL) return NBI_FAIL_NULL("async");
-    nb_result result = enter(async, __func__);
+    return nbi_async_drain(async, frame, deadline_ns, __func__);
+}
+
+nb_result nbi_async_drain(nb_async *async, const nb_async_frame *frame, uint64_t deadline_ns, const char *function) {
+    nb_result result = enter(async, function);
     if (result != NB_OK) return result;
     void *host = frame != NULL ? frame->host : NULL;
     close_and_cancel(async);
@@ -299,7 +303,7 @@ nb_result nb_async_drain(nb_async *async, const nb_async_frame *frame, uint64_t 
         }
         nbi_async_await_inbox(async, deadline_ns);
     }
-    if (result == NB_TIMEOUT) report_stuck(async);
+    if (result == NB_TIMEOUT) report_stuck(async, function);
     leave(async);
     return result;
 }

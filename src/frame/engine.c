@@ -426,11 +426,11 @@ static void become_coordinator(nb_engine *engine) {
 }
 
 // Makes a world that is new part of the frame. Providers are called meanwhile: what would change the engine is NB_BUSY.
-static nb_result prepare(nb_engine *engine) {
+static nb_result prepare(nb_engine *engine, const char *function) {
     engine->is_calling = true;
     nb_result result = engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
     if (result == NB_OK) result = nbi_world_join(engine);
-    if (result == NB_OK) result = nbi_history_begin(engine);
+    if (result == NB_OK) result = nbi_history_begin(engine, function);
     if (result == NB_OK) result = nbi_synctest_begin(engine);
     engine->is_calling = false;
     return result;
@@ -443,7 +443,7 @@ static nb_result enter(nb_engine *engine, const char *function) {
     if (result != NB_OK) return result;
     if (engine->is_in_frame || engine->is_calling || engine->is_running) return NB_BUSY;
     engine->is_running = true;
-    result = prepare(engine);
+    result = prepare(engine, function);
     if (result != NB_OK) engine->is_running = false;
     return result;
 }
@@ -516,7 +516,7 @@ nb_result nb_engine_run(nb_engine *engine) {
     if (result != NB_OK) return result;
     while (result == NB_OK && !nb_engine_is_stopping(engine)) {
         if (!engine->desc.loop.is_unpaced) result = nb_loop_pace(&engine->loop);
-        if (result == NB_OK) result = prepare(engine); // on_detach may have made a world
+        if (result == NB_OK) result = prepare(engine, __func__); // on_detach may have made a world
         if (result == NB_OK) result = nb_loop_begin(&engine->loop);
         if (result == NB_OK) run_begun(engine); // what a handler failed with does not end the run
     }
@@ -532,7 +532,7 @@ nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count) {
     bool was_paused = engine->loop.is_paused;
     engine->is_pause_own = !was_paused;
     for (uint64_t i = 0; result == NB_OK && i < tick_count && !nb_engine_is_stopping(engine); ++i) {
-        result = prepare(engine);
+        result = prepare(engine, __func__);
         if (result == NB_OK) result = nb_loop_run_to_tick(&engine->loop, nb_loop_tick_count(&engine->loop) + 1);
         if (result == NB_OK) result = nb_loop_begin_delta(&engine->loop, 0);
         if (result == NB_OK) run_begun(engine);

@@ -171,8 +171,8 @@ struct nb_engine {
     bool is_order_old;
     bool is_tick_order_old; // and tick handlers came or went
     bool is_running;        // inside a call that runs frames
-    bool is_calling; // between frames a module's on_attach or on_detach, providers, or what nb_engine_destroy waits
-                     // for: nothing may be freed under it
+    bool is_calling;  // between frames a module's on_attach or on_detach, providers, or what nb_engine_destroy waits
+                      // for: nothing may be freed under it
     bool is_draining; // the last: no module leaves before that is over
     bool is_ending;   // nb_engine_destroy has begun
     uint32_t *order;  // all modules
@@ -319,8 +319,8 @@ void nbi_world_end(nb_engine *engine);
 // The engine itself has loaded states of the present run: to history and watches that is no other run.
 void nbi_engine_own_load(nb_engine *engine);
 
-// Before a frame: makes the history, and its first tick.
-nb_result nbi_history_begin(nb_engine *engine);
+// Before a frame that `function` runs: makes the history, and its first tick.
+nb_result nbi_history_begin(nb_engine *engine, const char *function);
 
 // After the tick of this index.
 void nbi_history_keep(nb_engine *engine, uint64_t tick);

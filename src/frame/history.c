@@ -4,6 +4,7 @@
 
 #include "history.h"
 
+#include "../base/throttle.h"
 #include "../platform/platform.h"
 #include "state.h"
 #include "world.h"
@@ -16,6 +17,7 @@
 // A provider. Where it has callbacks, live bytes and shadow are two halves of `memory`, each {size as 64 bits, bytes}.
 typedef struct source {
     nb_state_desc desc;
+    const char *name; // of the states; theirs until providers come or go
     unsigned char *memory;
     size_t half_bytes;
 } source;
@@ -31,6 +33,8 @@ typedef struct input_slot {
 struct nb_history {
     nb_history_desc desc; // resolved
     nb_hooks hooks;
+    const char *caller; // the engine's function that drives it; NULL = no engine does
+    nbi_throttle throttle;
     nbi_undo undo;
     size_t block_bytes; // of this memory, with records and slots
 
@@ -87,28 +91,46 @@ static size_t inputs_bytes(const nb_history_desc *desc) {
     return ((size_t)desc->tick_count_max + 1) * event_count * sizeof(nb_input_event);
 }
 
-static nb_result check_desc(const nb_history_desc *desc) {
-    bool is_in_range = desc->tick_count_max <= NB_HISTORY_TICK_COUNT_MAX &&
-                       desc->event_count_max <= NB_INPUT_COUNT_LIMIT && desc->command_count_max <= NB_INPUT_COUNT_LIMIT;
-    if (!is_in_range) {
-        return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, "nb_history_create",
-                        "%u ticks, %u events or %u commands are too many", desc->tick_count_max, desc->event_count_max,
-                        desc->command_count_max);
-    }
+// What a report names: the function that the user called, and where the fields are that the user sets.
+static const char *called(const char *caller, const char *function) { return caller != NULL ? caller : function; }
+static const char *fields_of(const char *caller) {
+    return caller != NULL ? "nb_engine_desc.history" : "nb_history_desc";
+}
+
+static nb_result check_count(const nb_history_desc *desc, const char *caller, const char *field, uint32_t count,
+                             uint32_t count_max) {
+    if (count <= count_max) return NB_OK;
+    return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, called(caller, "nb_history_create"),
+                    "%s.%s is %u: at most %u", fields_of(caller), field, count, count_max);
+}
+
+static nb_result check_bytes(const nb_history_desc *desc, const char *caller) {
+    const char *function = called(caller, "nb_history_create"), *fields = fields_of(caller);
     if (inputs_bytes(desc) > INPUT_BYTES_MAX) {
-        return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, "nb_history_create",
-                        "inputs of %u ticks take %zu bytes", desc->tick_count_max, inputs_bytes(desc));
+        return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, function,
+                        "%s: the inputs of %u ticks take %zu bytes, at most %llu; lower tick_count_max, "
+                        "event_count_max or command_count_max",
+                        fields, desc->tick_count_max, inputs_bytes(desc), (unsigned long long)INPUT_BYTES_MAX);
     }
     // A quarter of all addresses leaves room for inputs and for rounding up.
     if (desc->bytes_max <= SIZE_MAX / 4 && desc->bytes_max >= NB_HISTORY_CHANGE_BYTES_MIN) return NB_OK;
-    return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, "nb_history_create",
-                    "bytes_max of %zu: changes need %zu, and no more than %zu", desc->bytes_max,
+    return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, function,
+                    "%s.bytes_max is %zu: at least %zu, at most %zu", fields, desc->bytes_max,
                     NB_HISTORY_CHANGE_BYTES_MIN, SIZE_MAX / 4);
+}
+
+static nb_result check_desc(const nb_history_desc *desc, const char *caller) {
+    nb_result result = check_count(desc, caller, "tick_count_max", desc->tick_count_max, NB_HISTORY_TICK_COUNT_MAX);
+    if (result == NB_OK)
+        result = check_count(desc, caller, "event_count_max", desc->event_count_max, NB_INPUT_COUNT_LIMIT);
+    if (result == NB_OK)
+        result = check_count(desc, caller, "command_count_max", desc->command_count_max, NB_INPUT_COUNT_LIMIT);
+    return result == NB_OK ? check_bytes(desc, caller) : result;
 }
 
 nb_result nbi_history_check(const nb_history_desc *desc) {
     nb_history_desc resolved = resolve(desc);
-    return check_desc(&resolved);
+    return check_desc(&resolved, "nb_engine_create");
 }
 
 static unsigned char *pages_take(const nb_hooks *hooks, size_t size_bytes, const char *function) {
@@ -123,20 +145,25 @@ static size_t round_up(size_t size_bytes, size_t to) { return (size_bytes + to -
 
 nb_result nb_history_create(const nb_history_desc *given, nb_history **out) {
     if (given == NULL || out == NULL) return NBI_FAIL_NULL("desc or out");
+    return nbi_history_create(given, NULL, out);
+}
+
+nb_result nbi_history_create(const nb_history_desc *given, const char *caller, nb_history **out) {
+    const char *function = called(caller, "nb_history_create");
     nb_history_desc desc = resolve(given);
     if (desc.states == NULL && desc.world == NULL) {
-        return NBI_FAIL(&desc.hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_MISUSE, "neither states nor world");
+        return nbi_fail(&desc.hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_MISUSE, function, "neither states nor world");
     }
-    nb_result result = check_desc(&desc);
+    nb_result result = check_desc(&desc, caller);
     if (result != NB_OK) return result;
     uint32_t slot_count = desc.tick_count_max + 1;
     size_t records_at = sizeof(nb_history), slots_at = records_at + desc.tick_count_max * sizeof(nbi_record);
     size_t block_bytes = slots_at + slot_count * sizeof(input_slot);
-    unsigned char *block = nbi_alloc(&desc.hooks, block_bytes, 16, __func__);
+    unsigned char *block = nbi_alloc(&desc.hooks, block_bytes, 16, function);
     if (block == NULL) return NB_ERR_MEMORY;
     size_t inputs_at = round_up(desc.bytes_max, NB_CACHE_LINE);
     size_t pages_bytes = round_up(inputs_at + inputs_bytes(&desc), nbi_page_size());
-    unsigned char *pages = pages_take(&desc.hooks, pages_bytes, __func__);
+    unsigned char *pages = pages_take(&desc.hooks, pages_bytes, function);
     if (pages == NULL) {
         nbi_free(&desc.hooks, block, block_bytes);
         return NB_ERR_MEMORY;
@@ -144,6 +171,7 @@ nb_result nb_history_create(const nb_history_desc *given, nb_history **out) {
     memset(block, 0, block_bytes);
     nb_history *history = (nb_history *)(void *)block;
     *history = (nb_history){.desc = desc, .hooks = desc.hooks, .block_bytes = block_bytes, .slot_count = slot_count};
+    history->caller = caller;
     history->pages = pages;
     history->pages_bytes = pages_bytes;
     history->slots = (input_slot *)(void *)(block + slots_at);
@@ -170,6 +198,8 @@ static void regions_free(nb_history *history) {
     history->since = 0;
 }
 
+void nbi_history_call(nb_history *history, const char *caller) { history->caller = caller; }
+
 void nb_history_destroy(nb_history *history) {
     if (history == NULL) return;
     regions_free(history);
@@ -195,7 +225,7 @@ static uint32_t sources_list(const nb_history *history, source *sources) {
     if (history->desc.states == NULL) return 0;
     for (uint32_t i = 0; (desc = nbi_states_desc_at(history->desc.states, i, &name)) != NULL; ++i) {
         if (!is_kept(history, desc, name)) continue;
-        if (sources != NULL) sources[count] = (source){.desc = *desc};
+        if (sources != NULL) sources[count] = (source){.desc = *desc, .name = name};
         ++count;
     }
     return count;
@@ -228,6 +258,7 @@ static void regions_describe(nb_history *history) {
 }
 
 static nb_result regions_make(nb_history *history) {
+    const char *function = called(history->caller, "nb_history_save");
     nb_world *world = history->desc.world;
     uint32_t source_count = sources_list(history, NULL);
     uint32_t region_count = source_count + (world != NULL ? nbi_world_region_count(world) : 0);
@@ -235,7 +266,7 @@ static nb_result regions_make(nb_history *history) {
     size_t sources_at = region_count * sizeof(nbi_region), heads_at = sources_at + source_count * sizeof(source);
     // One more byte: there may be nothing to keep.
     history->regions_bytes = heads_at + head_count * sizeof(nbi_table_head) + 1;
-    unsigned char *memory = nbi_alloc(&history->hooks, history->regions_bytes, 16, "nb_history_save");
+    unsigned char *memory = nbi_alloc(&history->hooks, history->regions_bytes, 16, function);
     if (memory == NULL) return NB_ERR_MEMORY;
     memset(memory, 0, history->regions_bytes);
     history->regions = (nbi_region *)(void *)memory;
@@ -249,7 +280,7 @@ static nb_result regions_make(nb_history *history) {
     }
     regions_describe(history);
     history->shadows_bytes = round_up(shadows_place(history, NULL) + 1, nbi_page_size());
-    history->shadows = pages_take(&history->hooks, history->shadows_bytes, "nb_history_save");
+    history->shadows = pages_take(&history->hooks, history->shadows_bytes, function);
     if (history->shadows == NULL) {
         regions_free(history);
         return NB_ERR_MEMORY;
@@ -277,8 +308,9 @@ static void forget(nb_history *history) {
 static void report_restart(nb_history *history, const char *function, const char *reason) {
     if (!history->has_begun) return;
     history->stats.restart_count += 1;
-    nbi_log(&history->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_RESTARTED, function, "%s: all %llu ticks are forgotten",
-            reason, (unsigned long long)(history->tick_newest - history->undo.tick_oldest));
+    nbi_log(&history->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_RESTARTED, called(history->caller, function),
+            "history: %s: all %llu ticks are forgotten", reason,
+            (unsigned long long)(history->tick_newest - history->undo.tick_oldest));
 }
 
 static void restart(nb_history *history, const char *function, const char *reason) {
@@ -296,7 +328,7 @@ static void leave_out(nb_history *history, uint64_t tick, const char *function) 
 // Regions of providers that are gone must not be touched again.
 static void follow_providers(nb_history *history, const char *function) {
     if (!has_other_providers(history)) return;
-    restart(history, function, "providers came or went");
+    restart(history, function, "states were added or removed");
     regions_free(history);
 }
 
@@ -309,12 +341,12 @@ static uint64_t half_size(const unsigned char *half) {
 }
 
 // Half as much again: a state that grows by a row a tick is not to need the heap each time.
-static nb_result source_grow(nb_history *history, uint32_t index, size_t size_bytes) {
+static nb_result source_grow(nb_history *history, uint32_t index, size_t size_bytes, const char *function) {
     source *from = &history->sources[index];
     nbi_region *region = &history->regions[index];
     // A quarter of all addresses is more than any allocator has.
     size_t half_bytes = round_up(nbi_min_u64(size_bytes, SIZE_MAX / 8) * 3 / 2 + 64, 16);
-    unsigned char *memory = nbi_alloc(&history->hooks, 2 * half_bytes, 16, "nb_history_save");
+    unsigned char *memory = nbi_alloc(&history->hooks, 2 * half_bytes, 16, called(history->caller, function));
     if (memory == NULL) return NB_ERR_MEMORY;
     memset(memory, 0, 2 * half_bytes);
     if (from->memory != NULL) {
@@ -338,7 +370,7 @@ static void source_settle(nbi_region *region, uint64_t size) {
 
 // How much it is comes first, unless it fits into what there is. A provider whose size changes between the calls is
 // asked again.
-static nb_result source_fill(nb_history *history, uint32_t index) {
+static nb_result source_fill(nb_history *history, uint32_t index, const char *function) {
     const source *from = &history->sources[index];
     nbi_region *region = &history->regions[index];
     for (int attempt = 0; attempt < 3; ++attempt) {
@@ -349,17 +381,18 @@ static nb_result source_fill(nb_history *history, uint32_t index) {
             source_settle(region, size);
             return NB_OK;
         }
-        nb_result result = source_grow(history, index, size);
+        nb_result result = source_grow(history, index, size, function);
         if (result != NB_OK) return result;
     }
-    return nbi_fail(&history->hooks, NB_ITEM_HISTORY_LOAD, NB_ERR_MISUSE, "nb_history_save",
-                    "provider %u of %u asks for more each time", index, history->source_count);
+    return nbi_fail_throttled(&history->hooks, &history->throttle, index, NB_ITEM_HISTORY_LOAD, NB_ERR_MISUSE,
+                              called(history->caller, function),
+                              "state \"%s\": save asks for more room with each call: the tick is not kept", from->name);
 }
 
-static nb_result sources_fill(nb_history *history) {
+static nb_result sources_fill(nb_history *history, const char *function) {
     for (uint32_t i = 0; i < history->source_count; ++i) {
         if (history->sources[i].desc.save == NULL) continue;
-        nb_result result = source_fill(history, i);
+        nb_result result = source_fill(history, i, function);
         if (result != NB_OK) return result;
     }
     return NB_OK;
@@ -388,8 +421,10 @@ static nb_result sources_load(nb_history *history) {
         for (uint32_t j = 0; j < i; ++j) {
             if (is_changed(history, j)) source_load(history, j, history->regions[j].live);
         }
-        return nbi_fail(&history->hooks, NB_ITEM_HISTORY_LOAD, result, "nb_history_rewind",
-                        "provider %u of %u refused its state", i, history->source_count);
+        return nbi_fail_throttled(&history->hooks, &history->throttle, i, NB_ITEM_HISTORY_LOAD, result,
+                                  called(history->caller, "nb_history_rewind"),
+                                  "state \"%s\": load refused what its save gave (%s): nothing was rewound",
+                                  history->sources[i].name, nb_result_name(result));
     }
     return NB_OK;
 }
@@ -398,12 +433,12 @@ static nb_result sources_load(nb_history *history) {
 
 static nb_result check_save(const nb_history *history, uint64_t tick) {
     const nb_world *world = history->desc.world;
-    if (world != NULL && nbi_world_const_of(world)->is_in_tick) {
-        return nbi_fail(&history->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, "nb_history_save", "a tick is on");
-    }
+    const char *function = called(history->caller, "nb_history_save");
+    if (world != NULL && nbi_world_const_of(world)->is_in_tick)
+        return nbi_fail(&history->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, function, "a tick is on");
     bool is_old = history->has_begun && !has_other_providers(history) && tick < history->tick_newest;
     if (tick <= NB_TICK_COUNT_MAX && !is_old) return NB_OK;
-    return nbi_fail(&history->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_MISUSE, "nb_history_save",
+    return nbi_fail(&history->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_MISUSE, function,
                     "tick %llu comes after %llu; rewind goes back", (unsigned long long)tick,
                     (unsigned long long)history->tick_newest);
 }
@@ -428,7 +463,7 @@ nb_result nb_history_save(nb_history *history, uint64_t tick) {
     if (result != NB_OK) return result;
     follow_providers(history, __func__);
     if (history->regions == NULL) result = regions_make(history);
-    if (result == NB_OK) result = sources_fill(history);
+    if (result == NB_OK) result = sources_fill(history, __func__);
     if (result != NB_OK) return result;
     if (history->has_begun && tick > history->tick_newest + 1) leave_out(history, tick, __func__);
     if (history->has_begun)
@@ -442,9 +477,11 @@ nb_result nb_history_save(nb_history *history, uint64_t tick) {
     history->stats.save_count += 1;
     if (is_kept_whole) return NB_OK;
     if (history->stats.full_count++ == 0) {
-        nbi_log(&history->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_FULL, __func__,
-                "tick %llu changed %llu bytes: no room for them in %zu; further ones are only counted",
-                (unsigned long long)tick, (unsigned long long)history->undo.changed_bytes, history->undo.size_bytes);
+        nbi_log(&history->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_FULL, called(history->caller, __func__),
+                "history: tick %llu changed %llu bytes and there is room for %zu: no rewind goes behind it; raise "
+                "%s.bytes_max; later ones are only counted",
+                (unsigned long long)tick, (unsigned long long)history->undo.changed_bytes, history->undo.size_bytes,
+                fields_of(history->caller));
     }
     return NB_FULL;
 }
@@ -454,7 +491,7 @@ nb_result nb_history_save(nb_history *history, uint64_t tick) {
 static nb_result check_rewind(nb_history *history) {
     if (history->desc.world == NULL) return NB_OK;
     nbi_world *world = nbi_world_of(history->desc.world);
-    const char *function = "nb_history_rewind";
+    const char *function = called(history->caller, "nb_history_rewind");
     if (world->is_in_tick)
         return nbi_fail(&history->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, function, "a tick is on");
     if (world->is_protected)
@@ -497,7 +534,7 @@ nb_result nb_history_rewind(nb_history *history, uint64_t tick) {
     follow_providers(history, __func__);
     bool is_there = history->has_begun && tick >= history->undo.tick_oldest && tick <= tick_last(history);
     if (!is_there) return refuse_tick(history);
-    result = sources_fill(history);
+    result = sources_fill(history, __func__);
     if (result != NB_OK) return result;
     nb_world *world = history->desc.world;
     // One that no block has: whoever copies by versions sees all that changes here.

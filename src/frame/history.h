@@ -86,7 +86,13 @@ void nbi_region_mark(const nbi_region *region, nbi_range range, uint64_t version
 
 // --- for the engine (history.c) ---
 
-// Whether a history could be made of this, but for memory; reported.
+// As nb_history_create for an engine, of which `caller` is the function that the user called; NULL = for no engine.
+// Reports name it, and the fields of the engine's desc.
+nb_result nbi_history_create(const nb_history_desc *desc, const char *caller, nb_history **out);
+// The same from here on.
+void nbi_history_call(nb_history *history, const char *caller);
+
+// Whether nb_engine_create could make a history of this, but for memory; reported.
 nb_result nbi_history_check(const nb_history_desc *desc);
 
 // As nb_history_rewind to a tick that is kept, after other state was loaded, whatever that is now: it needs no memory.

@@ -14,7 +14,7 @@
 
 // --- keeping ---
 
-nb_result nbi_history_begin(nb_engine *engine) {
+nb_result nbi_history_begin(nb_engine *engine, const char *function) {
     if (!engine->desc.keeps_history) return NB_OK;
     // A world that came since is not in it.
     bool is_other = engine->history != NULL && nbi_history_world(engine->history) != engine->world;
@@ -24,9 +24,10 @@ nb_result nbi_history_begin(nb_engine *engine) {
         nb_history_desc desc = engine->desc.history;
         desc.states = engine->states;
         desc.world = engine->world;
-        nb_result result = nb_history_create(&desc, &engine->history);
+        nb_result result = nbi_history_create(&desc, function, &engine->history);
         if (result != NB_OK) return result;
     }
+    nbi_history_call(engine->history, function);
     uint64_t now = nb_loop_tick_count(&engine->loop);
     nb_history_stats stats = nb_history_stats_get(engine->history);
     uint64_t load_count = nbi_states_load_count(engine->states);
@@ -48,8 +49,8 @@ static void keep_input(nb_engine *engine, uint64_t tick) {
     engine->correct_oldest = tick + 1;
     if (result != NB_FULL || engine->rollback.lost_count++ != 0) return;
     nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_FULL, "nb_engine_frame",
-            "tick %llu has %u events and %u commands, more than desc.history keeps: no way back behind it; further "
-            "ones are only counted",
+            "tick %llu has %u events and %u commands, more than are kept: no rollback goes behind it; raise "
+            "nb_engine_desc.history.event_count_max or command_count_max; later ones are only counted",
             (unsigned long long)tick, input.events.count, input.commands.count);
 }
 
@@ -253,6 +254,7 @@ nb_result nb_engine_rewind(nb_engine *engine, uint64_t tick_count) {
     if (result == NB_OK && engine->history == NULL) result = NB_ERR_UNSUPPORTED;
     if (result != NB_OK) return result;
     engine->is_calling = true; // providers
+    nbi_history_call(engine->history, __func__);
     result = nb_history_rewind(engine->history, tick_count);
     if (result == NB_OK) resume_at(engine, tick_count);
     engine->is_calling = false;
