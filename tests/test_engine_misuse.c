@@ -521,7 +521,9 @@ typedef struct meddler {
     uint64_t value;
     unsigned char save[256];
     size_t save_bytes;
+    nb_state handle;
     bool is_inside, is_armed;
+    bool is_registry; // nb_states_* asks, not the history
     uint32_t busy_count, other_count;
 } meddler;
 
@@ -535,6 +537,12 @@ static void meddle(meddler *m) {
                            nb_engine_load(engine, 7, m->save, m->save_bytes, none)};
     uint32_t other_count = 0;
     for (size_t i = 0; i < sizeof results / sizeof results[0]; ++i) other_count += results[i] != NB_BUSY;
+    // The list of providers is being walked.
+    if (m->is_registry) {
+        nb_state_desc more = {.name = "more", .data = &m->value, .size_bytes = sizeof m->value};
+        other_count += nb_states_add(nb_engine_states(engine), &more, NULL) != NB_BUSY;
+        other_count += nb_states_remove(nb_engine_states(engine), m->handle) != NB_BUSY;
+    }
     if (other_count == 0) other_count += nb_engine_destroy(engine) != NB_BUSY;
     m->other_count += other_count;
     ++m->busy_count;
@@ -554,6 +562,11 @@ static nb_result meddle_load(void *user, const void *bytes, size_t size_bytes) {
     memcpy(&m->value, bytes, size_bytes);
     meddle(m);
     return NB_OK;
+}
+
+static uint64_t meddle_layout(void *user) {
+    meddle(user);
+    return 5;
 }
 
 static nb_result count_tick(const nb_context *context, void *user) {
@@ -576,11 +589,20 @@ static void provider_cannot_end_the_engine_or_run_it(void **state) {
     rig_open_desc(&m.r, desc);
     nb_engine *engine = m.r.engine;
     nb_states *states = nb_engine_states(engine);
-    nb_state_desc provider = {.name = "meddler", .save = meddle_save, .load = meddle_load, .user = &m};
-    assert_int_equal(nb_states_add(states, &provider, NULL), NB_OK);
+    nb_state_desc provider = {
+        .name = "meddler", .save = meddle_save, .load = meddle_load, .layout = meddle_layout, .user = &m};
+    assert_int_equal(nb_states_add(states, &provider, &m.handle), NB_OK);
     attach(&m.r, (nb_module_desc){.name = "ticks", .tick = count_tick, .user = &m});
     assert_int_equal(nb_states_save(states, m.save, sizeof m.save, &m.save_bytes), NB_OK);
-    m.is_armed = true;
+    m.is_armed = m.is_registry = true;
+    // What a save file asks of it, with no call of the engine around it.
+    nb_states_layout_hash(states);
+    assert_meddled(&m);
+    assert_int_equal(nb_states_save(states, m.save, sizeof m.save, &m.save_bytes), NB_OK);
+    assert_meddled(&m);
+    assert_int_not_equal(nb_states_hash(states), 0);
+    assert_meddled(&m);
+    m.is_registry = false;
     assert_int_equal(nb_engine_frame_delta(engine, 0), NB_OK); // its history begins
     assert_meddled(&m);
     run_ticks(&m.r, 3);

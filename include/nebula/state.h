@@ -84,16 +84,18 @@ NB_API nb_states_desc nb_states_desc_default(void);
 NB_API nb_result nb_states_create(const nb_states_desc *desc, nb_states **out);
 
 // Ends a registry; the providers' memory is their own. NULL is fine.
-// Thread: the registry's. Owner: handles end. Fails: never.
+// Thread: the registry's. Owner: handles end. Fails: does nothing, and logs, inside a callback of a provider.
 NB_API void nb_states_destroy(nb_states *states);
 
 // Registers a provider; *out (may be NULL) is its handle.
 // Thread: the registry's. Owner: the name is copied; memory and user stay the caller's, until nb_states_remove. Fails:
-// NB_FULL, NB_ERR_MISUSE (no name, a name that is taken, neither or both of memory and callbacks), NB_ERR_RANGE.
+// NB_FULL, NB_ERR_MISUSE (no name, a name that is taken, neither or both of memory and callbacks), NB_ERR_RANGE,
+// NB_BUSY (inside a callback of a provider).
 NB_API nb_result nb_states_add(nb_states *states, const nb_state_desc *desc, nb_state *out);
 
 // Ends a registration.
-// Thread: the registry's. Owner: the handle ends. Fails: NB_ERR_STALE, NB_ERR_MISUSE.
+// Thread: the registry's. Owner: the handle ends. Fails: NB_ERR_STALE, NB_ERR_MISUSE, NB_BUSY (inside a callback of a
+// provider).
 NB_API nb_result nb_states_remove(nb_states *states, nb_state state);
 
 // Providers registered.

@@ -406,7 +406,7 @@ nb_result nb_engine_destroy(nb_engine *engine) {
     if (engine == NULL) return NB_OK;
     nb_result result = nbi_check_coordinator(engine, __func__);
     if (result != NB_OK) return result;
-    if (engine->is_in_frame || engine->is_calling || engine->is_running) return NB_BUSY;
+    if (engine->is_in_frame || nbi_engine_is_calling(engine) || engine->is_running) return NB_BUSY;
     engine->is_calling = true; // callbacks
     engine->end_ns = nbi_shutdown_deadline_ns(engine);
     result = end_all(engine);
@@ -441,7 +441,7 @@ static nb_result enter(nb_engine *engine, const char *function) {
     if (engine->coordinator == 0) become_coordinator(engine);
     nb_result result = nbi_check_coordinator(engine, function);
     if (result != NB_OK) return result;
-    if (engine->is_in_frame || engine->is_calling || engine->is_running) return NB_BUSY;
+    if (engine->is_in_frame || nbi_engine_is_calling(engine) || engine->is_running) return NB_BUSY;
     engine->is_running = true;
     result = prepare(engine, function);
     if (result != NB_OK) engine->is_running = false;

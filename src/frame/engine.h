@@ -14,6 +14,7 @@
 #include "../base/owner.h"
 #include "../base/throttle.h"
 #include "../platform/platform.h"
+#include "state.h"
 
 // A handler or job that runs, or the last one that did: what a context is checked against.
 typedef struct nbi_call {
@@ -438,6 +439,11 @@ void nbi_frame_run(nb_engine *engine);
 
 static inline bool nbi_is_coordinator(const nb_engine *engine) {
     return engine->coordinator == 0 || engine->coordinator == nbi_thread_id();
+}
+
+// Inside a callback between frames.
+static inline bool nbi_engine_is_calling(const nb_engine *engine) {
+    return engine->is_calling || nbi_states_are_calling(engine->states);
 }
 
 static inline nb_result nbi_check_coordinator(const nb_engine *engine, const char *function) {

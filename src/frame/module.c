@@ -276,7 +276,7 @@ static void call_detach(nb_engine *engine, const nb_module_desc *desc, nbi_owner
     engine->is_calling = was_calling;
 }
 
-static bool may_settle(const nb_engine *engine) { return !engine->is_in_frame && !engine->is_calling; }
+static bool may_settle(const nb_engine *engine) { return !engine->is_in_frame && !nbi_engine_is_calling(engine); }
 
 // Puts a module into a free place. Where it fails the place is free again.
 static nb_result attach(nb_engine *engine, nbi_module *module, const nb_module_desc *desc, uint64_t number) {

@@ -20,6 +20,7 @@ typedef struct provider {
     nbi_image image;  // where desc.flags say so
     size_t looked_at; // how far its saves were searched for addresses
     bool has_address; // one was found, and said
+    uint32_t *calls;  // of the registry
     // What save wrote last, for the hash.
     void *buffer;
     size_t buffer_bytes;
@@ -32,6 +33,7 @@ struct nb_states {
     uint32_t count;
     uint64_t number;
     uint64_t load_count;
+    uint32_t calls; // of providers, under way: nothing may be freed under them
 };
 
 // --- a save ---
@@ -55,14 +57,39 @@ static bool is_image(const provider *p) { return (p->desc.flags & NB_STATE_IMAGE
 // Of a part, before what the provider itself saves.
 static size_t prefix_bytes(const provider *p) { return is_image(p) ? NBI_IMAGE_BYTES : 0; }
 
+static size_t call_save(const provider *p, void *bytes, size_t capacity_bytes) {
+    uint32_t *calls = p->calls;
+    ++*calls;
+    size_t size_bytes = p->desc.save(p->desc.user, bytes, capacity_bytes);
+    --*calls;
+    return size_bytes;
+}
+
+static nb_result call_load(const provider *p, const void *bytes, size_t size_bytes) {
+    uint32_t *calls = p->calls;
+    ++*calls;
+    nb_result result = p->desc.load(p->desc.user, bytes, size_bytes);
+    --*calls;
+    return result;
+}
+
+// A function that gives a number: a layout, a hash.
+static uint64_t call_number(const provider *p, uint64_t (*number)(void *user)) {
+    uint32_t *calls = p->calls;
+    ++*calls;
+    uint64_t value = number(p->desc.user);
+    --*calls;
+    return value;
+}
+
 static size_t provider_save(const provider *p, void *bytes, size_t capacity_bytes) {
-    if (p->desc.save != NULL) return p->desc.save(p->desc.user, bytes, capacity_bytes);
+    if (p->desc.save != NULL) return call_save(p, bytes, capacity_bytes);
     if (bytes != NULL && p->desc.size_bytes <= capacity_bytes) memcpy(bytes, p->desc.data, p->desc.size_bytes);
     return p->desc.size_bytes;
 }
 
 static nb_result provider_load(const provider *p, const void *bytes, size_t size_bytes) {
-    if (p->desc.load != NULL) return p->desc.load(p->desc.user, bytes, size_bytes);
+    if (p->desc.load != NULL) return call_load(p, bytes, size_bytes);
     memcpy(p->desc.data, bytes, p->desc.size_bytes); // check_save has seen that it is the size of a save, too
     return NB_OK;
 }
@@ -74,7 +101,7 @@ static bool provider_bytes(nb_states *states, provider *p, const void **bytes, s
         return true;
     }
     for (int attempt = 0; attempt < 2; ++attempt) {
-        size_t size = p->desc.save(p->desc.user, p->buffer, p->buffer_bytes);
+        size_t size = call_save(p, p->buffer, p->buffer_bytes);
         if (size <= p->buffer_bytes) {
             *bytes = p->buffer, *size_bytes = size;
             return true;
@@ -92,13 +119,13 @@ static bool provider_bytes(nb_states *states, provider *p, const void **bytes, s
 }
 
 static uint64_t provider_layout(const provider *p) {
-    uint64_t layout = p->desc.layout != NULL ? p->desc.layout(p->desc.user) : p->desc.layout_hash;
+    uint64_t layout = p->desc.layout != NULL ? call_number(p, p->desc.layout) : p->desc.layout_hash;
     return is_image(p) ? nbi_image_layout(&p->image, layout) : layout;
 }
 
 static bool provider_hash(nb_states *states, provider *p, uint64_t *hash) {
     if (p->desc.hash != NULL) {
-        *hash = p->desc.hash(p->desc.user);
+        *hash = call_number(p, p->desc.hash);
         return true;
     }
     const void *bytes;
@@ -137,6 +164,10 @@ nb_result nb_states_create(const nb_states_desc *desc, nb_states **out) {
 
 void nb_states_destroy(nb_states *states) {
     if (states == NULL) return;
+    if (states->calls != 0) {
+        NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "a provider of the registry is being called");
+        return;
+    }
     nb_hooks hooks = states->hooks;
     for (uint32_t i = 0; i < states->count; ++i) {
         provider *p = &states->providers[i];
@@ -187,6 +218,7 @@ nb_result nb_states_add(nb_states *states, const nb_state_desc *desc, nb_state *
     if (states == NULL) return NBI_FAIL_NULL("states");
     nb_result result = check_desc(states, desc);
     if (result != NB_OK) return result;
+    if (states->calls != 0) return NB_BUSY;
     uint32_t place = place_of(states, desc->name);
     if (place < states->count && strcmp(states->providers[place].name, desc->name) == 0) {
         return NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "the name %s is taken", desc->name);
@@ -195,7 +227,7 @@ nb_result nb_states_add(nb_states *states, const nb_state_desc *desc, nb_state *
     provider *p = &states->providers[place];
     memmove(p + 1, p, (states->count - place) * sizeof *p);
     ++states->count;
-    *p = (provider){.desc = *desc, .number = ++states->number};
+    *p = (provider){.desc = *desc, .number = ++states->number, .calls = &states->calls};
     memcpy(p->name, desc->name, strlen(desc->name) + 1);
     p->desc.name = NULL; // p->name moves with the provider
     p->name_hash = nb_hash64(p->name, strlen(p->name), 0);
@@ -210,6 +242,7 @@ nb_result nb_states_remove(nb_states *states, nb_state state) {
     if (states == NULL) return NBI_FAIL_NULL("states");
     provider *p = find(states, state);
     if (p == NULL) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_STALE, NB_ERR_STALE, "no such provider");
+    if (states->calls != 0) return NB_BUSY;
     if (p->buffer != NULL) nbi_free(&states->hooks, p->buffer, p->buffer_bytes);
     --states->count;
     memmove(p, p + 1, (size_t)(states->providers + states->count - p) * sizeof *p);
@@ -241,6 +274,8 @@ void nbi_states_load_last(nb_states *states, nb_state state) { find(states, stat
 uint64_t nbi_states_added_count(const nb_states *states) { return states->number; }
 
 uint64_t nbi_states_load_count(const nb_states *states) { return states->load_count; }
+
+bool nbi_states_are_calling(const nb_states *states) { return states->calls != 0; }
 
 uint32_t nb_state_flags(const nb_states *states, nb_state state) {
     if (states == NULL) return NBI_FAIL_NULL("states") == NB_OK;

@@ -32,3 +32,6 @@ void nbi_states_load_last(nb_states *states, nb_state state);
 
 // How often other state was loaded.
 uint64_t nbi_states_load_count(const nb_states *states);
+
+// Whether a provider is being called, by whomever: an engine does nothing under it that changes or ends it.
+bool nbi_states_are_calling(const nb_states *states);
