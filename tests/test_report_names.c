@@ -345,6 +345,34 @@ static void provider_that_the_history_cannot_keep_is_named(void **state) {
     assert_int_equal(nb_engine_destroy(engine), NB_OK);
 }
 
+static nb_result correct_with_nonsense(const nb_context *context, void *user) {
+    static const unsigned char nonsense[64] = {1};
+    (void)user;
+    if (nb_loop_tick_count(nb_engine_loop(context->engine)) != 2) return NB_OK;
+    assert_int_equal(nb_context_correct_state(context, 1, nonsense, sizeof nonsense), NB_OK);
+    return NB_OK;
+}
+
+// What the engine does for a call of the game is reported under that call.
+static void pieces_of_an_engine_are_reported_under_its_calls(void **state) {
+    (void)state;
+    static log_lines log;
+    nb_engine_desc desc = rig_desc(0);
+    nb_engine *engine = NULL;
+    desc.async.job_count_max = NB_ASYNC_JOB_COUNT_MAX + 1;
+    desc.keeps_history = true;
+    desc.hooks = log_lines_hooks(&log);
+    assert_int_equal(nb_engine_create(&desc, &engine), NB_OK);
+    assert_null(nb_engine_async(engine));
+    assert_string_equal(log_lines_first(&log, NB_ITEM_ASYNC_ARGUMENT)->function, "nb_engine_async");
+    nb_module_desc module = {.name = "net"};
+    module.handlers[NB_PHASE_NETWORK_RECONCILIATION] = correct_with_nonsense;
+    assert_int_equal(nb_engine_module_attach(engine, &module, NULL), NB_OK);
+    assert_int_equal(nb_engine_run_ticks(engine, 3), NB_OK);
+    assert_string_equal(log_lines_first(&log, NB_ITEM_STATE_SAVE)->function, "nb_context_correct_state");
+    assert_int_equal(nb_engine_destroy(engine), NB_OK);
+}
+
 TEST_MAIN(cmocka_unit_test(mistake_of_each_tick_is_logged_twice_in_30_ticks),
           cmocka_unit_test(each_object_has_reports_of_its_own),
           cmocka_unit_test(work_that_is_refused_has_its_label_and_the_call),
@@ -353,4 +381,5 @@ TEST_MAIN(cmocka_unit_test(mistake_of_each_tick_is_logged_twice_in_30_ticks),
           cmocka_unit_test(service_that_fails_is_named_and_nobody_called),
           cmocka_unit_test(provider_and_module_that_are_refused_are_named),
           cmocka_unit_test(history_that_cannot_be_names_its_field),
-          cmocka_unit_test(provider_that_the_history_cannot_keep_is_named))
+          cmocka_unit_test(provider_that_the_history_cannot_keep_is_named),
+          cmocka_unit_test(pieces_of_an_engine_are_reported_under_its_calls))

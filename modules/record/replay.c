@@ -152,11 +152,12 @@ static void fill_info(nb_replay *replay) {
     replay->info.size_bytes = replay->size_bytes;
 }
 
-static nb_result read_all(nb_replay *replay, const char *function) {
+static nb_result read_all(nb_replay *replay, const char *path, const char *function) {
     const char *reason = NULL;
     nb_result result = nbi_head_read(replay->bytes, replay->size_bytes, &replay->head, &reason);
     if (result != NB_OK)
-        return nb_report_failure(&replay->hooks, NB_ITEM_RECORD_FORMAT, result, function, "not opened: %s", reason);
+        return nb_report_failure(&replay->hooks, NB_ITEM_RECORD_FORMAT, result, function,
+                                 "recording %s: not opened: %s", path != NULL ? path : "in memory", reason);
     fill_info(replay);
     scan_blocks(replay);
     // One more, so that there is a list also where it is empty.
@@ -174,6 +175,7 @@ static nb_result read_all(nb_replay *replay, const char *function) {
 
 // What a replay reads: bytes that it owns (own_bytes != 0), or those of a caller.
 typedef struct source {
+    const char *path; // NULL = bytes in memory
     const unsigned char *bytes;
     size_t size_bytes;
     unsigned char *own;
@@ -195,7 +197,7 @@ static nb_result open_bytes(const source *from, const nb_replay_desc *desc, cons
     replay->own = from->own;
     replay->own_bytes = from->own_bytes;
     replay->squeeze.hooks = desc->hooks;
-    nb_result result = read_all(replay, function);
+    nb_result result = read_all(replay, from->path, function);
     if (result == NB_OK)
         *out = replay;
     else
@@ -208,7 +210,10 @@ nb_result nb_replay_open_memory(const void *bytes, size_t size_bytes, const nb_r
     if (out == NULL) return NB_FAIL_NULL("out");
     nb_replay_desc desc = resolve(given);
     if (size_bytes > desc.file_bytes_max)
-        return nb_report_failure(&desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__, "not opened: too large");
+        return nb_report_failure(
+            &desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
+            "recording in memory: not opened: %zu bytes, more than nb_replay_desc.file_bytes_max of %llu", size_bytes,
+            (unsigned long long)desc.file_bytes_max);
     return open_bytes(&(source){.bytes = bytes, .size_bytes = size_bytes}, &desc, __func__, out);
 }
 
@@ -227,9 +232,12 @@ nb_result nb_replay_open(const char *path, const nb_replay_desc *given, nb_repla
     int error = nbi_file_size(path, &size);
     if (error != 0) return fail_os(&desc.hooks, path, error);
     if (size > desc.file_bytes_max || size > SIZE_MAX - 1)
-        return nb_report_failure(&desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__, "%s is too large", path);
+        return nb_report_failure(
+            &desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
+            "recording %s: not opened: %llu bytes, more than nb_replay_desc.file_bytes_max of %llu", path,
+            (unsigned long long)size, (unsigned long long)desc.file_bytes_max);
     // One more, because none cannot be asked for.
-    source from = {.own_bytes = (size_t)size + 1};
+    source from = {.path = path, .own_bytes = (size_t)size + 1};
     from.own = nb_hooks_alloc(&desc.hooks, from.own_bytes, NB_CACHE_LINE, __func__);
     if (from.own == NULL) return NB_ERR_MEMORY;
     error = nbi_file_read(path, from.own, (size_t)size, &from.size_bytes);
@@ -427,7 +435,10 @@ nb_result nb_replay_key_read(nb_replay *replay, uint64_t key_tick, void *bytes, 
 static nb_result take_key(nb_replay *replay, const nbi_entry *entry, const char *function, unsigned char **bytes) {
     if (entry->raw_bytes > replay->desc.state_bytes_max) {
         return nb_report_failure(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
-                                 "the key state is larger than state_bytes_max");
+                                 "the key state before tick %llu has %llu bytes, more than "
+                                 "nb_replay_desc.state_bytes_max of %zu",
+                                 (unsigned long long)entry->first_tick, (unsigned long long)entry->raw_bytes,
+                                 replay->desc.state_bytes_max);
     }
     size_t size_bytes = (size_t)entry->raw_bytes;
     if (!nbi_squeeze_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))

@@ -41,10 +41,12 @@ static uint32_t depth_of(const nb_scene *scene, uint32_t row, uint32_t avoided) 
     return depth;
 }
 
-static nb_result refuse_parent(nb_scene *scene, const char *function) {
+// node: null for one that is yet to come.
+static nb_result refuse_parent(nb_scene *scene, nb_entity node, nb_entity parent, const char *function) {
     nbi_atomic_fetch_add_relaxed_u64(&scene->refused_count, 1);
-    return FAIL(scene, NB_ITEM_SCENE_PARENT, NB_ERR_RANGE, "a node would hang from itself, or %u levels deep",
-                NB_SCENE_DEPTH_MAX);
+    return FAIL(scene, NB_ITEM_SCENE_PARENT, NB_ERR_RANGE,
+                "node 0x%llx cannot hang from node 0x%llx: it would hang from itself, or %u levels deep",
+                (unsigned long long)node.value, (unsigned long long)parent.value, NB_SCENE_DEPTH_MAX);
 }
 
 // --- coming and going ---
@@ -55,12 +57,13 @@ static nb_result check_node(nb_scene *scene, const nb_node_desc *desc, const cha
     if (desc == NULL) return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "desc is NULL");
     if (desc->parent.value == 0) return NB_OK;
     if (desc->parent_staged.value != 0)
-        return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "a node has one parent");
+        return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
+                    "parent and parent_staged are both set; a node has one parent");
     uint32_t row = 0;
     result = find(scene, desc->parent, &row, function);
     if (result != NB_OK) return result;
     bool is_deep = depth_of(scene, row, NBI_ROW_NONE) + 1 >= NB_SCENE_DEPTH_MAX;
-    return is_deep ? refuse_parent(scene, function) : NB_OK;
+    return is_deep ? refuse_parent(scene, (nb_entity){0}, desc->parent, function) : NB_OK;
 }
 
 static nb_transform resolve(nb_transform local) {
@@ -177,7 +180,7 @@ nb_result nb_scene_parent_set(nb_scene *scene, nb_entity node, nb_entity parent,
     if (result != NB_OK) return result;
     nbi_scene_look(scene);
     if (parent.value != 0) depth = depth_of(scene, parent_row, row) + 1;
-    if (depth >= NB_SCENE_DEPTH_MAX || !fits(scene, row, depth)) return refuse_parent(scene, function);
+    if (depth >= NB_SCENE_DEPTH_MAX || !fits(scene, row, depth)) return refuse_parent(scene, node, parent, function);
     nb_transform local = keep == NB_SCENE_KEEP_WORLD ? pose_below(scene, node, parent) : nb_transform_identity();
     return hang(scene, row, parent, keep == NB_SCENE_KEEP_WORLD ? &local : NULL);
 }

@@ -165,15 +165,14 @@ static void resolve_desc(nb_async_desc *desc) {
     desc->hooks = nbi_hooks_resolve(&desc->hooks);
 }
 
-static nb_result check_desc(const nb_async_desc *desc) {
-    static const char *const function = "nb_async_create";
+static nb_result check_desc(const nb_async_desc *desc, const char *function) {
     nb_log_item item = NB_ITEM_ASYNC_ARGUMENT;
     if (desc->scheduler == NULL) return nbi_fail(&desc->hooks, item, NB_ERR_MISUSE, function, "scheduler is NULL");
     if (desc->job_count_max > NB_ASYNC_JOB_COUNT_MAX || desc->state_bytes_max > NB_ASYNC_STATE_SIZE_MAX ||
         desc->io_thread_count > NB_ASYNC_IO_THREAD_COUNT_MAX) {
         return nbi_fail(&desc->hooks, item, NB_ERR_RANGE, function,
-                        "%u jobs of %zu bytes with %u io threads are too many", (unsigned)desc->job_count_max,
-                        desc->state_bytes_max, (unsigned)desc->io_thread_count);
+                        "nb_async_desc: job_count_max %u, state_bytes_max %zu or io_thread_count %u is too large",
+                        (unsigned)desc->job_count_max, desc->state_bytes_max, (unsigned)desc->io_thread_count);
     }
     return NB_OK;
 }
@@ -206,12 +205,11 @@ static nb_async *async_alloc(const nb_async_desc *desc) {
     return async;
 }
 
-nb_result nb_async_create(const nb_async_desc *given, nb_async **out) {
-    if (given == NULL) return NBI_FAIL_NULL("desc");
+nb_result nbi_async_create(const nb_async_desc *given, const char *function, nb_async **out) {
     nb_async_desc desc = *given;
     resolve_desc(&desc);
-    if (out == NULL) return NBI_FAIL(&desc.hooks, NB_ITEM_ASYNC_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
-    nb_result result = check_desc(&desc);
+    if (out == NULL) return nbi_fail(&desc.hooks, NB_ITEM_ASYNC_ARGUMENT, NB_ERR_MISUSE, function, "out is NULL");
+    nb_result result = check_desc(&desc, function);
     if (result != NB_OK) return result;
     nb_async *async = async_alloc(&desc);
     if (async == NULL) return NB_ERR_MEMORY;
@@ -231,6 +229,10 @@ nb_result nb_async_create(const nb_async_desc *given, nb_async **out) {
     }
     *out = async;
     return NB_OK;
+}
+
+nb_result nb_async_create(const nb_async_desc *desc, nb_async **out) {
+    return desc != NULL ? nbi_async_create(desc, __func__, out) : NBI_FAIL_NULL("desc");
 }
 
 // --- submitting ---

@@ -160,6 +160,9 @@ void nbi_async_free(nb_async *async, nbi_async_slot *slot);
 // Sets the mark. False: it was set before, or it is too late. *before: the word found.
 bool nbi_async_mark_cancelled(nbi_async_slot *slot, uint32_t generation, uint64_t *before);
 
+// nb_async_create for `function`, which reports name; given is not NULL.
+nb_result nbi_async_create(const nb_async_desc *given, const char *function, nb_async **out);
+
 // Whether an owner has a job; *label is that of one. A moment old: for the log.
 bool nbi_async_owned(const nb_async *async, const nbi_owner *owner, nb_label *label);
 

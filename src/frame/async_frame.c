@@ -13,7 +13,7 @@ nb_async *nb_engine_async(nb_engine *engine) {
     nb_async_desc desc = engine->desc.async;
     desc.scheduler = engine->scheduler;
     desc.token = engine->token;
-    if (nb_async_create(&desc, &engine->async) == NB_OK && engine->desc.trace != NULL)
+    if (nbi_async_create(&desc, __func__, &engine->async) == NB_OK && engine->desc.trace != NULL)
         nbi_async_trace(engine->async, engine->desc.trace);
     return engine->async;
 }

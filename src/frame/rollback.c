@@ -169,7 +169,8 @@ typedef enum sent_state { SENT_FAILED, SENT_SAME, SENT_OTHER } sent_state;
 // Loads what was sent where it belongs. A hash of 0: there was no memory for it.
 static nb_result load_there(nb_engine *engine, bool *is_other) {
     uint64_t before = nb_states_hash(engine->states);
-    nb_result result = nb_states_load(engine->states, engine->correct_bytes, engine->correct_size_bytes);
+    nb_result result =
+        nbi_states_load(engine->states, engine->correct_bytes, engine->correct_size_bytes, "nb_context_correct_state");
     uint64_t after = result == NB_OK ? nb_states_hash(engine->states) : 0;
     nbi_engine_own_load(engine);
     if (result == NB_OK && (before == 0 || after == 0)) result = NB_ERR_MEMORY;
@@ -302,7 +303,7 @@ nb_result nb_engine_load(nb_engine *engine, uint64_t tick_count, const void *byt
                         engine->desc.command_count_max);
     }
     engine->is_calling = true; // providers
-    result = nb_states_load(engine->states, bytes, size_bytes);
+    result = nbi_states_load(engine->states, bytes, size_bytes, __func__);
     if (result == NB_OK) start_at(engine, tick_count);
     engine->is_calling = false;
     if (result != NB_OK) return result;

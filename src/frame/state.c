@@ -498,51 +498,57 @@ static load_turn turn_of(const provider *p) {
 }
 
 // Loads the providers of a turn before the place *end; where one refuses, *end is its place.
-static nb_result load_some(const nb_states *states, const unsigned char *start, load_turn turn, uint32_t *end) {
+static nb_result load_some(const nb_states *states, const unsigned char *start, load_turn turn, uint32_t *end,
+                           const char *function) {
     nbi_saved_part part = {0};
     while (nbi_saved_part_next(states, start, &part) && part.provider_end <= *end) {
         const provider *p = &states->providers[part.provider_end - 1];
         nb_result result = turn_of(p) == turn ? provider_load(p, part.bytes, part.size_bytes) : NB_OK;
         if (result >= 0) continue;
         *end = part.provider_end - 1;
-        nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, "nb_states_load", "state \"%s\" refuses its part",
-                 p->name);
+        nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, function, "state \"%s\" refuses its part", p->name);
         return result;
     }
     return NB_OK;
 }
 
 // Where a provider refuses, those before it get back what was kept.
-static nb_result load_all(nb_states *states, const unsigned char *start, const unsigned char *kept) {
+static nb_result load_all(nb_states *states, const unsigned char *start, const unsigned char *kept,
+                          const char *function) {
     uint32_t end = states->count, last = states->count, all = states->count;
-    nb_result result = load_some(states, start, TURN_CALLBACKS, &end);
-    if (result == NB_OK) result = load_some(states, start, TURN_LAST, &last);
+    nb_result result = load_some(states, start, TURN_CALLBACKS, &end, function);
+    if (result == NB_OK) result = load_some(states, start, TURN_LAST, &last, function);
     if (result != NB_OK) {
-        load_some(states, kept, TURN_CALLBACKS, &end);
+        load_some(states, kept, TURN_CALLBACKS, &end, function);
         return result;
     }
     ++states->load_count;
-    return load_some(states, start, TURN_MEMORY, &all);
+    return load_some(states, start, TURN_MEMORY, &all, function);
+}
+
+nb_result nbi_states_load(nb_states *states, const void *bytes, size_t size_bytes, const char *function) {
+    nb_result result = nbi_states_check(states, bytes, size_bytes);
+    char text[REFUSAL_SIZE];
+    if (result != NB_OK) {
+        return nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, result, function, "%s",
+                        describe_refusal(states, bytes, size_bytes, result, text));
+    }
+    size_t kept_bytes = 0, saved_bytes = 0;
+    nb_states_save(states, NULL, 0, &kept_bytes);
+    void *kept = nbi_alloc(&states->hooks, kept_bytes, 16, function);
+    if (kept == NULL) return NB_ERR_MEMORY;
+    result = nb_states_save(states, kept, kept_bytes, &saved_bytes);
+    if (result == NB_OK)
+        result = load_all(states, bytes, kept, function);
+    else
+        result =
+            nbi_fail(&states->hooks, NB_ITEM_STATE_SAVE, NB_ERR_MISUSE, function, "a provider grows while it is saved");
+    nbi_free(&states->hooks, kept, kept_bytes);
+    return result;
 }
 
 nb_result nb_states_load(nb_states *states, const void *bytes, size_t size_bytes) {
     if (states == NULL) return NBI_FAIL_NULL("states");
     if (bytes == NULL) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
-    nb_result result = nbi_states_check(states, bytes, size_bytes);
-    char text[REFUSAL_SIZE];
-    if (result != NB_OK) {
-        return NBI_FAIL(&states->hooks, NB_ITEM_STATE_SAVE, result, "%s",
-                        describe_refusal(states, bytes, size_bytes, result, text));
-    }
-    size_t kept_bytes = 0, saved_bytes = 0;
-    nb_states_save(states, NULL, 0, &kept_bytes);
-    void *kept = nbi_alloc(&states->hooks, kept_bytes, 16, __func__);
-    if (kept == NULL) return NB_ERR_MEMORY;
-    result = nb_states_save(states, kept, kept_bytes, &saved_bytes);
-    if (result == NB_OK)
-        result = load_all(states, bytes, kept);
-    else
-        result = NBI_FAIL(&states->hooks, NB_ITEM_STATE_SAVE, NB_ERR_MISUSE, "a provider grows while it is saved");
-    nbi_free(&states->hooks, kept, kept_bytes);
-    return result;
+    return nbi_states_load(states, bytes, size_bytes, __func__);
 }

@@ -33,5 +33,8 @@ void nbi_states_load_last(nb_states *states, nb_state state);
 // How often other state was loaded.
 uint64_t nbi_states_load_count(const nb_states *states);
 
+// nb_states_load for `function`, which reports name.
+nb_result nbi_states_load(nb_states *states, const void *bytes, size_t size_bytes, const char *function);
+
 // Whether a provider is being called, by whomever: an engine does nothing under it that changes or ends it.
 bool nbi_states_are_calling(const nb_states *states);
