@@ -131,7 +131,7 @@ typedef enum nb_violation_policy {
 typedef struct nb_engine_desc {
     nb_loop_desc loop;       // tick rate, clamps, pacing, clock; its hooks are the engine's
     nb_scheduler *scheduler; // borrowed, for several engines; NULL = one of its own, by the next field
-    // Hooks are the engine's. Without workers, floating tasks run in AsyncPoll, for what is left of the budget's target
+    // Hooks are the engine's. Without workers, floating tasks run in AsyncPoll, for the rest of the budget's target
     // and at least NB_FLOATING_NS_MIN; on a borrowed scheduler without workers for NB_FLOATING_NS_MIN.
     nb_scheduler_desc scheduler_desc;
     uint64_t fence_timeout_ns;     // how long ParallelTasks waits for late jobs; default 100 ms

@@ -316,7 +316,7 @@ static nb_result end_tasks(nb_engine *engine, bool *are_over) {
     return rest.label_count == 0 ? NB_OK : NB_BUSY;
 }
 
-// Waits for what is left of late frames. False: the time was over first.
+// Waits for the work of late frames. False: the time was over first.
 static bool drain(const nb_engine *engine) {
     while (nb_fence_stats_get(engine->fence).pending_slots != 0 || !nbi_modules_are_idle(engine)) {
         if (nbi_clock_now_ns() >= engine->end_ns) return false;
