@@ -46,7 +46,6 @@ endfunction()
 
 # Flags of our own targets; none of them reaches a user of the library.
 function(nebula_private_flags target)
-    nebula_harden(${target})
     set_target_properties(${target} PROPERTIES
         C_STANDARD 17 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
         CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
@@ -63,6 +62,7 @@ function(nebula_layer layer)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*.c)
     add_library(nebula_${layer} OBJECT ${sources})
     nebula_private_flags(nebula_${layer})
+    nebula_harden(nebula_${layer})
     target_include_directories(nebula_${layer} PRIVATE ${PROJECT_SOURCE_DIR}/include)
     set_target_properties(nebula_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
     target_compile_definitions(nebula_${layer} PRIVATE $<$<NOT:$<BOOL:${NEBULA_TRACE}>>:NB_TRACE=0>)
@@ -101,6 +101,7 @@ function(nebula_module name)
     add_library(nebula_${name} STATIC ${sources})
     add_library(nebula::${name} ALIAS nebula_${name})
     nebula_private_flags(nebula_${name})
+    nebula_harden(nebula_${name})
     target_include_directories(nebula_${name} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/modules/${name}/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -117,6 +118,7 @@ endfunction()
 function(nebula_program target)
     add_executable(${target} ${ARGN})
     nebula_private_flags(${target})
+    nebula_harden(${target})
     target_link_libraries(${target} PRIVATE nebula)
 endfunction()
 

@@ -28,7 +28,9 @@ struct window {
     const char *extensions[EXTENSIONS_MAX];
     uint32_t extension_count;
     window_news news;
-    nb_input *input; // of the poll that runs
+    nb_input *input;        // of the poll that runs
+    uint64_t poll_ns;       // when that began, by desc.now_ns,
+    uint32_t poll_ticks_ms; // and by SDL
 };
 
 // SDL's own text is gone when SDL is.
@@ -124,11 +126,13 @@ void window_hold_pointer(window *w, bool is_on) {
 
 // --- events ---
 
-// SDL stamps in its own milliseconds; the loop has another clock.
+// SDL stamps in its own milliseconds; the loop has another clock. Both are read once a poll: read for each event, they
+// would make an event older than the one before it whenever a millisecond begins between the two.
 static uint64_t time_of(const window *w, uint32_t stamp_ms) {
     if (w->desc.now_ns == NULL) return (uint64_t)stamp_ms * 1000000u;
-    uint64_t now = w->desc.now_ns(w->desc.user), age = (uint64_t)(uint32_t)(SDL_GetTicks() - stamp_ms) * 1000000u;
-    return now > age ? now - age : 0;
+    int32_t age_ms = (int32_t)(w->poll_ticks_ms - stamp_ms); // below 0: it came while the poll runs
+    uint64_t age_ns = age_ms > 0 ? (uint64_t)age_ms * 1000000u : 0;
+    return w->poll_ns > age_ns ? w->poll_ns - age_ns : 0;
 }
 
 static void send(window *w, const SDL_Event *e, nb_input_kind kind, uint16_t device, uint32_t code, float x, float y) {
@@ -208,6 +212,8 @@ window_news window_poll(window *w, nb_input *input) {
     w->news.is_closed = w->news.is_resized = w->news.is_vsync_changed = w->news.is_focus_lost = false;
     w->news.event_count = w->news.dropped_count = 0;
     w->input = input;
+    w->poll_ns = w->desc.now_ns != NULL ? w->desc.now_ns(w->desc.user) : 0;
+    w->poll_ticks_ms = SDL_GetTicks();
     SDL_Event event;
     while (SDL_PollEvent(&event) != 0) on_event(w, &event);
     w->input = NULL;

@@ -11,12 +11,13 @@ core_readers='src/frame/state.c src/frame/world_save.c src/base/handle.c'
 parsers="$core_readers modules/record/replay.c modules/record/format.c modules/record/save_file.c
     modules/net/message.c modules/net/netplay_exchange.c"
 readers="$parsers modules/net/netplay_compare.c"
-tests='test_state test_world test_world_save test_handle test_bad_input_state test_bad_input_world
+tests='test_state test_state_image test_load test_world test_world_save test_handle test_bad_input_state test_bad_input_world
     test_record test_replay test_save_file test_verify test_verify_bytes test_bad_input_record
     test_netplay test_netplay_faults test_netplay_message test_netplay_strangers test_bad_input_net'
 targets='world states correction recording save netplay'
 # Those that take foreign bytes: not the ones that write, and not those that take nothing but the caller's arguments.
-functions='nbi_states_check nbi_saved_part_next state.c:load_first state.c:provider_load nb_states_load world_save.c:take
+functions='nbi_states_check nbi_saved_part_next state.c:load_some state.c:load_all nbi_states_load
+state.c:call_load state.c:provider_load nb_states_load world_save.c:take
 world_save.c:take_u32 nbi_saved_table_take world_save.c:fill_spare world_save.c:saved_entity world_save.c:slot_of
 world_save.c:has_valid_entities world_save.c:has_valid_rows world_save.c:check_table world_save.c:check_body
 world_save.c:check_header world_save.c:swap_pools nbi_table_slot_last world_save.c:mark_blocks world_save.c:take_columns
@@ -26,7 +27,7 @@ replay.c:open_bytes replay.c:read_all replay.c:scan_blocks replay.c:scan_block r
 replay.c:take_block replay.c:reach replay.c:load_block replay.c:find_entry replay.c:reserve replay.c:walk_ticks
 replay.c:read_events replay.c:find_key replay.c:unpack_key replay.c:take_key
 nbi_head_read nbi_block_read nbi_tick_read format.c:is_sized format.c:text_size
-save_file.c:read_bytes save_file.c:load_state save_file.c:read_head
+save_file.c:read_head save_file.c:unpack save_file.c:take_apart save_file.c:open_bytes save_file.c:load_states
 nbi_message_read message.c:read_head message.c:read_inputs message.c:read_run
 netplay_exchange.c:impossible_of netplay_exchange.c:is_consistent netplay_exchange.c:take netplay_exchange.c:take_digests
 netplay_exchange.c:take_time netplay_exchange.c:take_rtt netplay_exchange.c:refuse'
@@ -57,7 +58,7 @@ count() { # source name flags [argument...]: builds and runs a program that coun
     source=$1 name=$2 linked=$3
     shift 3
     # shellcheck disable=SC2086
-    clang $flags $linked "$source" "$work"/counted/*.o "$work/core.a" -lcmocka -lzstd -lm -pthread -o "$work/$name"
+    clang $flags $linked "$source" $(sed -n 's|^// link: *||p' "$source") "$work"/counted/*.o "$work/core.a" -lcmocka -lzstd -lm -pthread -o "$work/$name"
     (cd "$work" && LLVM_PROFILE_FILE=$name.profraw "./$name" "$@" >"$name.log" 2>&1) || { tail -n 20 "$work/$name.log" && exit 1; }
 }
 
