@@ -55,8 +55,9 @@ static bool is_local(const nbi_local *piece, uint32_t index, const void *user) {
     return is_candidate(piece);
 }
 
-// Leaves a pattern where the next calls have their locals. Volatile, or it would be left out.
-static void paint_stack(unsigned char byte) {
+// Leaves a pattern where the next calls have their locals. Volatile, or it would be left out. Never a part of its
+// caller, or the pattern would lie in the caller's locals, and the next calls have theirs below those.
+static NB_NOINLINE void paint_stack(unsigned char byte) {
     volatile unsigned char bytes[PAINT_STACK_BYTES];
     for (size_t i = 0; i < sizeof bytes; ++i) bytes[i] = byte;
 }
