@@ -26,7 +26,7 @@ handle.c:has_valid_chain nb_handle_pool_is_valid
 replay.c:open_bytes replay.c:read_all replay.c:scan_blocks replay.c:scan_block replay.c:misplaced replay.c:take_last
 replay.c:take_block replay.c:reach replay.c:load_block replay.c:find_entry replay.c:reserve replay.c:walk_ticks
 replay.c:read_events replay.c:find_key replay.c:unpack_key replay.c:take_key
-nbi_head_read nbi_block_read nbi_tick_read format.c:is_sized format.c:text_size
+nbi_head_read nbi_block_read nbi_tick_read format.c:is_sized
 save_file.c:read_head save_file.c:unpack save_file.c:take_apart save_file.c:open_bytes save_file.c:load_states
 nbi_message_read message.c:read_head message.c:read_inputs message.c:read_run
 netplay_exchange.c:impossible_of netplay_exchange.c:is_consistent netplay_exchange.c:take netplay_exchange.c:take_digests
