@@ -395,6 +395,36 @@ static void player_that_accuses_all_others_is_named(void **state) {
     party_close(&p);
 }
 
+static size_t accuse_one(party *p, uint32_t from, uint32_t to, unsigned char *bytes, size_t size) {
+    static nbi_message m;
+    (void)p, (void)to;
+    if (from != LIAR) return size;
+    assert_true(nbi_message_read(bytes, size, SEED, &m));
+    if (p->step > 50) m.digests[1] ^= 1;
+    return nbi_message_write(&m, SEED, bytes);
+}
+
+// The first player cannot know which of the two lies: it names the accused with its witness. The accused knows.
+static void player_that_accuses_one_other_is_the_witness_or_named(void **state) {
+    (void)state;
+    static party p;
+    static const uint32_t named[LIAR] = {1, LIAR}, witnesses[LIAR] = {LIAR, 1};
+    party_desc desc = strangers();
+    desc.is_broken = true;
+    party_open(&p, &desc);
+    p.tamper = accuse_one;
+    p.seats[LIAR].wrong_tick = 70;
+    party_run(&p, 150);
+    for (uint32_t i = 0; i < LIAR; ++i) {
+        nb_netplay_stats stats = play_stats(&p.seats[i]);
+        assert_int_equal(stats.desync_tick, 70);
+        assert_int_equal(stats.desync_blame, NB_NETPLAY_BLAME_INPUTS);
+        assert_int_equal(stats.desync_player, named[i]);
+        assert_int_equal(stats.desync_witness, witnesses[i]);
+    }
+    party_close(&p);
+}
+
 TEST_MAIN(cmocka_unit_test(message_in_the_name_of_another_stops_nobody),
           cmocka_unit_test(tick_count_that_was_never_reached_stops_nobody),
           cmocka_unit_test(echo_and_hashes_of_the_future_are_ignored),
@@ -406,4 +436,5 @@ TEST_MAIN(cmocka_unit_test(message_in_the_name_of_another_stops_nobody),
           cmocka_unit_test(verdict_stays_when_a_silent_player_speaks),
           cmocka_unit_test(player_that_tells_two_stories_is_named),
           cmocka_unit_test(accusation_without_a_desync_is_ignored),
-          cmocka_unit_test(player_that_accuses_all_others_is_named))
+          cmocka_unit_test(player_that_accuses_all_others_is_named),
+          cmocka_unit_test(player_that_accuses_one_other_is_the_witness_or_named))

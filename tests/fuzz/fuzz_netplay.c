@@ -5,8 +5,8 @@
 //
 // In a conversation each byte is a step: a player runs a tick, or sends, or a message arrives, is lost, comes twice or
 // late. Some steps take more bytes, and with them change a message of the third player, sign it and deliver it. In the
-// end all messages arrive, and nothing else happens. The two honest players never refuse each other's messages, never
-// name each other, and agree and go on for as long as the third one tells them one story.
+// end all messages arrive, and nothing else happens. The two honest players never refuse each other's messages, name
+// each other only where the third one is the witness, and agree and go on for as long as it tells them one story.
 
 #include "fuzz.h"
 
@@ -21,6 +21,7 @@
 #define QUEUE 8u
 #define BASE 4u // ticks before the match
 #define CALM_ROUNDS 12u
+#define HASHES_KEPT (NB_NETPLAY_KEEP_COUNT / 2) // as many as nb_netplay_hash_get answers for
 
 #define CHECK(condition)           \
     do {                           \
@@ -69,6 +70,7 @@ typedef struct match {
     seat seats[PLAYERS];
     mailbox boxes[PLAYERS][PLAYERS]; // from, to
     bool has_two_stories;            // what was taken of the liar is not what its own engine does
+    bool has_false_hash;             // a hash that was taken of the liar is not one of its own engine's
 } match;
 
 static match m;
@@ -172,6 +174,18 @@ static bool is_true_story(const letter *l) {
     return read.input_first + read.input_count <= liar.tick_count + LIAR;
 }
 
+// Of the hashes of tick counts after `first` up to `last`, which a message brought.
+static bool has_true_hashes(const letter *l, uint64_t first, uint64_t last) {
+    static nbi_message read;
+    CHECK(nbi_message_read(l->bytes, l->size, SESSION, &read));
+    for (uint64_t count = first + 1; count <= last; ++count) {
+        uint64_t made = 0;
+        bool has_made = nb_netplay_hash_get(m.seats[LIAR].play, count, &made) == NB_OK;
+        if (!has_made || read.hashes[count - read.hash_first] != (uint32_t)made) return false;
+    }
+    return true;
+}
+
 static void hand_in(uint32_t to, const letter *l) {
     nb_netplay_peer before, after;
     CHECK(nb_netplay_peer_get(m.seats[to].play, LIAR, &before) == NB_OK);
@@ -180,6 +194,8 @@ static void hand_in(uint32_t to, const letter *l) {
     CHECK(nb_netplay_peer_get(m.seats[to].play, LIAR, &after) == NB_OK);
     bool is_known = before.known_count != after.known_count || before.hash_count != after.hash_count;
     if (before.known_count != after.known_count && !is_true) m.has_two_stories = true;
+    if (before.hash_count != after.hash_count && !has_true_hashes(l, before.hash_count, after.hash_count))
+        m.has_false_hash = true;
     if (after.refused_count == before.refused_count) return;
     CHECK(!is_known && after.acked_count == before.acked_count && after.tick_count == before.tick_count);
 }
@@ -236,18 +252,26 @@ static size_t step(const uint8_t *data, size_t size) {
 
 // --- the end ---
 
-// Whatever was said: the honest players understand each other, and name nobody but the liar.
+// The liar can accuse anybody of false inputs, and is known as the witness then.
+static bool has_liar_in_it(const nb_netplay_stats *stats) {
+    bool is_witness = stats->desync_blame == NB_NETPLAY_BLAME_INPUTS && stats->desync_witness == LIAR;
+    return stats->desync_player == LIAR || is_witness;
+}
+
+// Whatever was said: the honest players understand each other, no word of theirs is held against one of them, and none
+// believes that its own inputs were false. A desync begins with two stories or with a false hash of the liar's.
 static void check_honest(void) {
     for (uint32_t i = 0; i < LIAR; ++i) {
         nb_netplay_stats stats = stats_of(i);
         nb_netplay_peer peer;
         CHECK(nb_netplay_peer_get(m.seats[i].play, 1 - i, &peer) == NB_OK && peer.refused_count == 0);
-        CHECK(!stats.has_desync || m.has_two_stories || stats.desync_player == LIAR);
+        CHECK(!stats.has_desync || m.has_two_stories || (m.has_false_hash && has_liar_in_it(&stats)));
         CHECK(stats.desync_blame != NB_NETPLAY_BLAME_STATE || stats.desync_player == LIAR || m.has_two_stories);
-        CHECK(stats.desync_blame != NB_NETPLAY_BLAME_INPUTS || stats.desync_player == LIAR);
+        CHECK(stats.desync_blame != NB_NETPLAY_BLAME_INPUTS || (has_liar_in_it(&stats) && stats.desync_player != i));
     }
     uint64_t first = stats_of(0).confirmed_count, second = stats_of(1).confirmed_count;
-    uint64_t end = first < second ? first : second, begin = end > BASE + 100 ? end - 100 : BASE;
+    uint64_t end = first < second ? first : second, newest = first < second ? second : first;
+    uint64_t begin = newest > BASE + HASHES_KEPT ? newest - HASHES_KEPT : BASE; // one may be far ahead
     for (uint64_t count = begin + 1; count <= end && !m.has_two_stories; ++count) {
         uint64_t hashes[LIAR] = {0};
         for (uint32_t i = 0; i < LIAR; ++i) CHECK(nb_netplay_hash_get(m.seats[i].play, count, &hashes[i]) == NB_OK);
