@@ -135,6 +135,7 @@ void oracle_log(peer *p, const nb_log_record *record) {
 
 void oracle_before(peer *p) {
     p->before = nb_engine_stats_get(p->engine);
+    p->backwards_before = nb_loop_report_get(nb_engine_loop(p->engine)).clock_backwards_count;
     p->rolled_before = nb_engine_rollback_stats(p->engine);
     p->failures_certain = p->failures_possible = 0;
     p->heap_calls_in_frame = (uint32_t)p->heap_calls;
@@ -214,6 +215,10 @@ const char *oracle_unwell(const peer *p) {
     if (snapshots.pin_count != 0) return "a snapshot is held";
     if (snapshots.version == 0) return "nothing was ever published";
     if (p->right_until != UINT64_MAX) return "the state is wrong";
+    // The loop follows a clock that was set back after some frames; until then it runs no tick, and the other soon
+    // waits.
+    if (nb_loop_report_get(nb_engine_loop(p->engine)).clock_backwards_count != p->backwards_before)
+        return "its clock is behind";
     if (p->is_paused) return "it waits for the other";
     if (now != p->run_count) return "it has not caught up with itself";
     if (p->received + 4 < other->run_count) return "it has not heard of the other";

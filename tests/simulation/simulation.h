@@ -253,6 +253,7 @@ typedef struct peer {
     uint64_t merge_next;
     bool adopts_late; // outputs of the crowd
     nb_engine_stats before;
+    uint64_t backwards_before; // frames whose clock was behind, as before
     nb_rollback_stats rolled_before;
     bool is_paused; // by the flow
     uint32_t pause_left;
