@@ -95,9 +95,9 @@ real --virtual --frames 45 --rewind-at 0.5
 grep -Eq '^rewound +30 ticks' "$work/out" || fail "time did not run backwards to its beginning"
 real --frames 45 --rewind-at 0.5 --workers 2
 [ "$(state)" = "$expected" ] || fail "the state differs after time ran backwards on the real clock"
-# In a terminal a key does it; `script` makes one.
+# In a terminal a key does it; `script` makes one. A frame reads 64 keys: so it is held for ten frames, however long they take.
 if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
-    printf 'rrr' | script -qec "$demo --gpu none --frames 45" /dev/null >"$work/out" 2>&1 || fail "a run in a terminal ended with $?"
+    printf '%640s' '' | tr ' ' r | script -qec "$demo --gpu none --frames 45" /dev/null >"$work/out" 2>&1 || fail "a run in a terminal ended with $?"
     grep -Eq '^rewound +[1-9][0-9]* ticks' "$work/out" || fail "a key did not turn time"
     tr -d '\r' <"$work/out" | grep -q "^state hash  $expected" || fail "the state differs after a key turned time"
 else
