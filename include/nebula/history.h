@@ -42,8 +42,8 @@
 // Where the desc says nothing: hundreds of ticks in which 10,000 entities of 64 bytes change a tenth of their bytes,
 // and 75 in which they change all of them: more than a frame simulates again.
 #define NB_HISTORY_BYTES_DEFAULT ((size_t)64 << 20)
-// One page. From 256 KiB on whole copies take up to three quarters of it, as they are made: a tick that needs more than
-// what is left for changes byte by byte is NB_FULL.
+// One page. From 256 KiB on, whole copies take up to three quarters of the memory as they are made. A tick whose
+// changes need more than the rest is NB_FULL.
 #define NB_HISTORY_CHANGE_BYTES_MIN ((size_t)4096)
 
 // Where the desc says nothing: a mouse at 1000 Hz sends 17 events in a tick of a sixtieth of a second.

@@ -17,8 +17,8 @@ typedef struct nbi_throttle {
     nb_atomic_u64 counts[NBI_THROTTLE_COUNT];
 } nbi_throttle;
 
-// Notes one report of `item` by `function` about the object, any number that tells it from others. Returns how often it
-// was noted where it is to be logged, else 0.
+// Counts one report of `item` by `function` about an object; `object` is any number that tells it from others. Returns
+// the count if this report should be logged, else 0.
 uint64_t nbi_throttle_note(nbi_throttle *throttle, const char *function, nb_log_item item, uint64_t object);
 
 // nbi_fail and nbi_log through a throttle.

@@ -371,8 +371,8 @@ static nb_result end_scheduler(nb_engine *engine) {
     return result;
 }
 
-// While the modules are there: what async jobs have made is given back to them, and results are told. None of them
-// leaves under that. *are_over: no task goes on. *is_drained: work of late frames has ended.
+// Gives the modules what their async jobs have made, and calls on_complete of their tasks. No module leaves meanwhile.
+// *are_over: no task goes on. *is_drained: work of late frames has ended.
 static nb_result end_work(nb_engine *engine, bool *are_over, bool *is_drained) {
     engine->is_draining = true;
     nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);

@@ -131,7 +131,7 @@ struct nb_engine {
     bool owns_scheduler;
     nbi_owner *owner;         // of its tasks there, and of what is called without a module
     bool is_host_stopped;     // its tasks are to end
-    uint64_t end_ns;          // inside nb_engine_destroy: when that is to be over; else 0
+    uint64_t end_ns;          // inside nb_engine_destroy: its deadline; else 0
     nb_thread_arenas *arenas; // of the scheduler and of the fence
     bool owns_arenas;
     nb_fence *fence;

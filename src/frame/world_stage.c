@@ -48,7 +48,7 @@ static nb_result check_stage(const nb_stage *stage, const char *function) {
                     "the stage is NULL or not initialised");
 }
 
-// Longest name of who fills a stage.
+// Longest name of the module and handler that fill a stage.
 #define STAGE_NAME_SIZE 112
 
 // One stage of each in an apply.
