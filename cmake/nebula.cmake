@@ -57,9 +57,9 @@ function(nebula_private_flags target)
     target_compile_definitions(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:NB_ASSERTIONS=1>)
 endfunction()
 
-# One object library per layer, shared by libnebula.a and libnebula.so.
+# One object library per layer, with all sources below its folder, shared by libnebula.a and libnebula.so.
 function(nebula_layer layer)
-    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*.c)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*.c)
     add_library(nebula_${layer} OBJECT ${sources})
     nebula_private_flags(nebula_${layer})
     nebula_harden(nebula_${layer})
@@ -94,10 +94,10 @@ function(nebula_library target kind)
     endif()
 endfunction()
 
-# nebula_module(NAME LIBRARY...): modules/<name>/*.c as the static library nebula_<name> over the core's public headers,
+# nebula_module(NAME LIBRARY...): the sources below modules/<name> as the static library nebula_<name> over the core's public headers,
 # with its own in modules/<name>/include.
 function(nebula_module name)
-    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/modules/${name}/*.c)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/modules/${name}/*.c)
     add_library(nebula_${name} STATIC ${sources})
     add_library(nebula::${name} ALIAS nebula_${name})
     nebula_private_flags(nebula_${name})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The Vulkan backend of the module gpu: modules/gpu/vulkan*.c, or vulkan_none.c in their place.
+# The Vulkan backend of the module gpu: the sources in modules/gpu/vulkan, or device/vulkan_none.c in their place.
 find_path(NEBULA_VULKAN_INCLUDE vulkan/vulkan.h)
 mark_as_advanced(NEBULA_VULKAN_INCLUDE)
 set(nebula_has_vulkan OFF)
@@ -19,7 +19,6 @@ if(nebula_has_vulkan)
     target_include_directories(nebula_gpu SYSTEM PRIVATE ${NEBULA_VULKAN_INCLUDE})
     target_link_libraries(nebula_gpu PRIVATE ${CMAKE_DL_LIBS})
 else()
-    list(FILTER gpu_sources EXCLUDE REGEX "/vulkan(_(library_)?[a-z]+)?\\.c$")
-    list(APPEND gpu_sources ${PROJECT_SOURCE_DIR}/modules/gpu/vulkan_none.c)
+    list(FILTER gpu_sources EXCLUDE REGEX "/modules/gpu/vulkan/")
 endif()
 set_property(TARGET nebula_gpu PROPERTY SOURCES ${gpu_sources})

@@ -29,8 +29,8 @@ BEGIN {
     for (i = 1; i <= n; ++i) allowed[iso[i] ".h"] = 1
     for (i = 1; i < ARGC; ++i) {
         parts = split(ARGV[i], part, "/")
-        if (part[1] == "src" && parts == 3) {
-            stem = part[3]; sub(/\.[ch]$/, "", stem)
+        if (part[1] == "src" && parts >= 3) {
+            stem = part[parts]; sub(/\.[ch]$/, "", stem)
             if (!(stem in public)) public[stem] = rank[part[2]]
         }
         # Public headers of modules, included as "nebula/<name>.h".
@@ -79,7 +79,7 @@ FNR == 1 {
     is_core = FILENAME ~ /^(src|include)\//
     is_os = FILENAME ~ /^src\/platform\/platform_[a-z0-9]+\.c$/
     is_module = FILENAME ~ /^modules\//
-    is_module_os = FILENAME ~ /^modules\/[a-z0-9]+\/[a-z0-9_]+_(posix|linux|windows)\.c$/
+    is_module_os = FILENAME ~ /^modules\/[a-z0-9]+\/([a-z0-9_]+\/)*[a-z0-9_]+_(posix|linux|windows)\.c$/
     is_public = FILENAME ~ /^include\// || FILENAME ~ /^modules\/[a-z0-9]+\/include\//
     is_program = own == PROGRAM && !is_public
 }

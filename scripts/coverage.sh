@@ -7,8 +7,8 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 work=${NEBULA_COVERAGE_WORK:-$root/build/coverage}
 jobs=$(nproc 2>/dev/null || echo 2)
 least=95
-core_readers='src/frame/state.c src/frame/world_save.c src/base/handle.c'
-parsers="$core_readers modules/record/replay.c modules/record/format.c modules/record/save_file.c
+core_readers='src/frame/state/state.c src/frame/world/world_save.c src/base/handle.c'
+parsers="$core_readers modules/record/replay.c modules/record/recording_format.c modules/record/save_file.c
     modules/net/message.c modules/net/netplay_exchange.c"
 readers="$parsers modules/net/netplay_compare.c"
 tests='test_state test_state_image test_load test_world test_world_save test_handle test_bad_input_state test_bad_input_world
@@ -26,7 +26,7 @@ handle.c:has_valid_chain nb_handle_pool_is_valid
 replay.c:open_bytes replay.c:read_all replay.c:scan_blocks replay.c:scan_block replay.c:misplaced replay.c:take_last
 replay.c:take_block replay.c:reach replay.c:load_block replay.c:find_entry replay.c:reserve replay.c:walk_ticks
 replay.c:read_events replay.c:find_key replay.c:unpack_key replay.c:take_key
-nbi_head_read nbi_block_read nbi_tick_read format.c:is_sized
+nbi_head_read nbi_block_read nbi_tick_read recording_format.c:is_sized
 save_file.c:read_head save_file.c:unpack save_file.c:take_apart save_file.c:open_bytes save_file.c:load_states
 nbi_message_read message.c:read_head message.c:read_inputs message.c:read_run
 netplay_exchange.c:impossible_of netplay_exchange.c:is_consistent netplay_exchange.c:take netplay_exchange.c:take_digests
@@ -48,7 +48,7 @@ mkdir -p "$work/core" "$work/counted"
 flags='-std=c17 -g -O0 -w -ffp-contract=off -Iinclude -Imodules/record/include -Imodules/net/include -Imodules -Isrc -Itests'
 counted='-fprofile-instr-generate -fcoverage-mapping'
 export flags counted work
-printf '%s\n' src/*/*.c | xargs -P "$jobs" -n 1 sh -c 'clang $flags -c "$0" -o "$work/core/$(echo "$0" | tr / _).o"'
+find src -name '*.c' | xargs -P "$jobs" -n 1 sh -c 'clang $flags -c "$0" -o "$work/core/$(echo "$0" | tr / _).o"'
 ar rc "$work/core.a" "$work"/core/*.o
 # shellcheck disable=SC2086
 printf '%s\n' $core_readers modules/record/*.c modules/net/*.c |

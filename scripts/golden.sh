@@ -103,7 +103,7 @@ build() { # name compiler flags
     fi
     rm -rf "${to:?}"
     mkdir -p "$to/core" "$to/game" "$to/demo"
-    sources=$(printf '%s\n' src/*/*.c tests/determinism/*.c)
+    sources=$(find src tests/determinism -name '*.c' | sort)
     case $name in control*) ;; *) sources=$(printf '%s\n' "$sources" && demo_sources) ;; esac
     contract=-ffp-contract=off
     case $flags in *contract=fast*) contract= ;; esac

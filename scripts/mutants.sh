@@ -32,20 +32,20 @@ test_source() {
 library_sources() { # kind, in a tree
     case $1 in
     explore*)
-        for file in src/*/*.c; do case $file in */platform_*.c) ;; *) echo "$file" ;; esac; done
+        for file in $(find src -name '*.c' | sort); do case $file in */platform_*.c) ;; *) echo "$file" ;; esac; done
         for file in tests/explore/*.c tests/simulation/*.c modules/net/*.c; do
             case $file in */explore_*.c | */simulate.c | 'tests/simulation/*.c' | 'modules/net/*.c') ;; *) echo "$file" ;; esac
         done
         ;;
     *)
-        printf '%s\n' src/*/*.c
+        find src -name '*.c' | sort
         # The demo's parts, for its tests; an archive leaves out what a test does not use.
         for file in demo/*.c; do case $file in */main.c | */show_none.c | 'demo/*.c') ;; *) echo "$file" ;; esac; done
         # The modules whose libraries are here.
-        for file in modules/net/*.c modules/scene/*.c modules/gpu/*.c; do
+        for file in modules/net/*.c modules/scene/*.c modules/gpu/*/*.c; do
             case $file in
             */vulkan_none.c) ! has_vulkan || continue ;;
-            */vulkan*.c) has_vulkan || continue ;;
+            */gpu/vulkan/*.c) has_vulkan || continue ;;
             esac
             [ -f "$file" ] && echo "$file"
         done

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "frame/who.h"
+#include "frame/engine/who.h"
 #include "nebula/guard.h"
 
 // --- children ---

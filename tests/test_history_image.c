@@ -7,7 +7,7 @@
 #include "nebula/history.h"
 #include "nebula/world.h"
 
-#include "frame/history.h"
+#include "frame/history/history.h"
 
 // --- structs ---
 

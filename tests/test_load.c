@@ -13,7 +13,7 @@
 #include "nebula/synctest.h"
 #include "record/file.h"
 #include "record/save_file.h"
-#include "record/squeeze.h"
+#include "record/compress.h"
 
 #include "platform/platform.h"
 

@@ -62,7 +62,7 @@ static void add_boxes(document *d) {
 
 static void write_document(document *d) {
     add(d,
-        "# One frame\n\nPrinted from the table in `src/frame/phase.c` by `tests/test_phase.c`, which fails where this "
+        "# One frame\n\nPrinted from the table in `src/frame/engine/phase.c` by `tests/test_phase.c`, which fails where this "
         "page says something else.\n`src/frame/frame.c` has the same boxes in the same order; `[= =]` runs on all "
         "threads, a line is a barrier.\n\n");
     add_boxes(d);

@@ -10,7 +10,7 @@
 #include "nebula/hash.h"
 #include "nebula/save_file.h"
 #include "record/save_file.h"
-#include "record/squeeze.h"
+#include "record/compress.h"
 
 typedef struct game {
     uint64_t numbers[16];

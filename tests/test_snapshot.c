@@ -4,7 +4,7 @@
 
 #include "support.h"
 
-#include "frame/snapshot.h"
+#include "frame/snapshot/snapshot.h"
 
 #define BLOCK 64
 #define BLOCK_COUNT 16

@@ -7,8 +7,8 @@
 #include "engine_fixture.h"
 #include "gpu_vulkan_stage.h"
 
-#include "gpu/gpu.h"
-#include "gpu/vulkan.h"
+#include "gpu/device/gpu.h"
+#include "gpu/vulkan/vulkan.h"
 
 #include "shaders/color.frag.h"
 #include "shaders/mesh.vert.h"

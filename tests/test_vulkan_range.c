@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-#include "gpu/vulkan_range.h"
+#include "gpu/vulkan/vulkan_range.h"
 
 #define UNIT_COUNT 256u // a model of the block, unit by unit
 #define RECORD_COUNT 80u

@@ -6,8 +6,8 @@
 
 #include "gpu_vulkan_stage.h"
 
-#include "gpu/gpu.h"
-#include "gpu/vulkan.h"
+#include "gpu/device/gpu.h"
+#include "gpu/vulkan/vulkan.h"
 
 // --- as much of X11 as is needed; found at run time ---
 

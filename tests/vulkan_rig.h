@@ -6,7 +6,7 @@
 
 #include "gpu_vulkan_fixture.h"
 
-#include "gpu/vulkan.h"
+#include "gpu/vulkan/vulkan.h"
 #include "nebula/report.h"
 
 #define RIG_FRAME_BYTES ((size_t)1 << 20)

@@ -14,8 +14,8 @@
 #include "nebula/service.h"
 
 #include "file.h"
-#include "format.h"
-#include "squeeze.h"
+#include "recording_format.h"
+#include "compress.h"
 
 // One that is written and one that is filled: a key state that comes sooner is late.
 #define NBI_KEY_SLOT_COUNT 2u

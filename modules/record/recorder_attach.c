@@ -3,7 +3,7 @@
 
 #include "recorder.h"
 
-#include "hashes.h"
+#include "tick_hashes.h"
 #include "nebula/state.h"
 
 static void begin(void *user, nb_tick_view *view) { nbi_window_begin(user, view); }

@@ -5,7 +5,7 @@
 
 #include "recorder.h"
 
-#include "hashes.h"
+#include "tick_hashes.h"
 #include "nebula/state.h"
 
 #include <string.h>

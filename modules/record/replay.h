@@ -6,8 +6,8 @@
 #include "nebula/replay.h"
 #include "nebula/report.h"
 
-#include "format.h"
-#include "squeeze.h"
+#include "recording_format.h"
+#include "compress.h"
 
 // A whole block. Smaller than the 64 bytes that each has in the file.
 typedef struct nbi_entry {

@@ -3,7 +3,7 @@
 
 #include "replay.h"
 
-#include "hashes.h"
+#include "tick_hashes.h"
 #include "nebula/rollback.h"
 
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "nebula/hash.h"
 #include "nebula/report.h"
 
-#include "format.h"
-#include "squeeze.h"
+#include "recording_format.h"
+#include "compress.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include "nebula/verify.h"
 
-#include "hashes.h"
+#include "tick_hashes.h"
 #include "replay.h"
 
 // A saved state.
@@ -72,7 +72,7 @@ void nbi_run_free(nbi_run *run);
 // Whether the recording is one of this game, by its name.
 bool nbi_game_fits(const nb_replay_game *game, const nb_replay *replay);
 
-// --- verify_row.c ---
+// --- verify_find_row.c ---
 
 // Whether a difference is not in this column, where one is known.
 bool nbi_row_is_elsewhere(const nb_difference *difference, const char *table_name, const char *column_name);
@@ -83,7 +83,7 @@ bool nbi_row_is_elsewhere(const nb_difference *difference, const char *table_nam
 nb_result nbi_row_find(nbi_run *run, const char *table_name, const char *column_name, const nbi_key *key,
                        nb_difference *out);
 
-// --- verify_probe.c ---
+// --- verify_find_phase.c ---
 
 // Attaches the probes, around all modules of the game. Where there is no room for two more there are none.
 nb_result nbi_probes_attach(nbi_run *run);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One frame. The boxes of docs/frame.md, in their order.
 
-#include "engine.h"
-#include "state.h"
+#include "engine/engine.h"
+#include "state/state.h"
 
 #include "../base/loop.h"
 

@@ -18,7 +18,7 @@
 // their frame ends.
 nb_thread_arenas *nbi_scheduler_arenas(const nb_scheduler *scheduler);
 
-// --- owned.c ---
+// --- owner_tasks.c ---
 
 // An owner (../base/owner.h): of an engine, or, with the engine's as its parent, of a module. NB_FULL, NB_ERR_MEMORY.
 // After the close it stays as long as it has work. NULL can be closed.
@@ -63,7 +63,7 @@ bool nbi_host_await(nb_scheduler *scheduler, const nbi_owner *host, uint64_t dea
 // threads may drain meanwhile: each result is told by one of them.
 void nbi_results_tell(nb_scheduler *scheduler, const nb_fence *fence);
 
-// --- span.c ---
+// --- trace_spans.c ---
 
 // Engines with a trace that share a scheduler.
 #define NBI_TRACED_COUNT_MAX 8u

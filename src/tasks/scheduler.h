@@ -14,7 +14,7 @@
 // submit.c takes tasks in; task.c runs and ends them; search.c finds; wait.c waits; awaited.c knows what is waited for,
 // and so has no ceiling; park.c has the workers and wakes;
 // lane.c, slot.c and group.c keep lanes, slots and groups; scheduler.c makes and ends it all. On top of them: depend.c
-// (tasks that wait for others), budget.c (tasks held back), check.c, pin.c, result.c, memory.c, span.c (tasks in
+// (tasks that wait for others), submit_budget.c (tasks held back), cancel_checks.c, pin.c, result.c, task_memory.c, trace_spans.c (tasks in
 // traces) and parallel.c.
 
 #include "nebula/tasks.h"
@@ -151,7 +151,7 @@ typedef struct nbi_slot_more {
     uint32_t next;          // in a list of one walk: slot + 1
     uint64_t visit_number;  // of the newest walk that came here
     nb_atomic_u32 pin_lane; // of a pinned task
-    // Of budget.c, under the same lock.
+    // Of submit_budget.c, under the same lock.
     bool is_held;                   // one of `pending` is the budget's
     uint32_t next_held, prior_held; // slot + 1
 } nbi_slot_more;
@@ -256,7 +256,7 @@ static inline void nbi_count(nb_atomic_u64 *count, uint64_t more) {
     nbi_atomic_store_release_u64(count, nbi_atomic_load_relaxed_u64(count) + more);
 }
 
-// A trace into which tasks are recorded; see span.c.
+// A trace into which tasks are recorded; see trace_spans.c.
 typedef struct nbi_traced {
     nb_atomic_ptr trace;   // NULL = none
     const nb_fence *fence; // tasks of its frames are that trace's; this and the label are valid while there is a trace
@@ -302,7 +302,7 @@ typedef struct nbi_lane {
     nb_atomic_u64 thread_id;  // 0 = nobody; changes under scheduler->lock
     uint32_t borrow_count;    // calls under way that may run tasks here
     bool is_borrowed;         // taken for such a call, by a thread that is not attached
-    nb_atomic_u32 is_tracing; // its thread looks at scheduler->traced; see span.c
+    nb_atomic_u32 is_tracing; // its thread looks at scheduler->traced; see trace_spans.c
     uint32_t refused_rings;   // bits: entries of it whose trace has no ring left
     nb_trace_thread *rings[NBI_TRACED_COUNT_MAX]; // that the thread got by its tasks; by entry
     char pad[NB_CACHE_LINE];
@@ -631,7 +631,7 @@ static inline bool nbi_target_is_over(const nbi_target *target, uint64_t word) {
     return ((word ^ target->begun) & target->begun_mask) != 0 || (target->group != NULL && nbi_tally_count(word) == 0);
 }
 
-// --- span.c ---
+// --- trace_spans.c ---
 
 // Around a task: its span in every trace that it concerns. begin gives what end needs; is_recorded: it has no spans of
 // its own.
@@ -653,7 +653,7 @@ void nbi_span_forget(nbi_lane *lane);
 // Whether a task of this kind is to stop: the scheduler does, or its host.
 bool nbi_host_is_stopping(const nb_scheduler *scheduler, uint32_t owner);
 
-// --- memory.c ---
+// --- task_memory.c ---
 
 // Gives back the memory that a task has left for the one who is told of its end.
 void nbi_outcome_memory_end(const nb_scheduler *scheduler, const nbi_outcome *outcome);
@@ -664,7 +664,7 @@ void nbi_scratch_end(nbi_lane *lane, const nbi_running *running);
 // Gives back all memory of the lane's thread, before it has another.
 void nbi_lane_memory_end(nbi_lane *lane);
 
-// --- check.c ---
+// --- cancel_checks.c ---
 
 // Around a task with a token, and where it asks.
 void nbi_check_begin(nbi_lane *lane, nbi_running *running);
@@ -698,7 +698,7 @@ void nbi_result_keep(nb_scheduler *scheduler, nbi_hint hint, nb_result status);
 // One of the two parts is through with the slot; the second frees it.
 void nbi_result_part(nbi_lane *lane, uint32_t slot, uint32_t part);
 
-// --- owned.c ---
+// --- owner_tasks.c ---
 
 // Lets go of all owners; those with work that outlives the scheduler stay until that has ended.
 void nbi_owners_end(nb_scheduler *scheduler);

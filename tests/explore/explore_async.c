@@ -4,7 +4,7 @@
 
 #include "explore_tasks.h"
 
-#include "frame/async.h"
+#include "frame/async/async.h"
 
 #define JOB_COUNT 3
 

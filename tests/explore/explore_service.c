@@ -3,7 +3,7 @@
 
 #include "explore.h"
 
-#include "frame/service.h"
+#include "frame/service/service.h"
 #include "platform/platform.h"
 
 typedef struct room {

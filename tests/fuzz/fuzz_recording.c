@@ -7,8 +7,8 @@
 
 #include "nebula/bytes.h"
 #include "nebula/replay.h"
-#include "record/format.h"
-#include "record/squeeze.h"
+#include "record/recording_format.h"
+#include "record/compress.h"
 
 // Beside the input: one block and its events, the replay, zstd's context.
 #define MEMORY_CONSTANT (((uint64_t)NB_RECORD_BLOCK_BYTES_MAX) * 2)

@@ -8,7 +8,7 @@
 #include "nebula/bytes.h"
 #include "nebula/save_file.h"
 #include "record/save_file.h"
-#include "record/squeeze.h"
+#include "record/compress.h"
 
 #define STATE_BYTES_MAX 512u
 // Beside the input: the state twice, and zstd's context.

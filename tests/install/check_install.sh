@@ -112,10 +112,10 @@ add_subdirectory() {
 plain_cc() {
     fresh plain_cc
     # No build system and no flags, as the README has it.
-    $CC -I"$source/include" "$source"/src/*/*.c "$consumer/main.c" -o use
+    $CC -I"$source/include" $(find "$source/src" -name '*.c') "$consumer/main.c" -o use
     ./use
     # The other side of the two compile-time switches must build too.
-    $CC -std=c17 -O2 -Wall -Wextra -Werror -DNDEBUG -DNB_TRACE=0 -pthread -I"$source/include" "$source"/src/*/*.c "$consumer/main.c" -o use_bare
+    $CC -std=c17 -O2 -Wall -Wextra -Werror -DNDEBUG -DNB_TRACE=0 -pthread -I"$source/include" $(find "$source/src" -name '*.c') "$consumer/main.c" -o use_bare
     ./use_bare
 }
 

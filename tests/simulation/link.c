@@ -5,7 +5,7 @@
 
 #include "simulation.h"
 
-#include "frame/engine.h"
+#include "frame/engine/engine.h"
 
 #include "platform/platform.h"
 

@@ -3,7 +3,7 @@
 
 #include "simulation.h"
 
-#include "frame/engine.h"
+#include "frame/engine/engine.h"
 
 #include <stdarg.h>
 #include <stdio.h>

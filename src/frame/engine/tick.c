@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+// A tick and what it has around its handlers: the input that belongs to it, the world, rows staged to come and go, and
+// the hash.
+
+#include "engine.h"
+
+#include "nebula/compare.h"
+#include "nebula/hash.h"
+#include "../state/state.h"
+#include "who.h"
+#include "../world/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// --- stages ---
+
+nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
+    if (context == NULL || context->engine == NULL) {
+        NBI_FAIL_NULL("context");
+        return NULL;
+    }
+    nb_engine *engine = context->engine;
+    nb_result result = nbi_context_check_call(context);
+    const nbi_call *call = context->call;
+    bool is_phase = result == NB_OK && (call->phase == NB_PHASE_FIXED_SIM || call->phase == NB_PHASE_GAMEPLAY);
+    if (!is_phase) {
+        nbi_context_report(context, __func__, NBI_PLACE_STAGE, result == NB_OK ? NB_ERR_PERMISSION : result);
+        return NULL;
+    }
+    if (!engine->is_world_joined) {
+        nbi_context_report(context, __func__, NBI_PLACE_STAGE, NB_ERR_MISUSE);
+        return NULL;
+    }
+    // Handlers run one after the other: this one's stages are the last.
+    uint32_t first = engine->stage_count;
+    for (; first > 0 && engine->stages[first - 1]->handler == call->place; --first) {
+        if (engine->stages[first - 1]->job == job) return engine->stages[first - 1];
+    }
+    if (first == engine->stage_count) engine->stage_mark = nb_arena_save(&engine->stage_arena);
+    size_t size_bytes = engine->desc.stage_bytes;
+    bool has_room = engine->stage_count < engine->desc.stage_count_max;
+    nb_stage *stage = has_room ? nb_arena_alloc(&engine->stage_arena, sizeof *stage, 16) : NULL;
+    void *memory = stage != NULL ? nb_arena_alloc(&engine->stage_arena, size_bytes, 16) : NULL;
+    nb_stage_desc desc = {.handler = call->place, .job = job, .memory = memory, .size_bytes = size_bytes};
+    if (memory == NULL || nb_stage_init(stage, engine->world, &desc) != NB_OK) {
+        if (engine->stats.stage_full_count++ == 0) {
+            nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FULL, __func__,
+                    "module \"%s\": no room for more than %u stages; raise nb_engine_desc.stage_count_max; further "
+                    "refusals are only counted",
+                    engine->modules[call->module].name, engine->stage_count);
+        }
+        return NULL;
+    }
+    engine->stages[engine->stage_count++] = stage;
+    return stage;
+}
+
+void nbi_stages_drop(nb_engine *engine, uint32_t place) {
+    uint32_t count = engine->stage_count;
+    while (count > 0 && engine->stages[count - 1]->handler == place) --count;
+    if (count == engine->stage_count) return;
+    engine->stage_count = count;
+    nb_arena_rewind(&engine->stage_arena, engine->stage_mark);
+}
+
+void nbi_stages_apply(nb_engine *engine) {
+    // A refusal may leave memory in use, but no stage.
+    if (!engine->has_stage_arena || nb_arena_bytes_used(&engine->stage_arena) == 0) return;
+    nbi_world_of(engine->world)->skips_local = engine->is_resimulating;
+    if (engine->stage_count != 0) nbi_world_apply(nbi_world_of(engine->world), engine->stages, engine->stage_count);
+    nbi_world_of(engine->world)->skips_local = false;
+    engine->stage_count = 0;
+    nb_arena_reset(&engine->stage_arena);
+}
+
+// --- commands ---
+
+nb_result nb_context_command(const nb_context *context, const nb_input_event *command) {
+    if (context == NULL || context->engine == NULL) return NBI_FAIL_NULL("context");
+    nb_engine *engine = context->engine;
+    if (command == NULL) return nbi_context_fail(context, __func__, "command is NULL");
+    nb_result result = nbi_context_check_call(context);
+    const nbi_call *call = context->call;
+    // Ticks write what is simulated themselves; jobs have outputs, which are merged on the coordinator.
+    bool is_allowed = result == NB_OK && call == &engine->call && call->phase != NB_PHASE_FIXED_SIM;
+    if (!is_allowed) {
+        result = result == NB_OK ? NB_ERR_PERMISSION : result;
+        nbi_context_report(context, __func__, NBI_PLACE_COMMAND, result);
+        return result;
+    }
+    if (engine->command_count == engine->desc.command_count_max) {
+        if (engine->stats.command_full_count++ == 0) {
+            nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_ENGINE_FULL, __func__,
+                    "module \"%s\": %u commands wait for a tick; raise nb_engine_desc.command_count_max; further "
+                    "refusals are only counted",
+                    call->module < engine->module_limit ? engine->modules[call->module].name : "",
+                    engine->command_count);
+        }
+        return NB_FULL;
+    }
+    engine->commands[engine->command_count++] = *command;
+    return NB_OK;
+}
+
+// --- the world ---
+
+static size_t world_save(void *user, void *bytes, size_t capacity_bytes) {
+    const nb_world *world = user;
+    size_t size_bytes = nb_world_save_size(world, NB_SAVE_FILE);
+    if (bytes != NULL && size_bytes <= capacity_bytes)
+        nb_world_save(world, NB_SAVE_FILE, bytes, capacity_bytes, &size_bytes);
+    return size_bytes;
+}
+
+static nb_result world_load(void *user, const void *bytes, size_t size_bytes) {
+    return nb_world_load(user, bytes, size_bytes);
+}
+
+static uint64_t world_hash(void *user) { return nb_world_hash(user); }
+static uint64_t world_layout(void *user) { return nb_world_layout_hash(user); }
+
+static nb_result world_locate(void *user, const void *here, size_t here_bytes, const void *there, size_t there_bytes,
+                              nb_difference *out) {
+    return nb_world_compare(user, here, here_bytes, there, there_bytes, out);
+}
+
+// On any thread, while the handler that the stage is for runs.
+static void name_stage(void *user, const nb_stage *stage, char *text, size_t size_bytes) {
+    const nb_engine *engine = user;
+    nb_phase phase = nb_engine_phase(engine);
+    const nbi_order *order = &engine->orders[phase];
+    const char *name = stage->handler < order->count ? engine->modules[order->modules[stage->handler]].name : "?";
+    int length =
+        snprintf(text, size_bytes, "module \"%s\", %s handler", name, phase == NB_PHASE_FIXED_SIM ? "tick" : "frame");
+    if (stage->job != 0 && length > 0 && (size_t)length < size_bytes)
+        snprintf(text + length, size_bytes - (size_t)length, ", job %u", stage->job);
+}
+
+static nb_result world_create(nb_engine *engine) {
+    uint32_t count = engine->desc.stage_count_max;
+    size_t stage_bytes = (engine->desc.stage_bytes + sizeof(nb_stage) + 64) * count;
+    nb_arena_desc arena_desc = {.label = "stages", .capacity_bytes = stage_bytes, .hooks = engine->hooks};
+    engine->stages = nbi_alloc(&engine->hooks, count * sizeof *engine->stages, 16, "nb_engine_world");
+    if (engine->stages == NULL) return NB_ERR_MEMORY;
+    nb_result result = nb_arena_init(&engine->stage_arena, &arena_desc);
+    if (result != NB_OK) return result;
+    engine->has_stage_arena = true;
+    result = nb_world_create(&engine->desc.world, &engine->world);
+    if (result != NB_OK) return result;
+    nbi_world_of(engine->world)->is_driven = true;
+    nbi_world_of(engine->world)->name_stage = name_stage;
+    nbi_world_of(engine->world)->name_user = engine;
+    nbi_world_of(engine->world)->traps = engine->desc.violation_policy == NB_VIOLATION_TRAP;
+    nb_state_desc state = {.name = "world",
+                           .save = world_save,
+                           .load = world_load,
+                           .hash = world_hash,
+                           .layout = world_layout,
+                           .locate = world_locate,
+                           .user = engine->world};
+    nb_state handle;
+    result = nb_states_add(engine->states, &state, &handle);
+    if (result == NB_OK) nbi_states_load_last(engine->states, handle);
+    return result;
+}
+
+nb_world *nb_engine_world(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    if (engine == NULL) return NULL;
+    if (engine->world != NULL) return engine->world;
+    if (engine->is_in_frame) {
+        NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "a world is made between frames");
+        return NULL;
+    }
+    if (world_create(engine) != NB_OK) nbi_world_end(engine);
+    return engine->world;
+}
+
+void nbi_world_end(nb_engine *engine) {
+    nb_guard_destroy(engine->guard);
+    engine->guard = NULL;
+    nb_world_destroy(engine->world);
+    engine->world = NULL;
+    if (engine->has_stage_arena) {
+        nb_arena_adopt(&engine->stage_arena);
+        nb_arena_deinit(&engine->stage_arena);
+        engine->has_stage_arena = false;
+    }
+    if (engine->stages != NULL)
+        nbi_free(&engine->hooks, engine->stages, engine->desc.stage_count_max * sizeof *engine->stages);
+    engine->stages = NULL;
+}
+
+nb_result nbi_world_join(nb_engine *engine) {
+    if (engine->world == NULL || engine->is_world_joined) return NB_OK;
+    engine->is_world_viewed = nbi_world_is_published(nbi_world_of(engine->world));
+    if (engine->is_world_viewed) {
+        nb_snapshots *snapshots = nb_engine_snapshots(engine);
+        nb_result result = snapshots != NULL ? nb_world_views_add(engine->world, snapshots) : NB_ERR_MEMORY;
+        if (result != NB_OK) return result;
+    }
+    nbi_world_of(engine->world)->is_started = true; // what is declared later would be in no snapshot
+    nb_guard_desc guard = {.world = engine->world,
+                           .snapshots = engine->snapshots,
+                           .who = nbi_engine_who,
+                           .user = engine,
+                           .hooks = engine->hooks};
+    nb_result result = engine->desc.is_guarded ? nb_guard_create(&guard, &engine->guard) : NB_OK;
+    engine->is_world_joined = result == NB_OK;
+    return result;
+}
+
+void nbi_world_guard(nb_engine *engine) {
+    const char *name = NULL;
+    if (engine->guard == NULL || engine->is_guard_off) return;
+    if (nbi_world_protect(nbi_world_of(engine->world), true, &name) == NB_OK) return;
+    engine->is_guard_off = true;
+    nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_GUARD, "nb_engine_frame",
+            "guard switched off: the OS does not make the pages of table '%s' read-only; writes of jobs to the world "
+            "are no longer found",
+            name);
+}
+
+nb_result nbi_world_unguard(nb_engine *engine) {
+    const char *name = NULL;
+    if (engine->guard == NULL) return NB_OK;
+    bool was_stuck = engine->is_world_stuck;
+    nb_result result = nbi_world_protect(nbi_world_of(engine->world), false, &name);
+    engine->is_world_stuck = result != NB_OK;
+    if (was_stuck || result != NB_OK) nbi_world_allow(engine, NB_PHASE_NONE);
+    if (was_stuck || result == NB_OK) return result;
+    engine->is_guard_off = true;
+    if (engine->failure == NB_OK) engine->failure = result;
+    nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_GUARD, "nb_engine_frame",
+            "guard switched off: the OS does not make the pages of table '%s' writable again; the rest of this frame "
+            "is left out, and frames are refused until it does",
+            name);
+    return result;
+}
+
+void nbi_world_allow(nb_engine *engine, nb_phase phase) {
+    if (engine->world == NULL) return;
+    uint32_t layers = phase == NB_PHASE_NONE ? UINT32_MAX : nb_phase_info_get(phase)->mutates;
+    if (engine->is_world_stuck) layers = 0;
+    uint32_t flags = 0;
+    if ((layers & NB_LAYER_SIMULATED) != 0) flags |= NB_COLUMN_SIMULATED;
+    if ((layers & NB_LAYER_GAME) != 0) flags |= NB_COLUMN_LOCAL;
+    nb_world_allow(engine->world, flags);
+}
+
+// --- the tick ---
+
+nb_input *nb_engine_input(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    if (engine == NULL) return NULL;
+    if (engine->input == NULL) nb_input_create(&engine->desc.input, &engine->input);
+    return engine->input;
+}
+
+static void hash_tick(nb_engine *engine) {
+    uint64_t hash = nb_states_hash(engine->states);
+    engine->stats.tick_hash = hash;
+    engine->stats.run_hash = nb_hash64(&hash, sizeof hash, engine->stats.run_hash);
+}
+
+// --- watches ---
+
+static uint32_t watch_place(const nb_engine *engine, const void *user) {
+    uint32_t place = 0;
+    while (place < engine->watch_count && engine->watches[place].user != user) ++place;
+    return place;
+}
+
+nb_result nb_engine_watch_add(nb_engine *engine, const nb_tick_watch *watch) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result place = nbi_check_coordinator(engine, __func__);
+    if (place != NB_OK) return place;
+    bool is_fine = watch != NULL && watch->user != NULL && watch_place(engine, watch->user) == engine->watch_count;
+    if (!is_fine) {
+        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE,
+                        "a watch needs a user of its own that does not watch yet");
+    }
+    if (engine->is_in_frame) return NB_BUSY;
+    if (engine->watch_count == NB_TICK_WATCH_COUNT_MAX) return NB_FULL;
+    engine->watches[engine->watch_count++] = *watch;
+    return NB_OK;
+}
+
+nb_result nb_engine_watch_remove(nb_engine *engine, const void *user) {
+    if (engine == NULL) return NBI_FAIL_NULL("engine");
+    nb_result result = nbi_check_coordinator(engine, __func__);
+    if (result != NB_OK) return result;
+    uint32_t place = watch_place(engine, user);
+    if (place == engine->watch_count) {
+        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_STALE, NB_ERR_STALE, "no watch has this user");
+    }
+    if (engine->is_in_frame) return NB_BUSY;
+    nb_tick_watch *watch = &engine->watches[place];
+    --engine->watch_count;
+    memmove(watch, watch + 1, (engine->watch_count - place) * sizeof *watch);
+    return NB_OK;
+}
+
+// However other state came in, and however the index was moved.
+static bool is_new_run(nb_engine *engine) {
+    uint64_t load_count = nbi_states_load_count(engine->states);
+    bool is_new = engine->run_tick != engine->tick->index || engine->run_load_count != load_count;
+    engine->run_tick = engine->tick->index + 1;
+    engine->run_load_count = load_count;
+    return is_new;
+}
+
+static void watches_begin(nb_engine *engine) {
+    nb_tick_view view = {.tick = engine->tick,
+                         .input = engine->tick_input,
+                         .commands = engine->tick_commands,
+                         .is_new_run = is_new_run(engine)};
+    for (uint32_t i = 0; i < engine->watch_count; ++i) {
+        if (engine->watches[i].begin != NULL) engine->watches[i].begin(engine->watches[i].user, &view);
+    }
+    engine->tick_input = view.input;
+    engine->tick_commands = view.commands;
+}
+
+void nbi_watches_end(const nb_engine *engine) {
+    nb_tick_view view = {.tick = engine->tick,
+                         .input = engine->tick_input,
+                         .commands = engine->tick_commands,
+                         .hash = engine->stats.tick_hash};
+    for (uint32_t i = 0; i < engine->watch_count; ++i) {
+        const nb_tick_watch *watch = &engine->watches[i];
+        void (*tell)(void *user, const nb_tick_view *view) = engine->is_resimulating ? watch->again : watch->end;
+        if (tell != NULL) tell(watch->user, &view);
+    }
+}
+
+void nbi_tick_simulate(nb_engine *engine) {
+    nb_arena_mark mark = nb_arena_save(&engine->arena);
+    nbi_synctest_before(engine);
+    if (engine->is_world_joined) nbi_world_tick_begin(nbi_world_of(engine->world));
+    nbi_handlers_run(engine, NB_PHASE_FIXED_SIM);
+    if (engine->is_world_joined) {
+        nbi_stages_apply(engine);
+        nbi_world_tick_end(nbi_world_of(engine->world));
+    }
+    nbi_modules_note(engine, NBI_HEALTH_TICKS);
+    if (engine->desc.hashes_ticks) hash_tick(engine);
+    nbi_synctest_after(engine);
+    nbi_history_keep(engine, engine->tick->index);
+    nb_arena_rewind(&engine->arena, mark); // each tick begins with the same memory, however many share the frame
+}
+
+void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
+    engine->tick_input = (nb_input_view){NULL, 0};
+    if (engine->input != NULL) nb_input_take_tick(engine->input, tick->input_until_ns, &engine->tick_input);
+    engine->tick_commands =
+        (nb_input_view){engine->command_count != 0 ? engine->commands : NULL, engine->command_count};
+    engine->tick = tick;
+    watches_begin(engine);
+    nbi_tick_simulate(engine);
+    nbi_watches_end(engine);
+    nbi_synctest_run(engine, tick->index + 1);
+    engine->tick = NULL;
+    engine->stats.command_count += engine->command_count;
+    engine->command_count = 0;
+}
