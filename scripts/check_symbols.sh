@@ -56,7 +56,7 @@ BEGIN {
     for (i in names) rank[names[i]] = i
     count = split(layers, files, "\n")
     for (i = 1; i <= count; ++i) {
-        split(files[i], part, "/"); stem = part[2]; sub(/\.c$/, "", stem)
+        depth = split(files[i], part, "/"); stem = part[depth]; sub(/\.c$/, "", stem)
         if (stem in layer_of) print stem ".c exists in two layers"
         layer_of[stem] = part[1]
     }

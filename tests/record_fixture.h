@@ -9,9 +9,9 @@
 #include "nebula/hash.h"
 #include "nebula/record.h"
 #include "nebula/replay.h"
-#include "record/recording_format.h"
-#include "record/recorder.h"
 #include "record/compress.h"
+#include "record/recorder.h"
+#include "record/recording_format.h"
 
 #define TICK_EVENTS_MAX 6u
 #define TICK_HASHES_MAX 3u

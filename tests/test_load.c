@@ -11,9 +11,9 @@
 #include "nebula/replay.h"
 #include "nebula/save_file.h"
 #include "nebula/synctest.h"
+#include "record/compress.h"
 #include "record/file.h"
 #include "record/save_file.h"
-#include "record/compress.h"
 
 #include "platform/platform.h"
 
@@ -409,25 +409,25 @@ static void file_sign(file *f) {
 
 // Another content under the same head.
 static void file_pack(file *f, const unsigned char *content, size_t size) {
-    nbi_squeeze squeeze = {.hooks = nb_hooks_default()};
+    nbi_compress compress = {.hooks = nb_hooks_default()};
     size_t stored = 0;
-    assert_int_equal(nbi_squeeze_pack(&squeeze, 1, content, size, f->bytes + NBI_SAVE_HEAD_BYTES,
-                                      sizeof f->bytes - NBI_SAVE_HEAD_BYTES, &stored),
+    assert_int_equal(nbi_compress_pack(&compress, 1, content, size, f->bytes + NBI_SAVE_HEAD_BYTES,
+                                       sizeof f->bytes - NBI_SAVE_HEAD_BYTES, &stored),
                      NB_OK);
-    nbi_squeeze_end(&squeeze);
+    nbi_compress_end(&compress);
     nb_bytes_put_u64(f->bytes + 40, size);
     f->size = NBI_SAVE_HEAD_BYTES + stored;
     file_sign(f);
 }
 
 static size_t file_unpack(const file *f, unsigned char *content) {
-    nbi_squeeze squeeze = {.hooks = nb_hooks_default()};
+    nbi_compress compress = {.hooks = nb_hooks_default()};
     size_t size = (size_t)nb_bytes_get_u64(f->bytes + 40);
     assert_true(size <= FILE_MAX);
     assert_int_equal(
-        nbi_squeeze_unpack(&squeeze, f->bytes + NBI_SAVE_HEAD_BYTES, f->size - NBI_SAVE_HEAD_BYTES, content, size),
+        nbi_compress_unpack(&compress, f->bytes + NBI_SAVE_HEAD_BYTES, f->size - NBI_SAVE_HEAD_BYTES, content, size),
         NB_OK);
-    nbi_squeeze_end(&squeeze);
+    nbi_compress_end(&compress);
     return size;
 }
 

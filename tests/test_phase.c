@@ -61,10 +61,10 @@ static void add_boxes(document *d) {
 }
 
 static void write_document(document *d) {
-    add(d,
-        "# One frame\n\nPrinted from the table in `src/frame/engine/phase.c` by `tests/test_phase.c`, which fails where this "
-        "page says something else.\n`src/frame/frame.c` has the same boxes in the same order; `[= =]` runs on all "
-        "threads, a line is a barrier.\n\n");
+    add(d, "# One frame\n\nPrinted from the table in `src/frame/engine/phase.c` by `tests/test_phase.c`, which fails "
+           "where this "
+           "page says something else.\n`src/frame/frame.c` has the same boxes in the same order; `[= =]` runs on all "
+           "threads, a line is a barrier.\n\n");
     add_boxes(d);
     add(d, "\nA: one handler after the other on the coordinator, which may hand out tasks and wait for them inside the "
            "phase.\nB: jobs on all threads over a snapshot, each with outputs of its own. C: work of many frames. D: "

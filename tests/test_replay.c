@@ -266,13 +266,13 @@ static size_t forge_content(unsigned char *file, size_t capacity, const void *ra
     nb_record_head head = {.tick_rate = {60, 1}};
     size_t head_bytes = nbi_head_size(&head);
     uint64_t head_hash = nbi_head_write(&head, file);
-    nbi_squeeze squeeze = {.hooks = nb_hooks_default()};
+    nbi_compress compress = {.hooks = nb_hooks_default()};
     size_t stored = 0;
     unsigned char *at = file + head_bytes;
-    assert_int_equal(nbi_squeeze_pack(&squeeze, 3, raw, raw_bytes, at + NBI_BLOCK_BYTES,
-                                      capacity - head_bytes - NBI_BLOCK_BYTES, &stored),
+    assert_int_equal(nbi_compress_pack(&compress, 3, raw, raw_bytes, at + NBI_BLOCK_BYTES,
+                                       capacity - head_bytes - NBI_BLOCK_BYTES, &stored),
                      NB_OK);
-    nbi_squeeze_end(&squeeze);
+    nbi_compress_end(&compress);
     nbi_block block = {.kind = NBI_BLOCK_TICKS,
                        .tick_count = tick_count,
                        .raw_bytes = said_bytes,

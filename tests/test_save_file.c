@@ -9,8 +9,8 @@
 #include "nebula/bytes.h"
 #include "nebula/hash.h"
 #include "nebula/save_file.h"
-#include "record/save_file.h"
 #include "record/compress.h"
+#include "record/save_file.h"
 
 typedef struct game {
     uint64_t numbers[16];
@@ -262,16 +262,16 @@ static void a_right_frame_with_a_wrong_state_is_refused(void **state) {
     unsigned char *raw = malloc(raw_bytes), *file = malloc(4096);
     assert_non_null(raw);
     assert_non_null(file);
-    nbi_squeeze squeeze = {.hooks = nb_hooks_default()};
-    assert_int_equal(
-        nbi_squeeze_unpack(&squeeze, saved.at + NBI_SAVE_HEAD_BYTES, saved.size - NBI_SAVE_HEAD_BYTES, raw, raw_bytes),
-        NB_OK);
+    nbi_compress compress = {.hooks = nb_hooks_default()};
+    assert_int_equal(nbi_compress_unpack(&compress, saved.at + NBI_SAVE_HEAD_BYTES, saved.size - NBI_SAVE_HEAD_BYTES,
+                                         raw, raw_bytes),
+                     NB_OK);
     for (size_t i = 0; i < raw_bytes; ++i) {
         raw[i] ^= 1;
         size_t stored = 0;
         memcpy(file, saved.at, NBI_SAVE_HEAD_BYTES);
-        assert_int_equal(nbi_squeeze_pack(&squeeze, 1, raw, raw_bytes, file + NBI_SAVE_HEAD_BYTES,
-                                          4096 - NBI_SAVE_HEAD_BYTES, &stored),
+        assert_int_equal(nbi_compress_pack(&compress, 1, raw, raw_bytes, file + NBI_SAVE_HEAD_BYTES,
+                                           4096 - NBI_SAVE_HEAD_BYTES, &stored),
                          NB_OK);
         nb_bytes_put_u64(file + 48, stored);
         bytes forged = {file, NBI_SAVE_HEAD_BYTES + stored};
@@ -279,7 +279,7 @@ static void a_right_frame_with_a_wrong_state_is_refused(void **state) {
         assert_true(try_read(&b, forged.at, forged.size) < 0);
         raw[i] ^= 1;
     }
-    nbi_squeeze_end(&squeeze);
+    nbi_compress_end(&compress);
     free(raw);
     free(file);
     free(saved.at);

@@ -268,15 +268,15 @@ static void forge_block(const memory_sink *from, uint64_t tick, uint32_t event_c
     size_t at = block_of(from, tick, &block), behind = at + NBI_BLOCK_BYTES + (size_t)block.stored_bytes;
     size_t raw_bytes = (size_t)block.raw_bytes, stored = 0;
     unsigned char *raw = malloc(raw_bytes);
-    nbi_squeeze squeeze = {.hooks = nb_hooks_default()};
-    *to = (memory_sink){.bytes = malloc(from->size_bytes + nbi_squeeze_bound(raw_bytes))};
+    nbi_compress compress = {.hooks = nb_hooks_default()};
+    *to = (memory_sink){.bytes = malloc(from->size_bytes + nbi_compress_bound(raw_bytes))};
     assert_true(raw != NULL && to->bytes != NULL);
     assert_int_equal(
-        nbi_squeeze_unpack(&squeeze, from->bytes + at + NBI_BLOCK_BYTES, (size_t)block.stored_bytes, raw, raw_bytes),
+        nbi_compress_unpack(&compress, from->bytes + at + NBI_BLOCK_BYTES, (size_t)block.stored_bytes, raw, raw_bytes),
         NB_OK);
     nb_bytes_put_u32(raw, event_count);
     unsigned char *content = to->bytes + at + NBI_BLOCK_BYTES;
-    assert_int_equal(nbi_squeeze_pack(&squeeze, 3, raw, raw_bytes, content, nbi_squeeze_bound(raw_bytes), &stored),
+    assert_int_equal(nbi_compress_pack(&compress, 3, raw, raw_bytes, content, nbi_compress_bound(raw_bytes), &stored),
                      NB_OK);
     block.stored_bytes = stored;
     block.stored_hash = nb_hash64(content, stored, 0);
@@ -284,7 +284,7 @@ static void forge_block(const memory_sink *from, uint64_t tick, uint32_t event_c
     nbi_block_write(&block, nb_bytes_get_u64(from->bytes + nb_bytes_get_u32(from->bytes + 12) - 8), to->bytes + at);
     memcpy(content + stored, from->bytes + behind, from->size_bytes - behind);
     to->size_bytes = at + NBI_BLOCK_BYTES + stored + from->size_bytes - behind;
-    nbi_squeeze_end(&squeeze);
+    nbi_compress_end(&compress);
     free(raw);
 }
 

@@ -43,17 +43,17 @@ static void zstd_free(void *user, void *memory) {
     hooks->allocator.free(hooks->allocator.user, start, whole_bytes);
 }
 
-static ZSTD_customMem memory_of(nbi_squeeze *squeeze) {
-    return (ZSTD_customMem){zstd_alloc, zstd_free, &squeeze->hooks};
+static ZSTD_customMem memory_of(nbi_compress *compress) {
+    return (ZSTD_customMem){zstd_alloc, zstd_free, &compress->hooks};
 }
 
-size_t nbi_squeeze_bound(size_t size_bytes) { return ZSTD_compressBound(size_bytes); }
+size_t nbi_compress_bound(size_t size_bytes) { return ZSTD_compressBound(size_bytes); }
 
-nb_result nbi_squeeze_pack(nbi_squeeze *squeeze, int level, const void *raw, size_t raw_bytes, void *packed,
-                           size_t capacity_bytes, size_t *packed_bytes) {
-    if (squeeze->writer == NULL) squeeze->writer = ZSTD_createCCtx_advanced(memory_of(squeeze));
-    if (squeeze->writer == NULL) return NB_ERR_MEMORY;
-    size_t size = ZSTD_compressCCtx(squeeze->writer, packed, capacity_bytes, raw, raw_bytes, level);
+nb_result nbi_compress_pack(nbi_compress *compress, int level, const void *raw, size_t raw_bytes, void *packed,
+                            size_t capacity_bytes, size_t *packed_bytes) {
+    if (compress->writer == NULL) compress->writer = ZSTD_createCCtx_advanced(memory_of(compress));
+    if (compress->writer == NULL) return NB_ERR_MEMORY;
+    size_t size = ZSTD_compressCCtx(compress->writer, packed, capacity_bytes, raw, raw_bytes, level);
     if (ZSTD_isError(size))
         return ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation ? NB_ERR_MEMORY : NB_ERR_RANGE;
     WRITTEN(packed, size);
@@ -61,25 +61,25 @@ nb_result nbi_squeeze_pack(nbi_squeeze *squeeze, int level, const void *raw, siz
     return NB_OK;
 }
 
-bool nbi_squeeze_is(const void *packed, size_t packed_bytes, uint64_t raw_bytes) {
+bool nbi_compress_is(const void *packed, size_t packed_bytes, uint64_t raw_bytes) {
     // The frame says its size itself, and is the only one: what differs from the head was forged.
     return ZSTD_getFrameContentSize(packed, packed_bytes) == raw_bytes &&
            ZSTD_findFrameCompressedSize(packed, packed_bytes) == packed_bytes;
 }
 
-nb_result nbi_squeeze_unpack(nbi_squeeze *squeeze, const void *packed, size_t packed_bytes, void *raw,
-                             size_t raw_bytes) {
-    if (!nbi_squeeze_is(packed, packed_bytes, raw_bytes)) return NB_ERR_RANGE;
-    if (squeeze->reader == NULL) squeeze->reader = ZSTD_createDCtx_advanced(memory_of(squeeze));
-    if (squeeze->reader == NULL) return NB_ERR_MEMORY;
-    size_t size = ZSTD_decompressDCtx(squeeze->reader, raw, raw_bytes, packed, packed_bytes);
+nb_result nbi_compress_unpack(nbi_compress *compress, const void *packed, size_t packed_bytes, void *raw,
+                              size_t raw_bytes) {
+    if (!nbi_compress_is(packed, packed_bytes, raw_bytes)) return NB_ERR_RANGE;
+    if (compress->reader == NULL) compress->reader = ZSTD_createDCtx_advanced(memory_of(compress));
+    if (compress->reader == NULL) return NB_ERR_MEMORY;
+    size_t size = ZSTD_decompressDCtx(compress->reader, raw, raw_bytes, packed, packed_bytes);
     if (ZSTD_isError(size) || size != raw_bytes) return NB_ERR_RANGE;
     WRITTEN(raw, raw_bytes);
     return NB_OK;
 }
 
-void nbi_squeeze_end(nbi_squeeze *squeeze) {
-    ZSTD_freeCCtx(squeeze->writer);
-    ZSTD_freeDCtx(squeeze->reader);
-    squeeze->writer = squeeze->reader = NULL;
+void nbi_compress_end(nbi_compress *compress) {
+    ZSTD_freeCCtx(compress->writer);
+    ZSTD_freeDCtx(compress->reader);
+    compress->writer = compress->reader = NULL;
 }

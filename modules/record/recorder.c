@@ -69,7 +69,7 @@ static nb_result make_memory(nb_recorder *recorder) {
     writer->head = nb_hooks_alloc(&recorder->hooks, writer->head_bytes, NB_CACHE_LINE, function);
     if (writer->head == NULL) return NB_ERR_MEMORY;
     writer->head_hash = nbi_head_write(&desc->head, writer->head);
-    writer->packed_bytes = NBI_BLOCK_BYTES + nbi_squeeze_bound(desc->block_bytes);
+    writer->packed_bytes = NBI_BLOCK_BYTES + nbi_compress_bound(desc->block_bytes);
     writer->packed = nb_hooks_alloc(&recorder->hooks, writer->packed_bytes, NB_CACHE_LINE, function);
     if (writer->packed == NULL) return NB_ERR_MEMORY;
     recorder->batches =
@@ -134,7 +134,7 @@ static void free_all(nb_recorder *recorder) {
     nbi_writer *writer = &recorder->writer;
     // Only where the writer never ran: it closes the file itself.
     if (writer->file.os != 0) writer->ops.close(writer->ops.user, writer->file);
-    nbi_squeeze_end(&writer->squeeze);
+    nbi_compress_end(&writer->compress);
     nb_hooks_free(&hooks, writer->head, writer->head_bytes);
     nb_hooks_free(&hooks, writer->packed, writer->packed_bytes);
     nb_hooks_free(&hooks, recorder->batches, recorder->desc.queue_count * sizeof *recorder->batches);
@@ -144,7 +144,7 @@ static void free_all(nb_recorder *recorder) {
     for (uint32_t i = 0; i < NBI_KEY_SLOT_COUNT; ++i) {
         nbi_key_slot *slot = &recorder->keys[i];
         nb_hooks_free(&hooks, slot->bytes, slot->capacity_bytes);
-        nb_hooks_free(&hooks, slot->packed, NBI_BLOCK_BYTES + nbi_squeeze_bound(slot->capacity_bytes));
+        nb_hooks_free(&hooks, slot->packed, NBI_BLOCK_BYTES + nbi_compress_bound(slot->capacity_bytes));
     }
     nb_hooks_free(&hooks, recorder, sizeof *recorder);
 }
@@ -161,7 +161,7 @@ nb_result nbi_recorder_create(const nb_recorder_desc *given, const nbi_file_ops 
                               .is_attached = is_attached,
                               .hooks = desc.hooks,
                               .close_ns = NB_RECORD_CLOSE_NS,
-                              .writer = {.ops = *ops, .squeeze = {.hooks = desc.hooks}}};
+                              .writer = {.ops = *ops, .compress = {.hooks = desc.hooks}}};
     set_name(recorder);
     result = make_memory(recorder);
     if (result == NB_OK) result = open_file(recorder);
@@ -359,7 +359,7 @@ static nb_result grow_key(nb_recorder *recorder, nbi_key_slot *slot, size_t size
     // Half as much again: a state that grows by a row a tick is not to need the heap each time.
     size_t capacity = size_bytes + size_bytes / 2;
     if (capacity > NB_RECORD_STATE_BYTES_MAX) capacity = NB_RECORD_STATE_BYTES_MAX;
-    size_t packed_bytes = NBI_BLOCK_BYTES + nbi_squeeze_bound(capacity);
+    size_t packed_bytes = NBI_BLOCK_BYTES + nbi_compress_bound(capacity);
     unsigned char *bytes = nb_hooks_alloc(&recorder->hooks, capacity, NB_CACHE_LINE, "nb_recorder_push_state");
     unsigned char *packed =
         bytes != NULL ? nb_hooks_alloc(&recorder->hooks, packed_bytes, NB_CACHE_LINE, "nb_recorder_push_state") : NULL;
@@ -368,7 +368,7 @@ static nb_result grow_key(nb_recorder *recorder, nbi_key_slot *slot, size_t size
         return NB_ERR_MEMORY;
     }
     nb_hooks_free(&recorder->hooks, slot->bytes, slot->capacity_bytes);
-    nb_hooks_free(&recorder->hooks, slot->packed, NBI_BLOCK_BYTES + nbi_squeeze_bound(slot->capacity_bytes));
+    nb_hooks_free(&recorder->hooks, slot->packed, NBI_BLOCK_BYTES + nbi_compress_bound(slot->capacity_bytes));
     slot->bytes = bytes, slot->packed = packed, slot->capacity_bytes = capacity;
     return NB_OK;
 }

@@ -13,9 +13,9 @@
 #include "nebula/report.h"
 #include "nebula/service.h"
 
+#include "compress.h"
 #include "file.h"
 #include "recording_format.h"
-#include "compress.h"
 
 // One that is written and one that is filled: a key state that comes sooner is late.
 #define NBI_KEY_SLOT_COUNT 2u
@@ -30,7 +30,7 @@ typedef struct nbi_batch {
 
 typedef struct nbi_key_slot {
     unsigned char *bytes;  // of the state
-    unsigned char *packed; // what it becomes: NBI_BLOCK_BYTES and then nbi_squeeze_bound(capacity_bytes)
+    unsigned char *packed; // what it becomes: NBI_BLOCK_BYTES and then nbi_compress_bound(capacity_bytes)
     size_t capacity_bytes, used_bytes;
     uint64_t tick;
     nb_atomic_u32 is_busy;
@@ -54,7 +54,7 @@ typedef struct nbi_message {
 typedef struct nbi_writer {
     nbi_file_ops ops;
     nbi_file file; // where there is a path
-    nbi_squeeze squeeze;
+    nbi_compress compress;
     unsigned char *head; // bytes of the file's head
     size_t head_bytes;
     uint64_t head_hash;

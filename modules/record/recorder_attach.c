@@ -3,8 +3,8 @@
 
 #include "recorder.h"
 
-#include "tick_hashes.h"
 #include "nebula/state.h"
+#include "tick_hashes.h"
 
 static void begin(void *user, nb_tick_view *view) { nbi_window_begin(user, view); }
 static void end(void *user, const nb_tick_view *view) { nbi_window_add(user, view); }

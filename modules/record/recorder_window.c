@@ -5,8 +5,8 @@
 
 #include "recorder.h"
 
-#include "tick_hashes.h"
 #include "nebula/state.h"
+#include "tick_hashes.h"
 
 #include <string.h>
 

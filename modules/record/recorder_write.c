@@ -67,8 +67,8 @@ static void write_block(nb_recorder *recorder, nbi_block block, const void *raw,
     if (has_failed(recorder) || writer->has_stopped) return;
     size_t stored = 0;
     if (block.raw_bytes != 0) {
-        nb_result result = nbi_squeeze_pack(&writer->squeeze, recorder->desc.level, raw, (size_t)block.raw_bytes,
-                                            packed + NBI_BLOCK_BYTES, packed_bytes - NBI_BLOCK_BYTES, &stored);
+        nb_result result = nbi_compress_pack(&writer->compress, recorder->desc.level, raw, (size_t)block.raw_bytes,
+                                             packed + NBI_BLOCK_BYTES, packed_bytes - NBI_BLOCK_BYTES, &stored);
         if (result != NB_OK) {
             fail(recorder, result, "compressing a block", nb_result_name(result));
             return;
@@ -101,7 +101,7 @@ static void write_ticks(nb_recorder *recorder, nbi_batch *batch) {
 
 static void write_key(nb_recorder *recorder, nbi_key_slot *slot) {
     nbi_block block = {.kind = NBI_BLOCK_KEY, .first_tick = slot->tick, .raw_bytes = slot->used_bytes};
-    write_block(recorder, block, slot->bytes, slot->packed, NBI_BLOCK_BYTES + nbi_squeeze_bound(slot->capacity_bytes));
+    write_block(recorder, block, slot->bytes, slot->packed, NBI_BLOCK_BYTES + nbi_compress_bound(slot->capacity_bytes));
     recorder->writer.next_tick = slot->tick;
     nbi_atomic_store_release_u32(&slot->is_busy, 0); // read by the acquire load in nbi_recorder_key_begin
 }

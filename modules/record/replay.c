@@ -133,7 +133,7 @@ static nb_replay_desc resolve(const nb_replay_desc *given) {
 
 static void free_all(nb_replay *replay) {
     nb_hooks hooks = replay->hooks;
-    nbi_squeeze_end(&replay->squeeze);
+    nbi_compress_end(&replay->compress);
     nb_hooks_free(&hooks, replay->block, replay->block_capacity_bytes);
     nb_hooks_free(&hooks, replay->events, replay->event_capacity * sizeof *replay->events);
     nb_hooks_free(&hooks, replay->entries, replay->entry_capacity * sizeof *replay->entries);
@@ -196,7 +196,7 @@ static nb_result open_bytes(const source *from, const nb_replay_desc *desc, cons
     replay->size_bytes = from->size_bytes;
     replay->own = from->own;
     replay->own_bytes = from->own_bytes;
-    replay->squeeze.hooks = desc->hooks;
+    replay->compress.hooks = desc->hooks;
     nb_result result = read_all(replay, from->path, function);
     if (result == NB_OK)
         *out = replay;
@@ -313,13 +313,13 @@ static nb_result load_block(nb_replay *replay, uint64_t tick, const char *functi
     const nbi_entry *entry = find_entry(replay, tick);
     size_t raw_bytes = (size_t)entry->raw_bytes;
     replay->block_left = 0;
-    if (!nbi_squeeze_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))
+    if (!nbi_compress_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))
         return forged(replay, function, tick);
     void *memory = replay->block;
     if (!reserve(&replay->hooks, &memory, &replay->block_capacity_bytes, raw_bytes, 1, function)) return NB_ERR_MEMORY;
     replay->block = memory;
-    nb_result result = nbi_squeeze_unpack(&replay->squeeze, replay->bytes + entry->at, (size_t)entry->stored_bytes,
-                                          replay->block, raw_bytes);
+    nb_result result = nbi_compress_unpack(&replay->compress, replay->bytes + entry->at, (size_t)entry->stored_bytes,
+                                           replay->block, raw_bytes);
     if (result == NB_ERR_MEMORY) return result;
     replay->block_bytes = raw_bytes;
     size_t event_count = 0;
@@ -417,8 +417,8 @@ nb_result nb_replay_key_find(const nb_replay *replay, uint64_t tick, uint64_t *k
 }
 
 static nb_result unpack_key(nb_replay *replay, const nbi_entry *entry, void *bytes, const char *function) {
-    nb_result result = nbi_squeeze_unpack(&replay->squeeze, replay->bytes + entry->at, (size_t)entry->stored_bytes,
-                                          bytes, (size_t)entry->raw_bytes);
+    nb_result result = nbi_compress_unpack(&replay->compress, replay->bytes + entry->at, (size_t)entry->stored_bytes,
+                                           bytes, (size_t)entry->raw_bytes);
     return result == NB_ERR_RANGE ? forged(replay, function, entry->first_tick) : result;
 }
 
@@ -441,7 +441,7 @@ static nb_result take_key(nb_replay *replay, const nbi_entry *entry, const char 
                                  replay->desc.state_bytes_max);
     }
     size_t size_bytes = (size_t)entry->raw_bytes;
-    if (!nbi_squeeze_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))
+    if (!nbi_compress_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))
         return forged(replay, function, entry->first_tick);
     unsigned char *memory = nb_hooks_alloc(&replay->hooks, size_bytes, NB_CACHE_LINE, function);
     if (memory == NULL) return NB_ERR_MEMORY;

@@ -6,8 +6,8 @@
 #include "nebula/replay.h"
 #include "nebula/report.h"
 
-#include "recording_format.h"
 #include "compress.h"
+#include "recording_format.h"
 
 // A whole block. Smaller than the 64 bytes that each has in the file.
 typedef struct nbi_entry {
@@ -32,7 +32,7 @@ struct nb_replay {
     char build_id[NB_RECORD_TEXT_SIZE_MAX + 1], game_name[NB_RECORD_TEXT_SIZE_MAX + 1];
     nbi_entry *entries; // by first tick
     uint32_t entry_count, entry_capacity;
-    nbi_squeeze squeeze;
+    nbi_compress compress;
 
     // The block that is unpacked.
     unsigned char *block;

@@ -3,8 +3,8 @@
 
 #include "replay.h"
 
-#include "tick_hashes.h"
 #include "nebula/rollback.h"
+#include "tick_hashes.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #include "nebula/hash.h"
 #include "nebula/report.h"
 
-#include "recording_format.h"
 #include "compress.h"
+#include "recording_format.h"
 
 #include <string.h>
 
@@ -68,14 +68,14 @@ static nb_result unpack(const unsigned char *bytes, const nb_save_desc *desc, nb
     const unsigned char *stored = bytes + NBI_SAVE_HEAD_BYTES;
     if (nb_bytes_get_u64(bytes + 56) != nb_hash64(stored, stored_bytes, 0)) return NB_ERR_RANGE;
     *reason = "its checksum is right and its content is wrong";
-    if (!nbi_squeeze_is(stored, stored_bytes, raw_bytes)) return NB_ERR_RANGE;
+    if (!nbi_compress_is(stored, stored_bytes, raw_bytes)) return NB_ERR_RANGE;
     *reason = "there is no memory for it";
     save->content = nb_hooks_alloc(&desc->hooks, raw_bytes, NB_CACHE_LINE, "nb_save_read");
     if (save->content == NULL) return NB_ERR_MEMORY;
     save->content_bytes = raw_bytes;
-    nbi_squeeze squeeze = {.hooks = desc->hooks};
-    nb_result result = nbi_squeeze_unpack(&squeeze, stored, stored_bytes, save->content, raw_bytes);
-    nbi_squeeze_end(&squeeze);
+    nbi_compress compress = {.hooks = desc->hooks};
+    nb_result result = nbi_compress_unpack(&compress, stored, stored_bytes, save->content, raw_bytes);
+    nbi_compress_end(&compress);
     if (result == NB_ERR_RANGE) *reason = "its checksum is right and its content is wrong";
     return result;
 }
@@ -171,7 +171,7 @@ nb_result nbi_save_open(const char *path, const nb_save_desc *desc, nbi_save *sa
     int error = nbi_file_size(path, &size);
     if (error != 0) return fail_os(&desc->hooks, path, error);
     // A save is never much larger than its state.
-    if (size > nbi_squeeze_bound(desc->state_bytes_max) + NBI_SAVE_HEAD_BYTES) {
+    if (size > nbi_compress_bound(desc->state_bytes_max) + NBI_SAVE_HEAD_BYTES) {
         return nb_report_failure(&desc->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, "nb_save_read",
                                  "%s is not loaded: it is larger than state_bytes_max", path);
     }

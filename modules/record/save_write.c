@@ -7,8 +7,8 @@
 #include "nebula/hash.h"
 #include "nebula/report.h"
 
-#include "recording_format.h"
 #include "compress.h"
+#include "recording_format.h"
 
 #include <string.h>
 
@@ -51,14 +51,14 @@ static nb_result make_content(save *s, nb_states *states, nb_input_view commands
 static nb_result make_file(save *s, nb_states *states, nb_input_view commands, const nb_save_desc *desc) {
     nb_result result = make_content(s, states, commands, desc);
     if (result != NB_OK) return result;
-    s->file_capacity = NBI_SAVE_HEAD_BYTES + nbi_squeeze_bound(s->raw_bytes);
+    s->file_capacity = NBI_SAVE_HEAD_BYTES + nbi_compress_bound(s->raw_bytes);
     s->file = nb_hooks_alloc(&desc->hooks, s->file_capacity, NB_CACHE_LINE, "nb_save_write");
     if (s->file == NULL) return NB_ERR_MEMORY;
-    nbi_squeeze squeeze = {.hooks = desc->hooks};
+    nbi_compress compress = {.hooks = desc->hooks};
     size_t stored_bytes = 0;
-    result = nbi_squeeze_pack(&squeeze, desc->level, s->raw, s->raw_bytes, s->file + NBI_SAVE_HEAD_BYTES,
-                              s->file_capacity - NBI_SAVE_HEAD_BYTES, &stored_bytes);
-    nbi_squeeze_end(&squeeze);
+    result = nbi_compress_pack(&compress, desc->level, s->raw, s->raw_bytes, s->file + NBI_SAVE_HEAD_BYTES,
+                               s->file_capacity - NBI_SAVE_HEAD_BYTES, &stored_bytes);
+    nbi_compress_end(&compress);
     if (result != NB_OK) return result;
     write_head(s, states, desc, stored_bytes);
     s->file_bytes = NBI_SAVE_HEAD_BYTES + stored_bytes;

@@ -6,8 +6,8 @@
 
 #include "nebula/verify.h"
 
-#include "tick_hashes.h"
 #include "replay.h"
+#include "tick_hashes.h"
 
 // A saved state.
 typedef struct nbi_saved {

@@ -11,11 +11,11 @@
 //   than everything else; it empties the pocket before it could keep anybody waiting.
 // - Threads that sleep for want of work are in parked_mask, threads that sleep in a wait in the list of sleepers.
 //
-// submit.c takes tasks in; task.c runs and ends them; search.c finds; wait.c waits; awaited.c knows what is waited for,
-// and so has no ceiling; park.c has the workers and wakes;
-// lane.c, slot.c and group.c keep lanes, slots and groups; scheduler.c makes and ends it all. On top of them: depend.c
-// (tasks that wait for others), submit_budget.c (tasks held back), cancel_checks.c, pin.c, result.c, task_memory.c, trace_spans.c (tasks in
-// traces) and parallel.c.
+// submit.c takes tasks in, submit_budget.c holds some back; task.c runs and ends them; search.c finds the next task;
+// wait.c waits, waiter_search.c finds what a waiter may run; awaited.c knows which work somebody waits for, which no
+// ceiling applies to; park.c has the workers and wakes them; lane.c, slot.c and group.c keep lanes, slots and groups;
+// scheduler.c creates and destroys the scheduler. On top of them: depend.c (tasks that wait for others), parallel.c,
+// pin.c, result.c, task_memory.c, cancel_checks.c, owner_tasks.c and trace_spans.c (tasks in traces).
 
 #include "nebula/tasks.h"
 

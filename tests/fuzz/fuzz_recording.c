@@ -7,8 +7,8 @@
 
 #include "nebula/bytes.h"
 #include "nebula/replay.h"
-#include "record/recording_format.h"
 #include "record/compress.h"
+#include "record/recording_format.h"
 
 // Beside the input: one block and its events, the replay, zstd's context.
 #define MEMORY_CONSTANT (((uint64_t)NB_RECORD_BLOCK_BYTES_MAX) * 2)
@@ -32,7 +32,7 @@ static void sign(unsigned char *bytes, size_t size) {
 // A recording of one block with this content, after 8 bytes: tick count, kind, size said beside the real one.
 static unsigned char *wrap(const uint8_t *data, size_t size, size_t *out_size) {
     nb_record_head head = {.tick_rate = {60, 1}};
-    size_t head_bytes = nbi_head_size(&head), capacity = head_bytes + NBI_BLOCK_BYTES + nbi_squeeze_bound(size);
+    size_t head_bytes = nbi_head_size(&head), capacity = head_bytes + NBI_BLOCK_BYTES + nbi_compress_bound(size);
     unsigned char *bytes = malloc(capacity);
     if (bytes == NULL) abort();
     uint64_t hash = nbi_head_write(&head, bytes);
@@ -40,13 +40,13 @@ static unsigned char *wrap(const uint8_t *data, size_t size, size_t *out_size) {
     uint32_t kind = size >= 5 ? data[4] % NBI_BLOCK_KIND_COUNT : NBI_BLOCK_TICKS;
     uint64_t said = size >= 6 ? data[5] % 3 : 0;
     if (size >= 8) data += 8, size -= 8;
-    nbi_squeeze squeeze = {.hooks = nb_hooks_default()};
+    nbi_compress compress = {.hooks = nb_hooks_default()};
     size_t stored = 0;
     unsigned char *at = bytes + head_bytes;
-    if (nbi_squeeze_pack(&squeeze, 1, data, size, at + NBI_BLOCK_BYTES, capacity - head_bytes - NBI_BLOCK_BYTES,
-                         &stored) != NB_OK)
+    if (nbi_compress_pack(&compress, 1, data, size, at + NBI_BLOCK_BYTES, capacity - head_bytes - NBI_BLOCK_BYTES,
+                          &stored) != NB_OK)
         abort();
-    nbi_squeeze_end(&squeeze);
+    nbi_compress_end(&compress);
     nbi_block block = {.kind = kind,
                        .tick_count = kind == NBI_BLOCK_TICKS ? tick_count : 0,
                        .raw_bytes = size + said,

@@ -7,8 +7,8 @@
 
 #include "nebula/bytes.h"
 #include "nebula/save_file.h"
-#include "record/save_file.h"
 #include "record/compress.h"
+#include "record/save_file.h"
 
 #define STATE_BYTES_MAX 512u
 // Beside the input: the state twice, and zstd's context.
@@ -23,14 +23,14 @@ static void sign(unsigned char *bytes, size_t size, uint64_t layout) {
 }
 
 static unsigned char *wrap(const uint8_t *data, size_t size, uint64_t layout, size_t *out_size) {
-    size_t capacity = NBI_SAVE_HEAD_BYTES + nbi_squeeze_bound(size), stored = 0;
+    size_t capacity = NBI_SAVE_HEAD_BYTES + nbi_compress_bound(size), stored = 0;
     unsigned char *bytes = calloc(1, capacity);
     if (bytes == NULL) abort();
-    nbi_squeeze squeeze = {.hooks = nb_hooks_default()};
-    if (nbi_squeeze_pack(&squeeze, 1, data, size, bytes + NBI_SAVE_HEAD_BYTES, capacity - NBI_SAVE_HEAD_BYTES,
-                         &stored) != NB_OK)
+    nbi_compress compress = {.hooks = nb_hooks_default()};
+    if (nbi_compress_pack(&compress, 1, data, size, bytes + NBI_SAVE_HEAD_BYTES, capacity - NBI_SAVE_HEAD_BYTES,
+                          &stored) != NB_OK)
         abort();
-    nbi_squeeze_end(&squeeze);
+    nbi_compress_end(&compress);
     static const unsigned char magic[8] = {0x8E, 'N', 'B', 'S', '\r', '\n', 0x1A, '\n'};
     memcpy(bytes, magic, sizeof magic);
     // The state alone ends 8 bytes behind a multiple of 16; with commands before it, it does not.

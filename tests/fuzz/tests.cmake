@@ -39,7 +39,7 @@ function(nebula_fuzz name part)
     set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT ${NEBULA_TEST_TIMEOUT_S} LABELS unit)
 endfunction()
 
-set(state_readers ${PROJECT_SOURCE_DIR}/src/frame/state.c ${PROJECT_SOURCE_DIR}/src/frame/world_save.c
+set(state_readers ${PROJECT_SOURCE_DIR}/src/frame/state/state.c ${PROJECT_SOURCE_DIR}/src/frame/world/world_save.c
     ${PROJECT_SOURCE_DIR}/src/base/handle.c)
 nebula_fuzz(world 10 ${state_readers})
 nebula_fuzz(states 5 ${state_readers})

@@ -2,8 +2,8 @@
 // Commands: each is checked against the pass that it is in, then handed to the backend. What is wrong is left out,
 // counted, and reported once for each pass and resource.
 
-#include "command.h"
 #include "../graph/graph.h"
+#include "command.h"
 
 // For hashes: which command it was.
 enum { OP_PIPELINE = 1, OP_BUFFER, OP_IMAGE, OP_INDICES, OP_PUSH, OP_VIEWPORT, OP_SCISSOR, OP_DRAW, OP_COUNT };

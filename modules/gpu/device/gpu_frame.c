@@ -2,8 +2,8 @@
 // One frame of the device: begun, compiled, recorded (gpu_record.c), handed over, shown. Whatever goes wrong costs this
 // frame's picture and is counted; the next frame begins as if nothing had been.
 
-#include "gpu.h"
 #include "../graph/graph.h"
+#include "gpu.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 // What a module has in flight: what may still call its code when the engine is between frames.
 
 #include "../async/async.h"
-#include "engine.h"
 #include "../service/service.h"
+#include "engine.h"
 
 #include <stdarg.h>
 #include <stdio.h>

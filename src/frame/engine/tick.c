@@ -4,11 +4,11 @@
 
 #include "engine.h"
 
+#include "../state/state.h"
+#include "../world/world.h"
 #include "nebula/compare.h"
 #include "nebula/hash.h"
-#include "../state/state.h"
 #include "who.h"
-#include "../world/world.h"
 
 #include <stdio.h>
 #include <string.h>

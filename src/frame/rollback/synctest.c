@@ -4,9 +4,9 @@
 
 #include "synctest.h"
 
+#include "../state/state.h"
 #include "nebula/hash.h"
 #include "nebula/rollback.h"
-#include "../state/state.h"
 
 #include <string.h>
 
