@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the files of the fence share: fence.c (frames), fence_ticket.c, fence_wait.c, fence_quarantine.c.
+// What the files of the fence share: fence.c (frames), fence_ticket.c, fence_wait.c,
+// fence_late.c, fence_quarantine.c.
 
 #include "fence.h"
 
@@ -134,6 +135,12 @@ uint32_t nbi_fence_records_list(const nb_fence *fence, nb_frame frame, uint64_t 
 
 // Waits for one slot's frame without telling anybody: for a coordinator that needs a slot. True: it is over.
 bool nbi_fence_wait_quietly(nb_fence *fence, nb_frame frame, uint64_t deadline_ns);
+
+// --- fence_late.c ---
+
+// Lists the late work of a wait that timed out in its report, logs it, marks the frame as degraded and tells the
+// quarantine. The report has the frame, the waited time and the pending count; help is the waiter's, or NULL.
+void nbi_fence_report_late(nb_fence *fence, const nb_fence_help *help, uint64_t start_ns, nb_fence_report *report);
 
 // --- fence_quarantine.c ---
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Waiting for a frame: look, help, spin a little, sleep; and what is said when it takes too long.
+// Waiting for a frame: look, help, spin a little, sleep. What a wait that timed out reports: fence_late.c.
 
 #include "fence_state.h"
-
-#include <stdio.h>
 
 // How long a thread looks before it sleeps. A wake-up from sleep takes 6 to 90 us until the thread runs again, so work
 // that ends within this time is worth the spin. Under the explorer one look is as good as many.
@@ -15,9 +13,6 @@
 // Looks between two questions to the clock and the helper: with a pause of some 25 ns each, about a microsecond.
 #define SPIN_LOOKS 32
 #endif
-
-// Most of one log message; base.c cuts at 320.
-#define MESSAGE_SIZE 256
 
 typedef struct waiting {
     nb_fence *fence;
@@ -120,63 +115,13 @@ bool nbi_fence_wait_quietly(nb_fence *fence, nb_frame frame, uint64_t deadline_n
     return status != NB_FENCE_TIMEDOUT && status != NB_FENCE_CLOSED;
 }
 
-// --- what is said about a time-out ---
-
-static size_t append_straggler(const nb_fence *fence, const nb_fence_straggler *late, char *text, size_t size_bytes) {
-    char number[NBI_LABEL_NUMBER_SIZE];
-    const char *name = nbi_label_text(fence->desc.labels, late->label, number);
-    int length = late->thread_id != 0
-                     ? snprintf(text, size_bytes, "%s (%llu ms, thread 0x%llx)", name,
-                                (unsigned long long)(late->age_ns / 1000000), (unsigned long long)late->thread_id)
-                     : snprintf(text, size_bytes, "%s (not started)", name);
-    return length > 0 ? nbi_min_u64((uint64_t)length, size_bytes - 1) : 0;
-}
-
-static void log_timeout(const nb_fence *fence, const nb_fence_report *report) {
-    char text[MESSAGE_SIZE] = "";
-    size_t used = 0;
-    for (uint32_t i = 0; i < report->straggler_count && used + 3 < sizeof text; ++i) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s", i == 0 ? ": " : ", ");
-        used += append_straggler(fence, &report->stragglers[i], text + used, sizeof text - used);
-    }
-    nbi_log(&fence->hooks, NB_LOG_WARNING, NB_ITEM_FENCE_TIMEOUT, "nb_fence_wait",
-            "frame %llu: %u pieces of work still pending after %llu ms%s",
-            (unsigned long long)nbi_fence_number(report->frame), (unsigned)report->pending_count,
-            (unsigned long long)(report->waited_ns / 1000000), text);
-}
-
-static void list_stragglers(const waiting *w, uint64_t now_ns, nb_fence_report *report) {
-    uint32_t count_max = NB_FENCE_STRAGGLER_COUNT_MAX;
-    uint32_t count = nbi_fence_records_list(w->fence, w->frame, now_ns, report->stragglers, count_max);
-    if (count < count_max && w->help != NULL && w->help->list != NULL) {
-        uint32_t more = w->help->list(w->help->user, w->frame, report->stragglers + count, count_max - count);
-        uint32_t end = count + (uint32_t)nbi_min_u64(more, count_max - count);
-        // Who keeps no times leaves the age at 0: it is at least as late as this wait is long.
-        for (; count < end; ++count) {
-            if (report->stragglers[count].age_ns == 0) report->stragglers[count].age_ns = now_ns - w->start_ns;
-        }
-    }
-    report->straggler_count = count;
-}
+// --- the public wait ---
 
 static uint32_t pending_in(const nb_fence *fence, nb_frame frame, uint64_t word) {
     if (!nbi_fence_is_in(frame, word)) return 0;
     uint32_t count = nbi_tally_count(word), open_units = nbi_fence_open_units(fence, frame);
     return count > open_units ? count - open_units : 0;
 }
-
-static void note_timeout(const waiting *w, nb_fence_report *report) {
-    nb_fence *fence = w->fence;
-    if (nbi_fence_raise(&nbi_fence_slot_of(fence, w->frame)->degraded, w->frame.value)) {
-        nbi_atomic_fetch_add_relaxed_u64(&fence->degraded_count, 1);
-    }
-    list_stragglers(w, w->start_ns + report->waited_ns, report);
-    log_timeout(fence, report);
-    if (!nbi_fence_is_coordinator(fence)) return;
-    nbi_fence_note_late(fence, w->frame, report->stragglers, report->straggler_count);
-}
-
-// --- the public wait ---
 
 static nb_result result_of(nb_fence_status status) {
     if (status == NB_FENCE_TIMEDOUT) return NB_TIMEOUT;
@@ -209,7 +154,7 @@ static void report_long(const waiting *w, nb_fence_status status, nb_fence_repor
     if (has_overrun) nbi_atomic_fetch_add_relaxed_u64(&fence->overrun_count, 1);
     bool is_pending = status == NB_FENCE_TIMEDOUT || status == NB_FENCE_CLOSED;
     if (is_pending) report->pending_count = pending_in(fence, w->frame, look(w));
-    if (status == NB_FENCE_TIMEDOUT) note_timeout(w, report);
+    if (status == NB_FENCE_TIMEDOUT) nbi_fence_report_late(fence, w->help, w->start_ns, report);
 }
 
 // Kept out of the way of waits that find their frame complete.

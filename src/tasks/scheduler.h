@@ -736,9 +736,6 @@ uint64_t nbi_floating_queued_count(const nb_scheduler *scheduler);
 // Any task the lane's thread may take, strictly by priority. NBI_HINT_NONE: there was none.
 nbi_hint nbi_search(nbi_lane *lane);
 
-// Throws dead and double entries out of a ring into which only the caller puts any; the living ones keep their order.
-void nbi_ring_clean(nb_scheduler *scheduler, nbi_ring *ring);
-
 // A lane's queue has got its first entry: if it is a Low one, its age is watched from now on.
 static inline void nbi_low_noted(nb_scheduler *scheduler, uint32_t queue) {
     if (queue < nbi_queue_index(NB_PRIORITY_LOW, false)) return;
@@ -755,12 +752,20 @@ static inline void nbi_own_noted(nbi_lane *lane, uint32_t queue) {
     nbi_low_noted(lane->scheduler, queue);
 }
 
+// --- waiter_search.c ---
+
+// A task of a floating queue that somebody waits for, of any lane; background work in front of it stays where it is.
+nbi_hint nbi_search_awaited(nbi_lane *lane, uint32_t queue);
+
 // A task that serves the target; a thorough search also looks behind other tasks, and takes out of order. The hint may
 // stay in its queue: it is dead once its task was claimed.
 nbi_hint nbi_search_target(nbi_lane *lane, const nbi_target *target, bool is_thorough);
 
 // Whether the task of a hint serves the target, as far as can be seen without claiming it.
 bool nbi_serves(const nb_scheduler *scheduler, const nbi_target *target, nbi_hint hint);
+
+// Throws dead and double entries out of a ring into which only the caller puts any; the living ones keep their order.
+void nbi_ring_clean(nb_scheduler *scheduler, nbi_ring *ring);
 
 // --- park.c ---
 
