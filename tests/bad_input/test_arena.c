@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: MIT
+// What arenas and thread arenas do with bad arguments, foreign threads, stale marks and stale frames.
+
+#include "bad_input/bad_input.h"
+
+#include "nebula/arena.h"
+#include "nebula/thread_arena.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+#define CAPACITY 4096
+
+static const size_t bad_alignments[] = {0, 3, 24, NB_ARENA_ALIGNMENT_MAX + 1, NB_ARENA_ALIGNMENT_MAX * 2, SIZE_MAX};
+
+static void nothing(void *user) { (void)user; }
+
+static void arena_open(nb_arena *arena) {
+    nb_arena_desc desc = {.capacity_bytes = CAPACITY, .checks = NB_ARENA_CHECKS_ON, .hooks = bad_hooks(NULL)};
+    accepted(NB_OK, nb_arena_init(arena, &desc));
+}
+
+// What the arena held and counted is as before, and it still gives memory.
+static void arena_still_works(nb_arena *arena, const nb_arena_stats *before) {
+    nb_arena_stats after;
+    silent(after = nb_arena_stats_get(arena));
+    assert_int_equal(after.used_bytes, before->used_bytes);
+    assert_int_equal(after.padding_bytes, before->padding_bytes);
+    assert_int_equal(after.allocation_count, before->allocation_count);
+    assert_int_equal(after.overflow_count, before->overflow_count);
+    assert_int_equal(after.refused_count, before->refused_count);
+    assert_int_equal(after.reset_count, before->reset_count);
+    accepted(true, nb_arena_is_valid(arena));
+    char *text = nb_arena_strdup(arena, "still there");
+    assert_string_equal(text, "still there");
+    accepted(NB_OK, nb_arena_reset(arena));
+    accepted(true, nb_arena_is_valid(arena));
+}
+
+static nb_arena_stats stats_of(const nb_arena *arena) {
+    nb_arena_stats stats;
+    silent(stats = nb_arena_stats_get(arena));
+    return stats;
+}
+
+// --- arenas ---
+
+static void arena_refuses_a_bad_desc(void **state) {
+    (void)state;
+    unsigned char bytes[64];
+    nb_arena arena;
+    memset(&arena, 0x5A, sizeof arena);
+    nb_arena_desc descs[5];
+    for (size_t i = 0; i < COUNT_OF(descs); ++i) descs[i] = (nb_arena_desc){.hooks = bad_hooks(NULL)};
+    descs[0].policy = NB_ARENA_POLICY_COUNT;
+    descs[1].policy = (nb_arena_policy)-1;
+    descs[2].checks = NB_ARENA_CHECKS_COUNT;
+    descs[3].checks = (nb_arena_checks)-1;
+    descs[4].buffer = bytes; // of no size
+    for (size_t i = 0; i < COUNT_OF(descs); ++i) {
+        refused(NB_ERR_MISUSE, NB_ITEM_ARENA_ARGUMENT, nb_arena_init(&arena, &descs[i]));
+    }
+    nb_arena_desc large = {.capacity_bytes = SIZE_MAX, .hooks = bad_hooks(NULL)};
+    refused(NB_ERR_RANGE, NB_ITEM_ARENA_ARGUMENT, nb_arena_init(&arena, &large));
+    large.capacity_bytes = SIZE_MAX / 2; // possible as a number, but no machine has it
+    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_arena_init(&arena, &large));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_arena_init(NULL, NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_arena_init_buffer(NULL, bytes, sizeof bytes));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_arena_init_buffer(&arena, NULL, sizeof bytes));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_ARENA_ARGUMENT, nb_arena_init_buffer(&arena, bytes, 0));
+    refused_default(NB_ERR_RANGE, NB_ITEM_ARENA_ARGUMENT, nb_arena_init_buffer(&arena, bytes, SIZE_MAX));
+    assert_untouched(arena, 0x5A);
+}
+
+static void bad_arena_gives_no_memory(nb_arena *arena, nb_log_item item) {
+    int value = 1;
+    refused_default(NULL, item, nb_arena_alloc(arena, 8, 8));
+    refused_default(NULL, item, nb_arena_alloc(arena, 0, 8));
+    refused_default(NULL, item, nb_arena_alloc_slow(arena, 8, 8));
+    refused_default(NULL, item, nb_arena_calloc(arena, 1, 8, 8));
+    refused_default(NULL, item, nb_arena_fill(arena, 1, sizeof value, 4, &value));
+    refused_default(NULL, item, nb_arena_memdup(arena, &value, sizeof value, 4));
+    refused_default(NULL, item, nb_arena_strdup(arena, "x"));
+    refused_default(NULL, item, nb_arena_grow(arena, NULL, 0, 8, 8));
+    refused_default(NULL, item, nb_arena_grow(arena, &value, 4, 8, 8));
+}
+
+static void assert_no_stats(const nb_arena_stats *stats) {
+    assert_true(stats->capacity_bytes == 0 && stats->committed_bytes == 0 && stats->used_bytes == 0);
+    assert_true(stats->padding_bytes == 0 && stats->allocation_count == 0 && stats->overflow_count == 0);
+    assert_true(stats->refused_count == 0 && stats->high_watermark_bytes == 0 && stats->peak_p99_bytes == 0);
+    assert_true(stats->reset_count == 0 && stats->chained_block_count == 0);
+}
+
+static void bad_arena_is_refused_everywhere(nb_arena *arena, nb_log_item item) {
+    nb_arena_stats stats;
+    nb_arena_mark mark;
+    nb_arena_ref ref;
+    memset(&stats, 0x5A, sizeof stats);
+    refused_default(NB_ERR_MISUSE, item, nb_arena_adopt(arena));
+    refused_default(NB_ERR_MISUSE, item, nb_arena_defer(arena, nothing, NULL));
+    refused_default(NB_ERR_MISUSE, item, nb_arena_rewind(arena, (nb_arena_mark){0}));
+    refused_default(NB_ERR_MISUSE, item, nb_arena_reset(arena));
+    refused_default(NB_ERR_MISUSE, item, nb_arena_trim(arena, 0));
+    refused_default(NB_ERR_MISUSE, item, nb_arena_high_watermark_reset(arena));
+    reported_default(item, stats = nb_arena_stats_get(arena));
+    assert_no_stats(&stats);
+    refused_default(0, item, nb_arena_bytes_used(arena));
+    refused_default(0, item, nb_arena_capacity(arena));
+    refused_default(0, item, nb_arena_bytes_remaining(arena));
+    refused_default(0, item, nb_arena_high_watermark(arena));
+    refused_default(0, item, nb_arena_generation(arena));
+    refused_default(NULL, item, nb_arena_ref_get(arena, (nb_arena_ref){&stats, 1}));
+    refused_default(false, item, nb_arena_is_valid(arena));
+    reported_default(item, mark = nb_arena_save(arena));
+    assert_zero(mark);
+    reported_default(item, ref = nb_arena_ref_make(arena, &stats));
+    assert_zero(ref);
+}
+
+static void arena_functions_refuse_null_and_uninitialised_arenas(void **state) {
+    (void)state;
+    nb_arena zeroed;
+    memset(&zeroed, 0, sizeof zeroed);
+    bad_arena_gives_no_memory(NULL, NB_ITEM_BASE_NULL);
+    bad_arena_gives_no_memory(&zeroed, NB_ITEM_ARENA_ARGUMENT);
+    bad_arena_is_refused_everywhere(NULL, NB_ITEM_BASE_NULL);
+    bad_arena_is_refused_everywhere(&zeroed, NB_ITEM_ARENA_ARGUMENT);
+    accepted(NB_OK, nb_arena_deinit(NULL));
+    accepted(NB_OK, nb_arena_deinit(&zeroed));
+    assert_zero(zeroed);
+    arena_open(&zeroed);
+    accepted(NB_OK, nb_arena_deinit(&zeroed));
+    accepted(NB_OK, nb_arena_deinit(&zeroed)); // twice is fine
+    refused_default(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_alloc(&zeroed, 8, 8));
+}
+
+static void arena_refuses_alignments_that_are_none(void **state) {
+    (void)state;
+    const int value = 1;
+    nb_arena arena;
+    arena_open(&arena);
+    void *memory = nb_arena_alloc(&arena, 100, 4);
+    nb_arena_stats before = stats_of(&arena);
+    for (size_t i = 0; i < COUNT_OF(bad_alignments); ++i) {
+        size_t alignment = bad_alignments[i];
+        refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_alloc(&arena, 8, alignment));
+        refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_alloc(&arena, 0, alignment));
+        refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_alloc_slow(&arena, 8, alignment));
+        refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_calloc(&arena, 1, 8, alignment));
+        refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_fill(&arena, 1, sizeof value, alignment, &value));
+        refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_memdup(&arena, &value, sizeof value, alignment));
+        refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_grow(&arena, memory, 100, 200, alignment));
+        refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_grow(&arena, NULL, 0, 200, alignment));
+    }
+    arena_still_works(&arena, &before);
+    nb_arena_deinit(&arena);
+}
+
+// A size too large is no mistake but a full arena: a warning, once, and counted. Either way nothing is taken.
+static void arena_refuses_sizes_that_overflow(void **state) {
+    (void)state;
+    const int value = 1;
+    volatile size_t most = SIZE_MAX; // not a constant: compilers refuse such sizes by themselves
+    for (int policy = NB_ARENA_POLICY_FAIL; policy < NB_ARENA_POLICY_COUNT; ++policy) {
+        test_heap heap = {0};
+        nb_arena arena;
+        nb_arena_desc desc = {.capacity_bytes = CAPACITY, .policy = (nb_arena_policy)policy, .hooks = bad_hooks(&heap)};
+        accepted(NB_OK, nb_arena_init(&arena, &desc));
+        void *memory = nb_arena_alloc(&arena, 100, 1);
+        accepted(NULL, nb_arena_alloc(&arena, most, 1));
+        accepted(NULL, nb_arena_alloc(&arena, most - 1, NB_ARENA_ALIGNMENT_MAX));
+        accepted(NULL, nb_arena_alloc_slow(&arena, most / 2, 64));
+        accepted(NULL, nb_arena_calloc(&arena, most, 2, 1));
+        accepted(NULL, nb_arena_calloc(&arena, most / 2 + 2, 2, 1)); // the product wraps to 2
+        accepted(NULL, nb_arena_fill(&arena, most / 4 + 2, sizeof value, 4, &value));
+        accepted(NULL, nb_arena_memdup(&arena, &value, most - 8, 4)); // refused before a byte is read
+        accepted(NULL, nb_arena_grow(&arena, memory, 100, most, 1));
+        assert_int_equal(heap.call_count.value, 0);
+        nb_arena_stats stats = stats_of(&arena);
+        assert_int_equal(stats.refused_count, 8);
+        assert_int_equal(stats.used_bytes, 100);
+        arena_still_works(&arena, &stats);
+        nb_arena_deinit(&arena);
+    }
+}
+
+static void arena_refuses_null_and_foreign_memory(void **state) {
+    (void)state;
+    int foreign = 1;
+    nb_arena arena, other;
+    nb_arena_ref ref = {&foreign, 1};
+    arena_open(&arena);
+    arena_open(&other);
+    char *theirs = nb_arena_strdup(&other, "theirs");
+    char *own = nb_arena_strdup(&arena, "own");
+    nb_arena_stats before = stats_of(&arena);
+    refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_fill(&arena, 1, 4, 4, NULL));
+    refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_memdup(&arena, NULL, 0, 1));
+    refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_strdup(&arena, NULL));
+    refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_grow(&arena, &foreign, sizeof foreign, 8, 4));
+    refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_grow(&arena, theirs, 7, 8, 1));
+    refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_grow(&arena, own, SIZE_MAX, 8, 1)); // larger than it is
+    refused(NB_ERR_MISUSE, NB_ITEM_ARENA_ARGUMENT, nb_arena_defer(&arena, NULL, &foreign));
+    reported(NB_ITEM_ARENA_ARGUMENT, ref = nb_arena_ref_make(&arena, NULL));
+    assert_zero(ref);
+    reported(NB_ITEM_ARENA_ARGUMENT, ref = nb_arena_ref_make(&arena, theirs));
+    assert_zero(ref);
+    refused(NULL, NB_ITEM_ARENA_STALE, nb_arena_ref_get(&arena, ref));
+    refused(NULL, NB_ITEM_ARENA_STALE, nb_arena_ref_get(&arena, nb_arena_ref_make(&other, theirs)));
+    assert_string_equal(own, "own");
+    assert_string_equal(theirs, "theirs");
+    arena_still_works(&arena, &before);
+    nb_arena_deinit(&arena);
+    nb_arena_deinit(&other);
+}
+
+static void arena_refuses_marks_and_references_that_ended(void **state) {
+    (void)state;
+    nb_arena arena, other;
+    arena_open(&arena);
+    arena_open(&other);
+    nb_arena_mark outer = nb_arena_save(&arena);
+    char *text = nb_arena_strdup(&arena, "text");
+    nb_arena_ref ref = nb_arena_ref_make(&arena, text);
+    nb_arena_mark inner = nb_arena_save(&arena);
+    nb_arena_alloc(&arena, 100, 1);
+    refused(NB_ERR_STALE, NB_ITEM_ARENA_STALE, nb_arena_rewind(&arena, (nb_arena_mark){0}));
+    refused(NB_ERR_STALE, NB_ITEM_ARENA_STALE, nb_arena_rewind(&arena, nb_arena_save(&other)));
+    assert_string_equal(text, "text");
+    accepted(NB_OK, nb_arena_rewind(&arena, outer));
+    refused(NB_ERR_STALE, NB_ITEM_ARENA_STALE, nb_arena_rewind(&arena, inner));
+    refused(NULL, NB_ITEM_ARENA_STALE, nb_arena_ref_get(&arena, ref));
+    accepted(NB_OK, nb_arena_reset(&arena));
+    refused(NB_ERR_STALE, NB_ITEM_ARENA_STALE, nb_arena_rewind(&arena, outer));
+    nb_arena_stats before = stats_of(&arena);
+    arena_still_works(&arena, &before);
+    nb_arena_deinit(&arena);
+    nb_arena_deinit(&other);
+}
+
+static void count_run(void *user) { ++*(int *)user; }
+
+// The place of the stale mark is in use again, but the cleanup it names has run: going there would run older ones.
+static void stale_mark_does_not_run_older_cleanups(void **state) {
+    (void)state;
+    nb_arena arena;
+    int older = 0, newer = 0;
+    arena_open(&arena);
+    accepted(NB_OK, nb_arena_defer(&arena, count_run, &older));
+    nb_arena_mark outer = nb_arena_save(&arena);
+    accepted(NB_OK, nb_arena_defer(&arena, count_run, &newer));
+    nb_arena_mark inner = nb_arena_save(&arena);
+    accepted(NB_OK, nb_arena_rewind(&arena, outer));
+    nb_arena_alloc(&arena, 1000, 1);
+    refused(NB_ERR_STALE, NB_ITEM_ARENA_STALE, nb_arena_rewind(&arena, inner));
+    assert_int_equal(newer, 1);
+    assert_int_equal(older, 0);
+    accepted(true, nb_arena_is_valid(&arena));
+    nb_arena_deinit(&arena);
+    assert_int_equal(older, 1);
+}
+
+// Every call that an arena refuses to whoever is not its owner, or calls it from its own cleanup.
+typedef struct arena_caller {
+    nb_arena *arena;
+    nb_result results[7];
+    void *blocks[4];
+    uint64_t mark_generation;
+} arena_caller;
+
+// One report each: 7 results, 4 blocks, 1 mark.
+#define ARENA_CALLER_REPORTS 12
+
+static void call_arena(arena_caller *caller) {
+    nb_arena *arena = caller->arena;
+    nb_result results[] = {nb_arena_deinit(arena),
+                           nb_arena_defer(arena, nothing, NULL),
+                           nb_arena_rewind(arena, (nb_arena_mark){0}),
+                           nb_arena_reset(arena),
+                           nb_arena_trim(arena, 0),
+                           nb_arena_high_watermark_reset(arena),
+                           nb_arena_deinit(arena)};
+    memcpy(caller->results, results, sizeof results);
+    caller->blocks[0] = nb_arena_alloc(arena, 8, 8);
+    caller->blocks[1] = nb_arena_alloc(arena, 0, 8);
+    caller->blocks[2] = nb_arena_strdup(arena, "x");
+    caller->blocks[3] = nb_arena_grow(arena, NULL, 0, 8, 8);
+    caller->mark_generation = nb_arena_save(arena).generation;
+}
+
+static void call_arena_in_thread(void *user, uint32_t index) {
+    (void)index;
+    call_arena((arena_caller *)user);
+}
+
+static void call_arena_in_cleanup(void *user) { call_arena((arena_caller *)user); }
+
+static void assert_all_refused(const arena_caller *caller, nb_result result) {
+    for (size_t i = 0; i < COUNT_OF(caller->results); ++i) assert_int_equal(caller->results[i], result);
+    for (size_t i = 0; i < COUNT_OF(caller->blocks); ++i) assert_null(caller->blocks[i]);
+    assert_int_equal(caller->mark_generation, 0);
+}
+
+static void run_in_thread(void (*run)(void *, uint32_t), void *user) {
+    test_thread thread;
+    test_threads_start(&thread, 1, run, user);
+    test_threads_join(&thread, 1);
+}
+
+static void arena_refuses_threads_that_do_not_own_it(void **state) {
+    (void)state;
+    nb_arena arena;
+    arena_open(&arena);
+    nb_arena_stats before = stats_of(&arena);
+    arena_caller caller = {.arena = &arena};
+    LISTENED(OWN_LOGGER, NB_ITEM_ARENA_THREAD, ARENA_CALLER_REPORTS, run_in_thread(call_arena_in_thread, &caller));
+    assert_all_refused(&caller, NB_ERR_THREAD);
+    arena_still_works(&arena, &before);
+    nb_arena_deinit(&arena);
+}
+
+static void arena_refuses_calls_from_its_own_cleanup(void **state) {
+    (void)state;
+    nb_arena arena;
+    arena_open(&arena);
+    arena_caller caller = {.arena = &arena};
+    accepted(NB_OK, nb_arena_defer(&arena, call_arena_in_cleanup, &caller));
+    LISTENED(OWN_LOGGER, NB_ITEM_ARENA_ARGUMENT, ARENA_CALLER_REPORTS, nb_arena_reset(&arena));
+    assert_all_refused(&caller, NB_ERR_MISUSE);
+    nb_arena_stats before = stats_of(&arena);
+    arena_still_works(&arena, &before);
+    nb_arena_deinit(&arena);
+}
+
+// --- thread arenas ---
+
+static nb_thread_arenas *arenas_open(test_heap *heap) {
+    nb_thread_arenas *arenas = NULL;
+    nb_thread_arenas_desc desc = {.capacity_bytes = CAPACITY,
+                                  .checks = NB_ARENA_CHECKS_ON,
+                                  .slot_count = 2,
+                                  .slot_count_max = 2,
+                                  .thread_count_max = 1,
+                                  .hooks = bad_hooks(heap)};
+    accepted(NB_OK, nb_thread_arenas_create(&desc, &arenas));
+    return arenas;
+}
+
+static void thread_arenas_refuse_a_bad_desc(void **state) {
+    (void)state;
+    test_heap heap = {0};
+    nb_thread_arenas *arenas = UNTOUCHED(nb_thread_arenas);
+    nb_thread_arenas_desc descs[8];
+    for (size_t i = 0; i < COUNT_OF(descs); ++i) descs[i] = (nb_thread_arenas_desc){.hooks = bad_hooks(&heap)};
+    descs[0].policy = NB_ARENA_POLICY_COUNT;
+    descs[1].checks = (nb_arena_checks)-1;
+    descs[2].slot_count = 1;
+    descs[3].slot_count = NB_THREAD_ARENA_SLOT_COUNT_MAX + 1;
+    descs[4].slot_count_max = 7; // below the default slot_count
+    descs[5].slot_count_max = UINT32_MAX;
+    descs[6].frame_first = NB_ARENA_FRAME_NUMBER_MAX + 1;
+    descs[7].capacity_bytes = SIZE_MAX;
+    for (size_t i = 0; i < COUNT_OF(descs); ++i) {
+        nb_result expected = i < 2 ? NB_ERR_MISUSE : NB_ERR_RANGE;
+        refused(expected, NB_ITEM_ARENA_ARGUMENT, nb_thread_arenas_create(&descs[i], &arenas));
+    }
+    refused_default(NB_ERR_MISUSE, NB_ITEM_ARENA_ARGUMENT, nb_thread_arenas_create(NULL, NULL));
+    assert_int_equal(heap.call_count.value, 0);
+    nb_thread_arenas_desc fine = {.hooks = bad_hooks(&heap)};
+    refused(NB_ERR_MISUSE, NB_ITEM_ARENA_ARGUMENT, nb_thread_arenas_create(&fine, NULL));
+    assert_int_equal(heap.call_count.value, 0);
+    heap.fail_at = 1;
+    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_thread_arenas_create(&fine, &arenas));
+    assert_ptr_equal(arenas, UNTOUCHED(nb_thread_arenas));
+}
+
+static void thread_arena_functions_refuse_null(void **state) {
+    (void)state;
+    nb_arena_frame frame = {0x5A5A};
+    nb_thread_arena *thread = UNTOUCHED(nb_thread_arena);
+    nb_thread_arenas_stats stats;
+    memset(&stats, 0x5A, sizeof stats);
+    accepted(NB_OK, nb_thread_arenas_destroy(NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_thread_arenas_advance(NULL, &frame));
+    refused_default(0, NB_ITEM_BASE_NULL, nb_thread_arenas_frame(NULL).value);
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_thread_arenas_pin(NULL, frame));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_thread_arenas_unpin(NULL, frame));
+    reported_default(NB_ITEM_BASE_NULL, stats = nb_thread_arenas_stats_get(NULL));
+    assert_zero(stats);
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_thread_arena_attach(NULL, &thread));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_thread_arena_detach(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_thread_arena_refresh(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_thread_arena_get(NULL));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_thread_arena_alloc(NULL, 8, 8));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_thread_arena_at(NULL, frame));
+    accepted(0, nb_arena_frame_number((nb_arena_frame){0}));
+    assert_int_equal(frame.value, 0x5A5A);
+    assert_ptr_equal(thread, UNTOUCHED(nb_thread_arena));
+}
+
+static void frames_that_ended_or_never_were_are_stale(void **state) {
+    (void)state;
+    test_heap heap = {0};
+    nb_thread_arenas *arenas = arenas_open(&heap);
+    nb_thread_arena *thread = NULL;
+    accepted(NB_OK, nb_thread_arena_attach(arenas, &thread));
+    nb_arena_frame first = nb_thread_arenas_frame(arenas), now = {0};
+    accepted(NB_OK, nb_thread_arenas_advance(arenas, NULL)); // frame may be NULL
+    accepted(NB_OK, nb_thread_arenas_advance(arenas, &now));
+    const nb_arena_frame frames[] = {{0}, first, {now.value + 256}, {now.value ^ 128}, {UINT64_MAX}};
+    for (size_t i = 0; i < COUNT_OF(frames); ++i) {
+        refused(NB_ERR_STALE, NB_ITEM_ARENA_STALE, nb_thread_arenas_pin(arenas, frames[i]));
+        refused(NB_ERR_STALE, NB_ITEM_ARENA_STALE, nb_thread_arenas_unpin(arenas, frames[i]));
+        refused(NULL, NB_ITEM_ARENA_STALE, nb_thread_arena_at(thread, frames[i]));
+    }
+    refused(NB_ERR_MISUSE, NB_ITEM_ARENA_ARGUMENT, nb_thread_arenas_unpin(arenas, now)); // it has no pins
+    nb_thread_arenas_stats stats;
+    silent(stats = nb_thread_arenas_stats_get(arenas));
+    assert_int_equal(stats.stale_count, 3 * COUNT_OF(frames));
+    assert_int_equal(stats.pin_count, 0);
+    assert_int_equal(stats.frame.value, now.value);
+    assert_non_null(nb_thread_arena_alloc(thread, 8, 8));
+    accepted(NB_OK, nb_thread_arena_detach(thread));
+    accepted(NB_OK, nb_thread_arenas_destroy(arenas));
+    assert_int_equal(heap.live_count.value, 0);
+}
+
+static void thread_arenas_refuse_what_is_in_use_or_full(void **state) {
+    (void)state;
+    test_heap heap = {0};
+    nb_thread_arenas *arenas = arenas_open(&heap);
+    nb_thread_arena *thread = NULL, *second = UNTOUCHED(nb_thread_arena);
+    nb_arena_frame frame = nb_thread_arenas_frame(arenas), next = {0x5A5A};
+    refused(NB_ERR_MISUSE, NB_ITEM_ARENA_ARGUMENT, nb_thread_arena_attach(arenas, NULL));
+    accepted(NB_OK, nb_thread_arena_attach(arenas, &thread));
+    accepted(NB_FULL, nb_thread_arena_attach(arenas, &second)); // a warning
+    assert_ptr_equal(second, UNTOUCHED(nb_thread_arena));
+    refused(NB_BUSY, NB_ITEM_ARENA_PINNED, nb_thread_arenas_destroy(arenas)); // attached
+    nb_arena *arena = nb_thread_arena_get(thread);
+    refused(NB_ERR_MISUSE, NB_ITEM_ARENA_ARGUMENT, nb_arena_reset(arena)); // the context's to do
+    refused(NB_ERR_MISUSE, NB_ITEM_ARENA_ARGUMENT, nb_arena_deinit(arena));
+    refused(NB_ERR_MISUSE, NB_ITEM_ARENA_ARGUMENT, nb_arena_adopt(arena));
+    refused(NULL, NB_ITEM_ARENA_ARGUMENT, nb_thread_arena_alloc(thread, 8, 3));
+    accepted(NULL, nb_thread_arena_alloc(thread, SIZE_MAX, 1)); // a warning
+    accepted(NB_OK, nb_thread_arenas_pin(arenas, frame));
+    accepted(NB_OK, nb_thread_arenas_advance(arenas, NULL));
+    accepted(NB_FULL, nb_thread_arenas_advance(arenas, &next)); // a warning
+    assert_int_equal(next.value, 0x5A5A);
+    assert_non_null(nb_thread_arena_alloc(thread, 8, 8));
+    accepted(NB_OK, nb_thread_arena_detach(thread));
+    refused(NB_ERR_THREAD, NB_ITEM_ARENA_THREAD, nb_thread_arena_detach(thread));
+    refused(NB_BUSY, NB_ITEM_ARENA_PINNED, nb_thread_arenas_destroy(arenas)); // pinned
+    accepted(NB_OK, nb_thread_arenas_unpin(arenas, frame));
+    accepted(NB_OK, nb_thread_arenas_destroy(arenas));
+    assert_int_equal(heap.live_count.value, 0);
+}
+
+typedef struct thread_caller {
+    nb_thread_arena *thread;
+    nb_arena_frame frame;
+    nb_result result;
+    void *blocks[3];
+} thread_caller;
+
+static void call_thread_arena(void *user, uint32_t index) {
+    (void)index;
+    thread_caller *caller = (thread_caller *)user;
+    caller->result = nb_thread_arena_detach(caller->thread);
+    caller->blocks[0] = nb_thread_arena_get(caller->thread);
+    caller->blocks[1] = nb_thread_arena_alloc(caller->thread, 8, 8);
+    caller->blocks[2] = nb_thread_arena_at(caller->thread, caller->frame);
+}
+
+static void thread_arena_refuses_every_thread_but_its_own(void **state) {
+    (void)state;
+    test_heap heap = {0};
+    nb_thread_arenas *arenas = arenas_open(&heap);
+    thread_caller caller = {.frame = nb_thread_arenas_frame(arenas), .result = NB_OK};
+    accepted(NB_OK, nb_thread_arena_attach(arenas, &caller.thread));
+    LISTENED(OWN_LOGGER, NB_ITEM_ARENA_THREAD, 4, run_in_thread(call_thread_arena, &caller));
+    assert_int_equal(caller.result, NB_ERR_THREAD);
+    for (size_t i = 0; i < COUNT_OF(caller.blocks); ++i) assert_null(caller.blocks[i]);
+    assert_non_null(nb_thread_arena_alloc(caller.thread, 8, 8));
+    accepted(NB_OK, nb_thread_arena_detach(caller.thread));
+    accepted(NB_OK, nb_thread_arenas_destroy(arenas));
+    assert_int_equal(heap.live_count.value, 0);
+}
+
+TEST_MAIN(cmocka_unit_test(arena_refuses_a_bad_desc),
+          cmocka_unit_test(arena_functions_refuse_null_and_uninitialised_arenas),
+          cmocka_unit_test(arena_refuses_alignments_that_are_none), cmocka_unit_test(arena_refuses_sizes_that_overflow),
+          cmocka_unit_test(arena_refuses_null_and_foreign_memory),
+          cmocka_unit_test(arena_refuses_marks_and_references_that_ended),
+          cmocka_unit_test(stale_mark_does_not_run_older_cleanups),
+          cmocka_unit_test(arena_refuses_threads_that_do_not_own_it),
+          cmocka_unit_test(arena_refuses_calls_from_its_own_cleanup), cmocka_unit_test(thread_arenas_refuse_a_bad_desc),
+          cmocka_unit_test(thread_arena_functions_refuse_null),
+          cmocka_unit_test(frames_that_ended_or_never_were_are_stale),
+          cmocka_unit_test(thread_arenas_refuse_what_is_in_use_or_full),
+          cmocka_unit_test(thread_arena_refuses_every_thread_but_its_own))

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// What guards, and the protection they are for, do with bad arguments.
+
+#include "bad_input/bad_input.h"
+
+#include "nebula/guard.h"
+
+static nb_world *world_open(bool is_protectable, test_heap *heap) {
+    nb_world *world = NULL;
+    nb_world_desc desc = {.is_protectable = is_protectable, .hooks = bad_hooks(heap)};
+    accepted(NB_OK, nb_world_create(&desc, &world));
+    return world;
+}
+
+static void creation_refuses_a_bad_desc(void **state) {
+    (void)state;
+    test_heap heap = {0};
+    nb_guard *out = UNTOUCHED(nb_guard);
+    nb_world *plain = world_open(false, &heap), *pages = world_open(true, &heap);
+    nb_snapshots *snapshots = NULL;
+    nb_snapshots_desc snapshots_desc = {.hooks = bad_hooks(&heap)};
+    accepted(NB_OK, nb_snapshots_create(&snapshots_desc, &snapshots));
+    uint64_t live_count = heap.live_count.value;
+    nb_guard_desc desc = {.hooks = bad_hooks(&heap)};
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_guard_create(NULL, &out));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_guard_create(&desc, NULL));
+    refused(NB_ERR_MISUSE, NB_ITEM_GUARD_ARGUMENT, nb_guard_create(&desc, &out)); // nothing to guard
+    desc.world = plain;
+    refused(NB_ERR_UNSUPPORTED, NB_ITEM_GUARD_ARGUMENT, nb_guard_create(&desc, &out));
+    desc.world = pages, desc.snapshots = snapshots;
+    refused(NB_ERR_UNSUPPORTED, NB_ITEM_GUARD_ARGUMENT, nb_guard_create(&desc, &out));
+    desc.snapshots = NULL;
+    heap.fail_from = heap.call_count.value + 1;
+    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_guard_create(&desc, &out));
+    assert_ptr_equal(out, UNTOUCHED(nb_guard));
+    assert_int_equal(heap.live_count.value, live_count);
+    heap.fail_from = 0;
+    accepted(NB_OK, nb_guard_create(&desc, &out));
+    silent(nb_guard_destroy(out));
+    silent(nb_guard_destroy(NULL));
+    accepted(NB_OK, nb_snapshots_destroy(snapshots));
+    silent(nb_world_destroy(plain));
+    silent(nb_world_destroy(pages));
+    assert_int_equal(heap.live_count.value, 0);
+}
+
+static void protection_refuses_what_it_cannot(void **state) {
+    (void)state;
+    test_heap heap = {0};
+    nb_world *plain = world_open(false, &heap);
+    nb_world_place place;
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_world_protect(NULL, true));
+    refused(NB_ERR_UNSUPPORTED, NB_ITEM_WORLD_PROTECTED, nb_world_protect(plain, true));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_world_locate(NULL, &place, &place));
+    refused(NB_ERR_MISUSE, NB_ITEM_WORLD_ARGUMENT, nb_world_locate(plain, &place, NULL));
+    accepted(NB_EMPTY, nb_world_locate(plain, NULL, &place));
+    silent(nb_world_destroy(plain));
+    assert_int_equal(heap.live_count.value, 0);
+}
+
+TEST_MAIN(cmocka_unit_test(creation_refuses_a_bad_desc), cmocka_unit_test(protection_refuses_what_it_cannot))

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: MIT
+// module: net
+// Matches with a dishonest player. Its messages stop nobody else, the others agree among themselves, and where they
+// cannot it is the one that is named.
+
+#include "net/netplay_fixture.h"
+
+#include "net/message.h"
+
+#define SEED UINT64_C(41)
+#define LIAR 2u
+
+typedef struct message_bytes {
+    unsigned char at[NB_NETPLAY_MESSAGE_BYTES_MAX];
+    size_t size;
+} message_bytes;
+
+static party_desc strangers(void) {
+    return (party_desc){.player_count = 3, .seed = SEED, .conditions = {.latency_ns = 3 * PARTY_TICK_NS}};
+}
+
+static nbi_message message_of(seat *from, uint32_t to) {
+    message_bytes bytes;
+    nbi_message m;
+    assert_int_equal(nb_netplay_send(from->play, to, bytes.at, sizeof bytes.at, &bytes.size), NB_OK);
+    assert_true(nbi_message_read(bytes.at, bytes.size, SEED, &m));
+    return m;
+}
+
+static nb_result hand_in(seat *to, uint32_t player, nbi_message *m) {
+    message_bytes bytes;
+    bytes.size = nbi_message_write(m, SEED, bytes.at);
+    return nb_netplay_receive(to->play, player, bytes.at, bytes.size);
+}
+
+// All go on as if nothing had been, and the states are those of the clean run.
+static void assert_goes_on(party *p) {
+    uint64_t before[PARTY_MAX];
+    for (uint32_t i = 0; i < p->desc.player_count; ++i) before[i] = play_stats(&p->seats[i]).confirmed_count;
+    party_run(p, 150);
+    for (uint32_t i = 0; i < p->desc.player_count; ++i) {
+        nb_netplay_stats stats = play_stats(&p->seats[i]);
+        assert_true(stats.confirmed_count >= before[i] + 140);
+        assert_false(stats.has_desync);
+    }
+    if (p->problem[0] != '\0') print_error("%s\n", p->problem);
+    assert_true(p->problem[0] == '\0');
+}
+
+static void message_in_the_name_of_another_stops_nobody(void **state) {
+    (void)state;
+    static party p;
+    party_desc desc = strangers();
+    party_open(&p, &desc);
+    party_run(&p, 40);
+    nbi_message m = message_of(&p.seats[1], 0);
+    m.tick_count += NB_NETPLAY_WINDOW_MAX + NB_NETPLAY_DELAY_MAX - 5;
+    assert_int_equal(hand_in(&p.seats[0], LIAR, &m), NB_ERR_RANGE);
+    assert_int_equal(play_stats(&p.seats[0]).in_foreign_count, 1);
+    nb_netplay_peer named, honest;
+    assert_int_equal(nb_netplay_peer_get(p.seats[0].play, LIAR, &named), NB_OK);
+    assert_int_equal(nb_netplay_peer_get(p.seats[0].play, 1, &honest), NB_OK);
+    assert_int_equal(named.refused_count, 1);
+    assert_int_equal(honest.refused_count, 0);
+    assert_goes_on(&p);
+    party_close(&p);
+}
+
+// The carrier was deceived and says that it came from the other player.
+static void tick_count_that_was_never_reached_stops_nobody(void **state) {
+    (void)state;
+    static party p;
+    for (uint64_t ahead = 1; ahead < 100; ahead += 11) {
+        party_desc desc = strangers();
+        party_open(&p, &desc);
+        party_run(&p, 40);
+        nbi_message m = message_of(&p.seats[1], 0);
+        m.tick_count += ahead;
+        bool can_be = m.tick_count <= m.input_acked + NB_NETPLAY_WINDOW_MAX;
+        assert_int_equal(hand_in(&p.seats[0], 1, &m), can_be ? NB_OK : NB_ERR_RANGE);
+        assert_goes_on(&p);
+        // What the first one echoes is too much, and the victim takes its messages all the same.
+        assert_int_equal(play_stats(&p.seats[1]).in_absurd_count, 0);
+        party_close(&p);
+    }
+}
+
+static void echo_and_hashes_of_the_future_are_ignored(void **state) {
+    (void)state;
+    static party p;
+    party_desc desc = strangers();
+    party_open(&p, &desc);
+    party_run(&p, 40);
+    nb_netplay_peer before, after;
+    assert_int_equal(nb_netplay_peer_get(p.seats[0].play, 1, &before), NB_OK);
+    for (uint32_t i = 0; i < 3; ++i) {
+        static const uint64_t echoes[] = {UINT64_MAX, 1000, 41};
+        nbi_message m = message_of(&p.seats[1], 0);
+        m.echo = m.hash_acked = echoes[i], m.tick_count = 40 + i;
+        assert_int_equal(hand_in(&p.seats[0], 1, &m), NB_OK);
+    }
+    assert_int_equal(nb_netplay_peer_get(p.seats[0].play, 1, &after), NB_OK);
+    assert_int_equal(after.rtt_ticks, before.rtt_ticks);
+    assert_int_equal(after.tick_count, 42);
+    assert_goes_on(&p);
+    party_close(&p);
+}
+
+// One message says that inputs and hashes are there which were lost on their way. The next true one asks for them.
+static void acknowledgement_of_what_never_came_is_taken_back(void **state) {
+    (void)state;
+    static party p;
+    party_desc desc = strangers();
+    party_open(&p, &desc);
+    party_run(&p, 40);
+    nb_link_conditions cut = {.is_cut = true};
+    assert_int_equal(nb_link_conditions_set(p.links[0][1], &cut), NB_OK);
+    party_run(&p, 10);
+    nbi_message m = message_of(&p.seats[1], 0), sent = message_of(&p.seats[0], 1);
+    m.input_acked = sent.input_first + sent.input_count, m.hash_acked = sent.hash_first + sent.hash_count;
+    assert_int_equal(hand_in(&p.seats[0], 1, &m), NB_OK);
+    assert_int_equal(nb_link_conditions_set(p.links[0][1], &desc.conditions), NB_OK);
+    assert_goes_on(&p);
+    party_close(&p);
+}
+
+// --- any field, any value, from the start to the end ---
+
+// One field of a copy is another number; inputs stay, so the liar plays one game with both.
+static void distort(nbi_message *m, uint64_t *random) {
+    static const uint64_t large[] = {UINT64_MAX, UINT64_MAX / 2, 0, 1, 300};
+    uint64_t near = test_random(random) % 200;
+    uint64_t *fields[] = {&m->tick_count, &m->echo, &m->input_acked, &m->hash_acked, &m->hash_first};
+    uint64_t *field = fields[test_random(random) % 5];
+    uint64_t value = test_random(random) % 4 == 0 ? large[near % 5] : *field + near - 100;
+    switch (test_random(random) % 8) {
+    case 0: m->advantage = (int32_t)(uint32_t)test_random(random); break;
+    case 1: m->echo_age = (uint32_t)test_random(random); break;
+    case 2: m->from = (uint32_t)near % 5, m->to = (uint32_t)(near / 5) % 4; break;
+    default: *field = value; break;
+    }
+}
+
+static uint64_t tamper_random;
+
+static size_t send_distorted_too(party *p, uint32_t from, uint32_t to, unsigned char *bytes, size_t size) {
+    static nbi_message m;
+    message_bytes other;
+    if (from != LIAR) return size;
+    for (uint32_t i = 0; i < 2; ++i) {
+        assert_true(nbi_message_read(bytes, size, SEED, &m));
+        distort(&m, &tamper_random);
+        if (m.hash_first > UINT64_MAX - m.hash_count) m.hash_first = 0;
+        other.size = nbi_message_write(&m, SEED, other.at);
+        nb_link_send(p->links[from][to], p->now_ns, other.at, other.size);
+    }
+    return size;
+}
+
+static void distorted_messages_of_one_player_stop_nobody(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(__func__);
+    for (uint64_t round = 0; round < test_size(10, 100, 1000); ++round) {
+        static party p;
+        party_desc desc = strangers();
+        desc.is_uneven = true;
+        party_open(&p, &desc);
+        tamper_random = seed + round;
+        p.tamper = send_distorted_too;
+        party_run(&p, 300);
+        for (uint32_t i = 0; i < LIAR; ++i) {
+            nb_netplay_stats stats = play_stats(&p.seats[i]);
+            nb_netplay_peer honest, liar;
+            assert_int_equal(nb_netplay_peer_get(p.seats[i].play, 1 - i, &honest), NB_OK);
+            assert_int_equal(nb_netplay_peer_get(p.seats[i].play, LIAR, &liar), NB_OK);
+            assert_true(stats.confirmed_count >= 200);
+            assert_int_equal(honest.refused_count, 0);
+            assert_true(liar.refused_count > 100);
+            // Hashes were moved to other ticks: that is its own state.
+            if (stats.has_desync) assert_int_equal(stats.desync_player, LIAR);
+        }
+        if (p.problem[0] != '\0') print_error("round %d: %s\n", (int)round, p.problem);
+        assert_true(p.problem[0] == '\0');
+        party_close(&p);
+    }
+}
+
+static void sender_of_wrong_messages_is_logged_ever_more_rarely(void **state) {
+    (void)state;
+    static party p;
+    party_desc desc = strangers();
+    party_open(&p, &desc);
+    for (uint32_t i = 0; i < 100; ++i)
+        assert_int_equal(nb_netplay_receive(p.seats[0].play, 1 + i % 2, "nonsense", 8), NB_ERR_RANGE);
+    nb_netplay_peer peer;
+    assert_int_equal(nb_netplay_peer_get(p.seats[0].play, 1, &peer), NB_OK);
+    assert_int_equal(peer.refused_count, 50);
+    assert_int_equal(play_stats(&p.seats[0]).in_damaged_count, 100);
+    // 1, 2, 4, 8, 16 and 32, of both.
+    assert_int_equal(test_log_count(&p.seats[0].r.log, NB_ITEM_NETPLAY_REFUSED), 12);
+    assert_goes_on(&p);
+    party_close(&p);
+}
+
+// --- hashes ---
+
+static void player_that_sends_no_hashes_is_reported(void **state) {
+    (void)state;
+    static party p;
+    party_desc desc = strangers();
+    desc.mute_count = 1;
+    party_open(&p, &desc);
+    nb_netplay_peer peer;
+    while (play_stats(&p.seats[0]).confirmed_count < NB_NETPLAY_SILENT_TICK_COUNT) {
+        assert_int_equal(nb_netplay_peer_get(p.seats[0].play, LIAR, &peer), NB_OK);
+        assert_false(peer.is_silent);
+        party_run(&p, 1);
+    }
+    party_run(&p, 200);
+    for (uint32_t i = 0; i < LIAR; ++i) {
+        assert_int_equal(nb_netplay_peer_get(p.seats[i].play, LIAR, &peer), NB_OK);
+        assert_true(peer.is_silent);
+        assert_int_equal(peer.hash_count, 0);
+        assert_int_equal(test_log_count(&p.seats[i].r.log, NB_ITEM_NETPLAY_SUSPECT), 1);
+        assert_int_equal(nb_netplay_peer_get(p.seats[i].play, 1 - i, &peer), NB_OK);
+        assert_false(peer.is_silent);
+    }
+    assert_int_equal(test_log_count(&p.seats[LIAR].r.log, NB_ITEM_NETPLAY_SUSPECT), 0); // it compares nothing
+    assert_goes_on(&p);
+    party_close(&p);
+}
+
+// Without its vote there are two, and nobody can say which of them is right.
+static void silent_player_has_no_vote(void **state) {
+    (void)state;
+    static party p;
+    party_desc desc = strangers();
+    desc.mute_count = 1;
+    desc.is_broken = true;
+    party_open(&p, &desc);
+    p.seats[1].wrong_tick = 30;
+    party_run(&p, 300);
+    for (uint32_t i = 0; i < LIAR; ++i) {
+        nb_netplay_stats stats = play_stats(&p.seats[i]);
+        assert_true(stats.has_desync);
+        assert_int_equal(stats.desync_tick, 30);
+        assert_int_equal(stats.desync_player, 1 - i);
+        assert_int_equal(stats.desync_blame, NB_NETPLAY_BLAME_NONE);
+    }
+    party_close(&p);
+}
+
+static uint64_t hold_until;
+
+static size_t hold_hashes_back(party *p, uint32_t from, uint32_t to, unsigned char *bytes, size_t size) {
+    static nbi_message m;
+    (void)to;
+    if (from != LIAR || p->step >= hold_until) return size;
+    assert_true(nbi_message_read(bytes, size, SEED, &m));
+    m.hash_count = 0;
+    return nbi_message_write(&m, SEED, bytes);
+}
+
+// They come when the hashes of those ticks are no longer kept: nothing is compared with what was overwritten since.
+static void hashes_that_come_too_late_are_no_desync(void **state) {
+    (void)state;
+    static party p;
+    party_desc desc = strangers();
+    party_open(&p, &desc);
+    p.tamper = hold_hashes_back, hold_until = 400;
+    party_run(&p, 400);
+    assert_int_equal(test_log_count(&p.seats[0].r.log, NB_ITEM_NETPLAY_SUSPECT), 1);
+    nbi_message m = message_of(&p.seats[LIAR], 0);
+    m.hash_first = 1, m.hash_count = NBI_MESSAGE_HASHES_MAX;
+    for (uint32_t i = 0; i < m.hash_count; ++i) m.hashes[i] = (uint32_t)p.reference[1 + i];
+    assert_int_equal(hand_in(&p.seats[0], LIAR, &m), NB_OK);
+    assert_goes_on(&p);
+    party_close(&p);
+}
+
+// Of four one differs, and is named when the silent one has no vote any more. Then that one differs earlier.
+static void verdict_stays_when_a_silent_player_speaks(void **state) {
+    (void)state;
+    static party p;
+    party_desc desc = strangers();
+    desc.player_count = 4;
+    desc.is_broken = true;
+    party_open(&p, &desc);
+    p.tamper = hold_hashes_back, hold_until = 180;
+    p.seats[1].wrong_tick = 30, p.seats[LIAR].wrong_tick = 20;
+    for (uint32_t i = 0; i < 2; ++i) {
+        party_run(&p, i == 0 ? 180 : 60);
+        nb_netplay_stats stats = play_stats(&p.seats[0]);
+        assert_int_equal(stats.desync_blame, NB_NETPLAY_BLAME_STATE);
+        assert_int_equal(stats.desync_player, 1);
+        assert_int_equal(stats.desync_tick, 30);
+    }
+    nb_netplay_peer peer;
+    assert_int_equal(nb_netplay_peer_get(p.seats[0].play, LIAR, &peer), NB_OK);
+    assert_false(peer.is_silent);
+    party_close(&p);
+}
+
+// --- two stories ---
+
+// From some tick on the second player hears of other inputs.
+static size_t tell_two_stories(party *p, uint32_t from, uint32_t to, unsigned char *bytes, size_t size) {
+    static nbi_message m;
+    (void)p;
+    if (from != LIAR || to != 1) return size;
+    assert_true(nbi_message_read(bytes, size, SEED, &m));
+    for (uint32_t i = 0; i < m.input_count; ++i) m.inputs[i].code ^= m.input_first + i >= 50 ? 1 : 0;
+    return nbi_message_write(&m, SEED, bytes);
+}
+
+// And each hears that the liar's state is as its own.
+static size_t tell_two_stories_well(party *p, uint32_t from, uint32_t to, unsigned char *bytes, size_t size) {
+    static nbi_message m;
+    if (from != LIAR) return size;
+    assert_true(nbi_message_read(bytes, tell_two_stories(p, from, to, bytes, size), SEED, &m));
+    for (uint32_t i = 0; i < m.hash_count; ++i) {
+        uint64_t hash = 0;
+        if (nb_netplay_hash_get(p->seats[to].play, m.hash_first + i, &hash) != NB_OK) m.hash_count = i;
+        m.hashes[i] = (uint32_t)hash;
+    }
+    return nbi_message_write(&m, SEED, bytes);
+}
+
+static void play_two_stories(size_t (*tamper)(party *, uint32_t, uint32_t, unsigned char *, size_t)) {
+    static party p;
+    party_desc desc = strangers();
+    desc.is_broken = true;
+    party_open(&p, &desc);
+    p.tamper = tamper;
+    party_run(&p, 150);
+    for (uint32_t i = 0; i < LIAR; ++i) {
+        nb_netplay_stats stats = play_stats(&p.seats[i]);
+        assert_true(stats.has_desync);
+        assert_int_equal(stats.desync_tick, 50);
+        assert_int_equal(stats.desync_blame, NB_NETPLAY_BLAME_INPUTS);
+        assert_int_equal(stats.desync_player, LIAR);
+        assert_int_equal(stats.desync_witness, 1 - i);
+        assert_int_equal(test_log_count(&p.seats[i].r.log, NB_ITEM_NETPLAY_SUSPECT), 1);
+        assert_true(stats.confirmed_count > 130);
+    }
+    assert_true(p.problem[0] == '\0');
+    party_close(&p);
+}
+
+static void player_that_tells_two_stories_is_named(void **state) {
+    (void)state;
+    play_two_stories(tell_two_stories);
+    play_two_stories(tell_two_stories_well);
+}
+
+// It says that the second player told it something else: of two such claims neither is a majority, and its own is
+// false.
+static size_t accuse(party *p, uint32_t from, uint32_t to, unsigned char *bytes, size_t size) {
+    static nbi_message m;
+    (void)p, (void)to;
+    if (from != LIAR) return size;
+    assert_true(nbi_message_read(bytes, size, SEED, &m));
+    if (p->step > 50) m.digests[0] ^= 1, m.digests[1] ^= 1;
+    return nbi_message_write(&m, SEED, bytes);
+}
+
+static void accusation_without_a_desync_is_ignored(void **state) {
+    (void)state;
+    static party p;
+    party_desc desc = strangers();
+    party_open(&p, &desc);
+    p.tamper = accuse;
+    party_run(&p, 100);
+    assert_goes_on(&p);
+    for (uint32_t i = 0; i < LIAR; ++i) assert_int_equal(test_log_count(&p.seats[i].r.log, NB_ITEM_NETPLAY_SUSPECT), 0);
+    party_close(&p);
+}
+
+static void player_that_accuses_all_others_is_named(void **state) {
+    (void)state;
+    static party p;
+    party_desc desc = strangers();
+    desc.is_broken = true;
+    party_open(&p, &desc);
+    p.tamper = accuse;
+    p.seats[LIAR].wrong_tick = 70;
+    party_run(&p, 150);
+    for (uint32_t i = 0; i < LIAR; ++i) {
+        nb_netplay_stats stats = play_stats(&p.seats[i]);
+        assert_int_equal(stats.desync_tick, 70);
+        assert_int_equal(stats.desync_blame, NB_NETPLAY_BLAME_INPUTS);
+        assert_int_equal(stats.desync_player, LIAR);
+        assert_int_equal(stats.desync_witness, i);
+    }
+    party_close(&p);
+}
+
+static size_t accuse_one(party *p, uint32_t from, uint32_t to, unsigned char *bytes, size_t size) {
+    static nbi_message m;
+    (void)p, (void)to;
+    if (from != LIAR) return size;
+    assert_true(nbi_message_read(bytes, size, SEED, &m));
+    if (p->step > 50) m.digests[1] ^= 1;
+    return nbi_message_write(&m, SEED, bytes);
+}
+
+// The first player cannot know which of the two lies: it names the accused with its witness. The accused knows.
+static void player_that_accuses_one_other_is_the_witness_or_named(void **state) {
+    (void)state;
+    static party p;
+    static const uint32_t named[LIAR] = {1, LIAR}, witnesses[LIAR] = {LIAR, 1};
+    party_desc desc = strangers();
+    desc.is_broken = true;
+    party_open(&p, &desc);
+    p.tamper = accuse_one;
+    p.seats[LIAR].wrong_tick = 70;
+    party_run(&p, 150);
+    for (uint32_t i = 0; i < LIAR; ++i) {
+        nb_netplay_stats stats = play_stats(&p.seats[i]);
+        assert_int_equal(stats.desync_tick, 70);
+        assert_int_equal(stats.desync_blame, NB_NETPLAY_BLAME_INPUTS);
+        assert_int_equal(stats.desync_player, named[i]);
+        assert_int_equal(stats.desync_witness, witnesses[i]);
+    }
+    party_close(&p);
+}
+
+TEST_MAIN(cmocka_unit_test(message_in_the_name_of_another_stops_nobody),
+          cmocka_unit_test(tick_count_that_was_never_reached_stops_nobody),
+          cmocka_unit_test(echo_and_hashes_of_the_future_are_ignored),
+          cmocka_unit_test(acknowledgement_of_what_never_came_is_taken_back),
+          cmocka_unit_test(distorted_messages_of_one_player_stop_nobody),
+          cmocka_unit_test(sender_of_wrong_messages_is_logged_ever_more_rarely),
+          cmocka_unit_test(player_that_sends_no_hashes_is_reported), cmocka_unit_test(silent_player_has_no_vote),
+          cmocka_unit_test(hashes_that_come_too_late_are_no_desync),
+          cmocka_unit_test(verdict_stays_when_a_silent_player_speaks),
+          cmocka_unit_test(player_that_tells_two_stories_is_named),
+          cmocka_unit_test(accusation_without_a_desync_is_ignored),
+          cmocka_unit_test(player_that_accuses_all_others_is_named),
+          cmocka_unit_test(player_that_accuses_one_other_is_the_witness_or_named))
