@@ -10,7 +10,7 @@
 
 #define _POSIX_C_SOURCE 200809L // fileno, ftruncate
 
-#include "support.h"
+#include "support/support.h"
 
 #include <unistd.h>
 

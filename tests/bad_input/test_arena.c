@@ -43,8 +43,7 @@ static nb_arena_stats stats_of(const nb_arena *arena) {
 
 // --- arenas ---
 
-static void arena_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(arena_refuses_a_bad_desc) {
     unsigned char bytes[64];
     nb_arena arena;
     memset(&arena, 0x5A, sizeof arena);
@@ -116,8 +115,7 @@ static void bad_arena_is_refused_everywhere(nb_arena *arena, nb_log_item item) {
     assert_zero(ref);
 }
 
-static void arena_functions_refuse_null_and_uninitialised_arenas(void **state) {
-    (void)state;
+TEST(arena_functions_refuse_null_and_uninitialised_arenas) {
     nb_arena zeroed;
     memset(&zeroed, 0, sizeof zeroed);
     bad_arena_gives_no_memory(NULL, NB_ITEM_BASE_NULL);
@@ -133,8 +131,7 @@ static void arena_functions_refuse_null_and_uninitialised_arenas(void **state) {
     refused_default(NULL, NB_ITEM_ARENA_ARGUMENT, nb_arena_alloc(&zeroed, 8, 8));
 }
 
-static void arena_refuses_alignments_that_are_none(void **state) {
-    (void)state;
+TEST(arena_refuses_alignments_that_are_none) {
     const int value = 1;
     nb_arena arena;
     arena_open(&arena);
@@ -156,8 +153,7 @@ static void arena_refuses_alignments_that_are_none(void **state) {
 }
 
 // A size too large is no mistake but a full arena: a warning, once, and counted. Either way nothing is taken.
-static void arena_refuses_sizes_that_overflow(void **state) {
-    (void)state;
+TEST(arena_refuses_sizes_that_overflow) {
     const int value = 1;
     volatile size_t most = SIZE_MAX; // not a constant: compilers refuse such sizes by themselves
     for (int policy = NB_ARENA_POLICY_FAIL; policy < NB_ARENA_POLICY_COUNT; ++policy) {
@@ -183,8 +179,7 @@ static void arena_refuses_sizes_that_overflow(void **state) {
     }
 }
 
-static void arena_refuses_null_and_foreign_memory(void **state) {
-    (void)state;
+TEST(arena_refuses_null_and_foreign_memory) {
     int foreign = 1;
     nb_arena arena, other;
     nb_arena_ref ref = {&foreign, 1};
@@ -213,8 +208,7 @@ static void arena_refuses_null_and_foreign_memory(void **state) {
     nb_arena_deinit(&other);
 }
 
-static void arena_refuses_marks_and_references_that_ended(void **state) {
-    (void)state;
+TEST(arena_refuses_marks_and_references_that_ended) {
     nb_arena arena, other;
     arena_open(&arena);
     arena_open(&other);
@@ -240,8 +234,7 @@ static void arena_refuses_marks_and_references_that_ended(void **state) {
 static void count_run(void *user) { ++*(int *)user; }
 
 // The place of the stale mark is in use again, but the cleanup it names has run: going there would run older ones.
-static void stale_mark_does_not_run_older_cleanups(void **state) {
-    (void)state;
+TEST(stale_mark_does_not_run_older_cleanups) {
     nb_arena arena;
     int older = 0, newer = 0;
     arena_open(&arena);
@@ -306,8 +299,7 @@ static void run_in_thread(void (*run)(void *, uint32_t), void *user) {
     test_threads_join(&thread, 1);
 }
 
-static void arena_refuses_threads_that_do_not_own_it(void **state) {
-    (void)state;
+TEST(arena_refuses_threads_that_do_not_own_it) {
     nb_arena arena;
     arena_open(&arena);
     nb_arena_stats before = stats_of(&arena);
@@ -318,8 +310,7 @@ static void arena_refuses_threads_that_do_not_own_it(void **state) {
     nb_arena_deinit(&arena);
 }
 
-static void arena_refuses_calls_from_its_own_cleanup(void **state) {
-    (void)state;
+TEST(arena_refuses_calls_from_its_own_cleanup) {
     nb_arena arena;
     arena_open(&arena);
     arena_caller caller = {.arena = &arena};
@@ -345,8 +336,7 @@ static nb_thread_arenas *arenas_open(test_heap *heap) {
     return arenas;
 }
 
-static void thread_arenas_refuse_a_bad_desc(void **state) {
-    (void)state;
+TEST(thread_arenas_refuse_a_bad_desc) {
     test_heap heap = {0};
     nb_thread_arenas *arenas = UNTOUCHED(nb_thread_arenas);
     nb_thread_arenas_desc descs[8];
@@ -373,8 +363,7 @@ static void thread_arenas_refuse_a_bad_desc(void **state) {
     assert_ptr_equal(arenas, UNTOUCHED(nb_thread_arenas));
 }
 
-static void thread_arena_functions_refuse_null(void **state) {
-    (void)state;
+TEST(thread_arena_functions_refuse_null) {
     nb_arena_frame frame = {0x5A5A};
     nb_thread_arena *thread = UNTOUCHED(nb_thread_arena);
     nb_thread_arenas_stats stats;
@@ -397,8 +386,7 @@ static void thread_arena_functions_refuse_null(void **state) {
     assert_ptr_equal(thread, UNTOUCHED(nb_thread_arena));
 }
 
-static void frames_that_ended_or_never_were_are_stale(void **state) {
-    (void)state;
+TEST(frames_that_ended_or_never_were_are_stale) {
     test_heap heap = {0};
     nb_thread_arenas *arenas = arenas_open(&heap);
     nb_thread_arena *thread = NULL;
@@ -424,8 +412,7 @@ static void frames_that_ended_or_never_were_are_stale(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void thread_arenas_refuse_what_is_in_use_or_full(void **state) {
-    (void)state;
+TEST(thread_arenas_refuse_what_is_in_use_or_full) {
     test_heap heap = {0};
     nb_thread_arenas *arenas = arenas_open(&heap);
     nb_thread_arena *thread = NULL, *second = UNTOUCHED(nb_thread_arena);
@@ -470,8 +457,7 @@ static void call_thread_arena(void *user, uint32_t index) {
     caller->blocks[2] = nb_thread_arena_at(caller->thread, caller->frame);
 }
 
-static void thread_arena_refuses_every_thread_but_its_own(void **state) {
-    (void)state;
+TEST(thread_arena_refuses_every_thread_but_its_own) {
     test_heap heap = {0};
     nb_thread_arenas *arenas = arenas_open(&heap);
     thread_caller caller = {.frame = nb_thread_arenas_frame(arenas), .result = NB_OK};
@@ -484,16 +470,3 @@ static void thread_arena_refuses_every_thread_but_its_own(void **state) {
     accepted(NB_OK, nb_thread_arenas_destroy(arenas));
     assert_int_equal(heap.live_count.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(arena_refuses_a_bad_desc),
-          cmocka_unit_test(arena_functions_refuse_null_and_uninitialised_arenas),
-          cmocka_unit_test(arena_refuses_alignments_that_are_none), cmocka_unit_test(arena_refuses_sizes_that_overflow),
-          cmocka_unit_test(arena_refuses_null_and_foreign_memory),
-          cmocka_unit_test(arena_refuses_marks_and_references_that_ended),
-          cmocka_unit_test(stale_mark_does_not_run_older_cleanups),
-          cmocka_unit_test(arena_refuses_threads_that_do_not_own_it),
-          cmocka_unit_test(arena_refuses_calls_from_its_own_cleanup), cmocka_unit_test(thread_arenas_refuse_a_bad_desc),
-          cmocka_unit_test(thread_arena_functions_refuse_null),
-          cmocka_unit_test(frames_that_ended_or_never_were_are_stale),
-          cmocka_unit_test(thread_arenas_refuse_what_is_in_use_or_full),
-          cmocka_unit_test(thread_arena_refuses_every_thread_but_its_own))

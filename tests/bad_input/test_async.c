@@ -25,8 +25,7 @@ static nb_async *make_async(nb_scheduler *scheduler) {
     return async;
 }
 
-static void creation_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(creation_refuses_a_bad_desc) {
     nb_scheduler *scheduler = make_scheduler();
     nb_async *async = UNTOUCHED(nb_async);
     nb_async_desc desc = {.scheduler = scheduler, .hooks = bad_hooks(NULL)};
@@ -47,8 +46,7 @@ static void creation_refuses_a_bad_desc(void **state) {
     accepted(NB_OK, nb_scheduler_destroy(scheduler));
 }
 
-static void submit_refuses_a_bad_job(void **state) {
-    (void)state;
+TEST(submit_refuses_a_bad_job) {
     nb_scheduler *scheduler = make_scheduler();
     nb_async *async = make_async(scheduler);
     unsigned char bytes[17] = {0};
@@ -73,8 +71,7 @@ static void submit_refuses_a_bad_job(void **state) {
     accepted(NB_OK, nb_scheduler_destroy(scheduler));
 }
 
-static void job_functions_refuse_null_and_ended_jobs(void **state) {
-    (void)state;
+TEST(job_functions_refuse_null_and_ended_jobs) {
     nb_scheduler *scheduler = make_scheduler();
     nb_async *async = make_async(scheduler);
     static const uint64_t values[] = {0, 1, 3, UINT64_MAX, (uint64_t)1 << 32 | 1, (uint64_t)7 << 32 | 2};
@@ -98,8 +95,7 @@ static void job_functions_refuse_null_and_ended_jobs(void **state) {
     accepted(NB_OK, nb_scheduler_destroy(scheduler));
 }
 
-static void coordinator_functions_refuse_null(void **state) {
-    (void)state;
+TEST(coordinator_functions_refuse_null) {
     nb_async_frame frame = {0};
     nb_async_stats stats;
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_async_poll(NULL, &frame));
@@ -121,7 +117,3 @@ static void coordinator_functions_refuse_null(void **state) {
     accepted(NB_OK, nb_async_destroy(async));
     accepted(NB_OK, nb_scheduler_destroy(scheduler));
 }
-
-TEST_MAIN(cmocka_unit_test(creation_refuses_a_bad_desc), cmocka_unit_test(submit_refuses_a_bad_job),
-          cmocka_unit_test(job_functions_refuse_null_and_ended_jobs),
-          cmocka_unit_test(coordinator_functions_refuse_null))

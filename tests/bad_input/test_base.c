@@ -16,8 +16,7 @@
 
 // --- names ---
 
-static void values_outside_an_enum_are_named_unknown(void **state) {
-    (void)state;
+TEST(values_outside_an_enum_are_named_unknown) {
     static const int values[] = {-1000, 9999, 12345, INT32_MAX};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; ++i) {
         const char *name = NULL;
@@ -32,8 +31,7 @@ static void values_outside_an_enum_are_named_unknown(void **state) {
 
 // --- hooks, reports and bytes ---
 
-static void reports_without_hooks_or_words_are_delivered(void **state) {
-    (void)state;
+TEST(reports_without_hooks_or_words_are_delivered) {
     const nb_hooks hooks = bad_hooks(NULL);
     const char *none = NULL;
     reported_default(NB_ITEM_BASE_OS, nb_report(NULL, NB_LOG_ERROR, NB_ITEM_BASE_OS, "nb_f", "x"));
@@ -54,8 +52,7 @@ static void reports_without_hooks_or_words_are_delivered(void **state) {
     assert_string_equal(bad_heard.own_function, "?");
 }
 
-static void memory_of_no_alignment_is_refused(void **state) {
-    (void)state;
+TEST(memory_of_no_alignment_is_refused) {
     test_heap heap = {0};
     const nb_hooks hooks = nb_hooks_resolve(&(nb_hooks){.logger.log = bad_log, .assertion.failed = bad_assertion});
     assert_int_equal(hooks.logger.level_min, NB_LOG_WARNING);
@@ -75,8 +72,7 @@ static void memory_of_no_alignment_is_refused(void **state) {
     assert_int_equal(heap.live_bytes.value, 0);
 }
 
-static void integers_of_no_bytes_are_zero(void **state) {
-    (void)state;
+TEST(integers_of_no_bytes_are_zero) {
     silent(nb_bytes_put_u16(NULL, 1), nb_bytes_put_u32(NULL, 1), nb_bytes_put_u64(NULL, 1));
     accepted(0, nb_bytes_get_u16(NULL));
     accepted(0, nb_bytes_get_u32(NULL));
@@ -90,8 +86,7 @@ static uint64_t stopped_clock(void *user) {
     return 5;
 }
 
-static void clock_without_an_object_is_the_machines(void **state) {
-    (void)state;
+TEST(clock_without_an_object_is_the_machines) {
     nb_clock zero = {0};
     uint64_t first_ns = 0, second_ns = 0;
     silent(first_ns = nb_clock_now_ns(NULL), second_ns = nb_clock_now_ns(&zero));
@@ -102,8 +97,7 @@ static void clock_without_an_object_is_the_machines(void **state) {
     refused_default(NB_ERR_UNSUPPORTED, NB_ITEM_BASE_ARGUMENT, nb_clock_sleep_until_ns(&sleepless, 10));
 }
 
-static void manual_clock_refuses_null_and_stops_at_the_end(void **state) {
-    (void)state;
+TEST(manual_clock_refuses_null_and_stops_at_the_end) {
     nb_clock clock;
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_clock_manual_init(NULL, 1));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_clock_manual_advance(NULL, 1));
@@ -119,8 +113,7 @@ static void manual_clock_refuses_null_and_stops_at_the_end(void **state) {
 
 // --- frame statistics ---
 
-static void frame_stats_refuse_null_and_keep_their_frames(void **state) {
-    (void)state;
+TEST(frame_stats_refuse_null_and_keep_their_frames) {
     static nb_frame_stats stats;
     nb_frame_record record = {.frame_ns = UINT64_MAX, .tick_count = 1};
     nb_frame_summary summary;
@@ -143,8 +136,7 @@ static void frame_stats_refuse_null_and_keep_their_frames(void **state) {
 #define POSE_ROWS 2
 #define POSE_FLOATS 3
 
-static void pose_buffer_refuses_descs_with_a_gap(void **state) {
-    (void)state;
+TEST(pose_buffer_refuses_descs_with_a_gap) {
     float memory[2 * POSE_ROWS * POSE_FLOATS];
     uint8_t marks[POSE_ROWS];
     nb_poses poses;
@@ -176,8 +168,7 @@ static void bad_pose_buffers_are_refused(nb_poses *poses) {
     assert_untouched(out, 0x5A);
 }
 
-static void pose_buffer_refuses_rows_and_modes_it_has_not(void **state) {
-    (void)state;
+TEST(pose_buffer_refuses_rows_and_modes_it_has_not) {
     nb_poses zeroed = {0}, poses;
     bad_pose_buffers_are_refused(NULL);
     bad_pose_buffers_are_refused(&zeroed);
@@ -203,8 +194,7 @@ static void pose_buffer_refuses_rows_and_modes_it_has_not(void **state) {
 
 // --- hash ---
 
-static void hash_of_null_is_reported_and_empty(void **state) {
-    (void)state;
+TEST(hash_of_null_is_reported_and_empty) {
     uint64_t hash64 = 0;
     nb_digest128 hash128 = {0}, empty128 = nb_hash128("", 0, 3);
     reported_default(NB_ITEM_BASE_NULL, hash64 = nb_hash64(NULL, SIZE_MAX, 3));
@@ -215,8 +205,7 @@ static void hash_of_null_is_reported_and_empty(void **state) {
     assert_true(hash64 == nb_hash64("", 0, 3) && hash128.low == empty128.low);
 }
 
-static void hash_state_is_refused_until_it_was_initialised(void **state) {
-    (void)state;
+TEST(hash_state_is_refused_until_it_was_initialised) {
     nb_hash_state hash = {0};
     nb_digest128 digest = {1, 1};
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_hash_init(NULL, 0));
@@ -249,8 +238,7 @@ static const nb_handle bad_handles[] = {
 };
 #define BAD_HANDLE_COUNT (sizeof bad_handles / sizeof bad_handles[0])
 
-static void handle_pool_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(handle_pool_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_handle_pool *pool = UNTOUCHED(nb_handle_pool);
     nb_handle_pool_desc desc = {.hooks = bad_hooks(&heap)};
@@ -271,8 +259,7 @@ static void handle_pool_refuses_a_bad_desc(void **state) {
     silent(nb_handle_pool_destroy(NULL));
 }
 
-static void handle_functions_refuse_a_null_pool(void **state) {
-    (void)state;
+TEST(handle_functions_refuse_a_null_pool) {
     nb_handle handle = {0x5A5A};
     uint32_t index = 0x5A;
     nb_handle_pool_bytes bytes = {&handle, 1};
@@ -291,8 +278,7 @@ static void handle_functions_refuse_a_null_pool(void **state) {
     assert_int_equal(index, 0x5A);
 }
 
-static void bad_handles_leave_the_pool_as_it_is(void **state) {
-    (void)state;
+TEST(bad_handles_leave_the_pool_as_it_is) {
     nb_handle_pool *pool = NULL;
     nb_handle live = {0}, gone = {0};
     uint32_t index = 0x5A;
@@ -321,8 +307,7 @@ static void bad_handles_leave_the_pool_as_it_is(void **state) {
 }
 
 // Bytes that a save file may hold: each 32-bit word of the header in turn is nonsense.
-static void handle_pool_survives_a_state_that_makes_no_sense(void **state) {
-    (void)state;
+TEST(handle_pool_survives_a_state_that_makes_no_sense) {
     nb_handle_pool *pool = NULL;
     nb_handle handles[3] = {{0}};
     assert_int_equal(nb_handle_pool_create(&(nb_handle_pool_desc){.capacity = 4, .hooks = bad_hooks(NULL)}, &pool),
@@ -351,8 +336,7 @@ static void handle_pool_survives_a_state_that_makes_no_sense(void **state) {
 
 // --- labels ---
 
-static void label_table_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(label_table_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_labels *labels = UNTOUCHED(nb_labels);
     nb_labels_desc desc = {.label_count_max = NB_LABEL_COUNT_MAX + 1, .hooks = bad_hooks(&heap)};
@@ -367,8 +351,7 @@ static void label_table_refuses_a_bad_desc(void **state) {
     silent(nb_labels_destroy(NULL));
 }
 
-static void label_functions_refuse_null_and_foreign_labels(void **state) {
-    (void)state;
+TEST(label_functions_refuse_null_and_foreign_labels) {
     nb_labels *labels = NULL;
     nb_label label = {0x5A};
     nb_labels_stats stats = {.label_count = 1};
@@ -397,19 +380,3 @@ static void label_functions_refuse_null_and_foreign_labels(void **state) {
     assert_string_equal(nb_labels_name(labels, label), "a");
     nb_labels_destroy(labels);
 }
-
-TEST_MAIN(cmocka_unit_test(values_outside_an_enum_are_named_unknown),
-          cmocka_unit_test(reports_without_hooks_or_words_are_delivered),
-          cmocka_unit_test(memory_of_no_alignment_is_refused), cmocka_unit_test(integers_of_no_bytes_are_zero),
-          cmocka_unit_test(clock_without_an_object_is_the_machines),
-          cmocka_unit_test(manual_clock_refuses_null_and_stops_at_the_end),
-          cmocka_unit_test(frame_stats_refuse_null_and_keep_their_frames),
-          cmocka_unit_test(pose_buffer_refuses_descs_with_a_gap),
-          cmocka_unit_test(pose_buffer_refuses_rows_and_modes_it_has_not),
-          cmocka_unit_test(hash_of_null_is_reported_and_empty),
-          cmocka_unit_test(hash_state_is_refused_until_it_was_initialised),
-          cmocka_unit_test(handle_pool_refuses_a_bad_desc), cmocka_unit_test(handle_functions_refuse_a_null_pool),
-          cmocka_unit_test(bad_handles_leave_the_pool_as_it_is),
-          cmocka_unit_test(handle_pool_survives_a_state_that_makes_no_sense),
-          cmocka_unit_test(label_table_refuses_a_bad_desc),
-          cmocka_unit_test(label_functions_refuse_null_and_foreign_labels))

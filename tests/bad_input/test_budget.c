@@ -5,8 +5,7 @@
 
 #include "nebula/budget.h"
 
-static void budget_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(budget_refuses_a_bad_desc) {
     nb_budget budget;
     memset(&budget, 0x5A, sizeof budget);
     const nb_budget_desc fine = {.hooks = bad_hooks(NULL)};
@@ -33,8 +32,7 @@ static void budget_refuses_a_bad_desc(void **state) {
     accepted(NB_OK, nb_budget_init(&budget, NULL));
 }
 
-static void budget_functions_refuse_null_and_unknown_kinds(void **state) {
-    (void)state;
+TEST(budget_functions_refuse_null_and_unknown_kinds) {
     nb_budget budget;
     nb_budget_desc desc = {.hooks = bad_hooks(NULL)};
     nb_budget_sample sample = {.measured_ns = 1};
@@ -56,5 +54,3 @@ static void budget_functions_refuse_null_and_unknown_kinds(void **state) {
     accepted(NB_OK, nb_budget_update(&budget, &sample));
     accepted(3, nb_budget_level(&budget));
 }
-
-TEST_MAIN(cmocka_unit_test(budget_refuses_a_bad_desc), cmocka_unit_test(budget_functions_refuse_null_and_unknown_kinds))

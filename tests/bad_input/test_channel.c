@@ -38,8 +38,7 @@ static void channel_close_and_check(numbers channel, test_heap *heap) {
     assert_int_equal(heap->live_count.value, 0);
 }
 
-static void channel_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(channel_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_channel *channel = UNTOUCHED(nb_channel);
     const nb_channel_desc fine = {.item_size_bytes = 4, .hooks = bad_hooks(&heap)};
@@ -72,8 +71,7 @@ static void channel_refuses_a_bad_desc(void **state) {
     silent(nb_channel_destroy(NULL));
 }
 
-static void channel_functions_refuse_a_null_channel(void **state) {
-    (void)state;
+TEST(channel_functions_refuse_a_null_channel) {
     const numbers none = {NULL};
     uint32_t item = 0x5A;
     size_t count = 0x5A;
@@ -106,8 +104,7 @@ static void channel_functions_refuse_a_null_channel(void **state) {
     nb_arena_deinit(&arena);
 }
 
-static void channel_refuses_null_items_and_empty_batches(void **state) {
-    (void)state;
+TEST(channel_refuses_null_items_and_empty_batches) {
     test_heap heap = {0};
     numbers channel = channel_open(NB_CHANNEL_KIND_MPMC, &heap);
     nb_channel *base = channel.base;
@@ -132,8 +129,7 @@ static void channel_refuses_null_items_and_empty_batches(void **state) {
     channel_close_and_check(channel, &heap);
 }
 
-static void draining_refuses_null_and_keeps_what_does_not_fit(void **state) {
-    (void)state;
+TEST(draining_refuses_null_and_keeps_what_does_not_fit) {
     test_heap heap = {0};
     unsigned char bytes[16];
     numbers channel = channel_open(NB_CHANNEL_KIND_SPSC, &heap);
@@ -168,8 +164,7 @@ static void draining_refuses_null_and_keeps_what_does_not_fit(void **state) {
     channel_close_and_check(channel, &heap);
 }
 
-static void closed_channel_refuses_sends_and_is_closed_twice(void **state) {
-    (void)state;
+TEST(closed_channel_refuses_sends_and_is_closed_twice) {
     test_heap heap = {0};
     numbers channel = channel_open(NB_CHANNEL_KIND_MPSC, &heap);
     uint32_t item = 7;
@@ -211,8 +206,7 @@ static void call_channel(void *user, uint32_t index) {
     memcpy(caller->receives, receives, sizeof receives);
 }
 
-static void single_ends_refuse_a_second_thread(void **state) {
-    (void)state;
+TEST(single_ends_refuse_a_second_thread) {
     if (!has_assertions()) skip(); // the check is compiled out; nothing is corrupted without it
     test_heap heap = {0};
     nb_arena arena;
@@ -231,9 +225,3 @@ static void single_ends_refuse_a_second_thread(void **state) {
     nb_arena_deinit(&arena);
     channel_close_and_check(caller.channel, &heap);
 }
-
-TEST_MAIN(cmocka_unit_test(channel_refuses_a_bad_desc), cmocka_unit_test(channel_functions_refuse_a_null_channel),
-          cmocka_unit_test(channel_refuses_null_items_and_empty_batches),
-          cmocka_unit_test(draining_refuses_null_and_keeps_what_does_not_fit),
-          cmocka_unit_test(closed_channel_refuses_sends_and_is_closed_twice),
-          cmocka_unit_test(single_ends_refuse_a_second_thread))

@@ -32,8 +32,7 @@ static void engine_close(nb_engine *engine, test_heap *heap) {
     assert_int_equal(heap->live_count.value, 0);
 }
 
-static void null_is_refused_everywhere(void **state) {
-    (void)state;
+TEST(null_is_refused_everywhere) {
     nb_module_desc desc = {.name = "m"};
     nb_module module = {1};
     nb_engine_desc fine = {0};
@@ -92,8 +91,7 @@ static void null_is_refused_everywhere(void **state) {
     assert_int_equal(report.depth, 77);
 }
 
-static void contexts_of_no_engine_are_refused(void **state) {
-    (void)state;
+TEST(contexts_of_no_engine_are_refused) {
     nb_context context = {0};
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_output_add(NULL, 1));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_output_add(&context, 1));
@@ -119,8 +117,7 @@ static void contexts_of_no_engine_are_refused(void **state) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_check_capability(&context, NB_CAPABILITY_SUBMIT));
 }
 
-static void phases_that_are_none_give_the_row_of_none(void **state) {
-    (void)state;
+TEST(phases_that_are_none_give_the_row_of_none) {
     accepted(NB_PHASE_NONE, nb_phase_info_get((nb_phase)77)->phase);
     accepted(NB_PHASE_NONE, nb_barrier_phase(77));
     accepted(0, nb_barrier_name(-5)[0]);
@@ -129,8 +126,7 @@ static void phases_that_are_none_give_the_row_of_none(void **state) {
     accepted(false, nb_phase_has_capability((nb_phase)-3, NB_CAPABILITY_SUBMIT));
 }
 
-static void creation_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(creation_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_engine *out = UNTOUCHED(nb_engine);
     nb_engine_desc many = {.module_count_max = NB_MODULE_COUNT_MAX + 1, .hooks = bad_hooks(&heap)};
@@ -153,8 +149,7 @@ static void creation_refuses_a_bad_desc(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void synctest_has_a_report_only_where_it_runs(void **state) {
-    (void)state;
+TEST(synctest_has_a_report_only_where_it_runs) {
     test_heap heap = {0};
     nb_engine *engine = engine_open(&heap);
     nb_synctest_report report = {.depth = 77};
@@ -165,8 +160,7 @@ static void synctest_has_a_report_only_where_it_runs(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void attaching_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(attaching_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_engine *engine = engine_open(&heap);
     static char long_name[NB_MODULE_NAME_SIZE_MAX + 2];
@@ -204,8 +198,7 @@ static void attaching_refuses_a_bad_desc(void **state) {
     engine_close(engine, &heap);
 }
 
-static void handles_that_are_none_are_refused(void **state) {
-    (void)state;
+TEST(handles_that_are_none_are_refused) {
     test_heap heap = {0};
     nb_engine *engine = engine_open(&heap);
     nb_module_desc desc = {.name = "m"};
@@ -235,8 +228,7 @@ static nb_result do_wrong(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void handlers_are_refused_what_makes_no_sense(void **state) {
-    (void)state;
+TEST(handlers_are_refused_what_makes_no_sense) {
     test_heap heap = {0};
     nb_engine *engine = engine_open(&heap);
     uint32_t count = 0;
@@ -249,8 +241,7 @@ static void handlers_are_refused_what_makes_no_sense(void **state) {
     engine_close(engine, &heap);
 }
 
-static void other_states_need_bytes_commands_and_a_tick(void **state) {
-    (void)state;
+TEST(other_states_need_bytes_commands_and_a_tick) {
     test_heap heap = {0};
     nb_engine *engine = engine_open(&heap);
     uint64_t bytes = 0;
@@ -268,8 +259,7 @@ static void other_states_need_bytes_commands_and_a_tick(void **state) {
     engine_close(engine, &heap);
 }
 
-static void watches_without_a_user_of_their_own_are_refused(void **state) {
-    (void)state;
+TEST(watches_without_a_user_of_their_own_are_refused) {
     test_heap heap = {0};
     nb_engine *engine = engine_open(&heap);
     nb_tick_watch none = {0}, fine = {.user = &heap};
@@ -282,11 +272,3 @@ static void watches_without_a_user_of_their_own_are_refused(void **state) {
     refused(NB_ERR_STALE, NB_ITEM_ENGINE_STALE, nb_engine_watch_remove(engine, NULL));
     engine_close(engine, &heap);
 }
-
-TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(other_states_need_bytes_commands_and_a_tick),
-          cmocka_unit_test(contexts_of_no_engine_are_refused),
-          cmocka_unit_test(watches_without_a_user_of_their_own_are_refused),
-          cmocka_unit_test(phases_that_are_none_give_the_row_of_none), cmocka_unit_test(creation_refuses_a_bad_desc),
-          cmocka_unit_test(synctest_has_a_report_only_where_it_runs), cmocka_unit_test(attaching_refuses_a_bad_desc),
-          cmocka_unit_test(handles_that_are_none_are_refused),
-          cmocka_unit_test(handlers_are_refused_what_makes_no_sense))

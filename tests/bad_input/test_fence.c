@@ -21,8 +21,7 @@ static void fence_end(nb_fence *fence, test_heap *heap) {
     assert_int_equal(heap->live_count.value, 0);
 }
 
-static void creation_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(creation_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_fence *out = UNTOUCHED(nb_fence);
     nb_fence_desc fine = {.hooks = bad_hooks(&heap)};
@@ -51,8 +50,7 @@ static void creation_refuses_a_bad_desc(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void functions_refuse_null(void **state) {
-    (void)state;
+TEST(functions_refuse_null) {
     nb_frame frame = {0x5A5A};
     nb_fence_ticket ticket = {0x5A5A};
     nb_fence_report report;
@@ -82,8 +80,7 @@ static void functions_refuse_null(void **state) {
     accepted(0, nb_frame_age((nb_frame){UINT64_MAX}, NO_FRAME));
 }
 
-static void out_pointers_may_not_be_null(void **state) {
-    (void)state;
+TEST(out_pointers_may_not_be_null) {
     test_heap heap = {0};
     nb_fence *fence = fence_open(&heap);
     nb_frame frame;
@@ -98,8 +95,7 @@ static void out_pointers_may_not_be_null(void **state) {
 }
 
 // Null, no slot, a slot beyond the ring, a number not begun yet.
-static void functions_refuse_frames_that_never_were(void **state) {
-    (void)state;
+TEST(functions_refuse_frames_that_never_were) {
     test_heap heap = {0};
     nb_fence *fence = fence_open(&heap);
     nb_frame frame = {0};
@@ -132,8 +128,7 @@ static void functions_refuse_frames_that_never_were(void **state) {
     fence_end(fence, &heap);
 }
 
-static void tickets_that_are_none_are_refused(void **state) {
-    (void)state;
+TEST(tickets_that_are_none_are_refused) {
     test_heap heap = {0};
     nb_fence *fence = fence_open(&heap);
     nb_frame frame;
@@ -151,8 +146,7 @@ static void tickets_that_are_none_are_refused(void **state) {
     fence_end(fence, &heap);
 }
 
-static void sealing_needs_an_open_frame(void **state) {
-    (void)state;
+TEST(sealing_needs_an_open_frame) {
     test_heap heap = {0};
     nb_fence *fence = fence_open(&heap);
     nb_frame frame;
@@ -180,8 +174,7 @@ static void act_as_stranger(void *user, uint32_t index) {
     if (none.value != 0x5A5A) s->begin = NB_OK;
 }
 
-static void other_threads_are_not_the_coordinator(void **state) {
-    (void)state;
+TEST(other_threads_are_not_the_coordinator) {
     test_heap heap = {0};
     stranger s = {.fence = fence_open(&heap)};
     test_thread thread;
@@ -199,8 +192,7 @@ static void other_threads_are_not_the_coordinator(void **state) {
     fence_end(s.fence, &heap);
 }
 
-static void closed_fence_refuses_quietly(void **state) {
-    (void)state;
+TEST(closed_fence_refuses_quietly) {
     test_heap heap = {0};
     nb_fence *fence = fence_open(&heap);
     nb_frame frame, none = {0x5A5A};
@@ -215,8 +207,3 @@ static void closed_fence_refuses_quietly(void **state) {
     assert_int_equal(ticket.value, 0x5A5A);
     fence_end(fence, &heap);
 }
-
-TEST_MAIN(cmocka_unit_test(creation_refuses_a_bad_desc), cmocka_unit_test(functions_refuse_null),
-          cmocka_unit_test(out_pointers_may_not_be_null), cmocka_unit_test(functions_refuse_frames_that_never_were),
-          cmocka_unit_test(tickets_that_are_none_are_refused), cmocka_unit_test(sealing_needs_an_open_frame),
-          cmocka_unit_test(other_threads_are_not_the_coordinator), cmocka_unit_test(closed_fence_refuses_quietly))

@@ -12,8 +12,7 @@ static nb_world *world_open(bool is_protectable, test_heap *heap) {
     return world;
 }
 
-static void creation_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(creation_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_guard *out = UNTOUCHED(nb_guard);
     nb_world *plain = world_open(false, &heap), *pages = world_open(true, &heap);
@@ -44,8 +43,7 @@ static void creation_refuses_a_bad_desc(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void protection_refuses_what_it_cannot(void **state) {
-    (void)state;
+TEST(protection_refuses_what_it_cannot) {
     test_heap heap = {0};
     nb_world *plain = world_open(false, &heap);
     nb_world_place place;
@@ -57,5 +55,3 @@ static void protection_refuses_what_it_cannot(void **state) {
     silent(nb_world_destroy(plain));
     assert_int_equal(heap.live_count.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(creation_refuses_a_bad_desc), cmocka_unit_test(protection_refuses_what_it_cannot))

@@ -5,8 +5,7 @@
 
 #include "nebula/history.h"
 
-static void null_is_refused_everywhere(void **state) {
-    (void)state;
+TEST(null_is_refused_everywhere) {
     nb_history_input input = {0};
     nb_history_desc desc = {0};
     nb_history *history = UNTOUCHED(nb_history);
@@ -23,8 +22,7 @@ static void null_is_refused_everywhere(void **state) {
     reported_default(NB_ITEM_BASE_NULL, assert_int_equal(nb_history_stats_get(NULL).save_count, 0));
 }
 
-static void bad_descs_are_refused(void **state) {
-    (void)state;
+TEST(bad_descs_are_refused) {
     test_heap heap = {0};
     nb_states *states = NULL;
     accepted(NB_OK, nb_states_create(NULL, &states));
@@ -50,8 +48,7 @@ static void bad_descs_are_refused(void **state) {
     nb_states_destroy(states);
 }
 
-static void bad_ticks_and_inputs_change_nothing(void **state) {
-    (void)state;
+TEST(bad_ticks_and_inputs_change_nothing) {
     test_heap heap = {0};
     uint32_t data = 5;
     nb_states *states = NULL;
@@ -99,6 +96,3 @@ static void bad_ticks_and_inputs_change_nothing(void **state) {
     assert_int_equal(heap.live_count.value, 0);
     nb_states_destroy(states);
 }
-
-TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(bad_descs_are_refused),
-          cmocka_unit_test(bad_ticks_and_inputs_change_nothing))

@@ -39,8 +39,7 @@ static void loop_still_works(nb_loop *loop) {
     accepted(true, nb_loop_is_valid(loop));
 }
 
-static void loop_refuses_descs_out_of_bounds(void **state) {
-    (void)state;
+TEST(loop_refuses_descs_out_of_bounds) {
     const nb_rate fast = {NB_LOOP_RATE_MAX + 1, 1}, slow = {1, NB_LOOP_RATE_MAX + 1}, below_1_hz = {1, 2};
     nb_loop_desc descs[7];
     for (size_t i = 0; i < COUNT_OF(descs); ++i) descs[i] = (nb_loop_desc){.hooks = bad_hooks(NULL)};
@@ -111,8 +110,7 @@ static void bad_loop_is_refused_everywhere(nb_loop *loop, nb_log_item item) {
     assert_int_equal(group, 0x5A);
 }
 
-static void loop_functions_refuse_null_and_uninitialised_loops(void **state) {
-    (void)state;
+TEST(loop_functions_refuse_null_and_uninitialised_loops) {
     nb_loop zeroed, garbage;
     memset(&zeroed, 0, sizeof zeroed);
     memset(&garbage, 0xA5, sizeof garbage);
@@ -123,8 +121,7 @@ static void loop_functions_refuse_null_and_uninitialised_loops(void **state) {
     assert_untouched(garbage, 0xA5);
 }
 
-static void loop_refuses_calls_in_the_wrong_place(void **state) {
-    (void)state;
+TEST(loop_refuses_calls_in_the_wrong_place) {
     const nb_loop_callbacks callbacks = {.tick_fn = never_called};
     nb_loop loop;
     nb_tick tick;
@@ -146,8 +143,7 @@ static void loop_refuses_calls_in_the_wrong_place(void **state) {
     loop_still_works(&loop);
 }
 
-static void loop_refuses_numbers_out_of_bounds(void **state) {
-    (void)state;
+TEST(loop_refuses_numbers_out_of_bounds) {
     nb_loop loop;
     nb_loop_report before, after;
     loop_open(&loop);
@@ -178,8 +174,7 @@ static void loop_refuses_numbers_out_of_bounds(void **state) {
     accepted(true, nb_loop_is_valid(&loop));
 }
 
-static void tick_groups_refuse_what_they_cannot_hold(void **state) {
-    (void)state;
+TEST(tick_groups_refuse_what_they_cannot_hold) {
     nb_loop loop;
     nb_tick tick;
     memset(&tick, 0x5A, sizeof tick);
@@ -204,8 +199,7 @@ static void tick_groups_refuse_what_they_cannot_hold(void **state) {
     accepted(false, nb_loop_next_group_tick(&loop, 0, &tick));
 }
 
-static void loop_refuses_to_pace_on_a_clock_that_cannot_sleep(void **state) {
-    (void)state;
+TEST(loop_refuses_to_pace_on_a_clock_that_cannot_sleep) {
     const nb_loop_callbacks callbacks = {.tick_fn = never_called};
     nb_loop loop;
     nb_loop_desc desc = {.clock = {.now_ns = stopped_clock}, .hooks = bad_hooks(NULL)};
@@ -217,8 +211,7 @@ static void loop_refuses_to_pace_on_a_clock_that_cannot_sleep(void **state) {
 
 // --- input ---
 
-static void input_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(input_refuses_a_bad_desc) {
     static _Alignas(NB_CACHE_LINE) unsigned char storage[4096];
     static const uint32_t sizes[] = {1, 3, 1000, NB_INPUT_COUNT_LIMIT + 1, NB_INPUT_COUNT_LIMIT * 2, UINT32_MAX};
     test_heap heap = {0};
@@ -247,8 +240,7 @@ static void input_refuses_a_bad_desc(void **state) {
     silent(nb_input_destroy(NULL));
 }
 
-static void input_refuses_null(void **state) {
-    (void)state;
+TEST(input_refuses_null) {
     nb_input *input = NULL;
     nb_input_event event = {.kind = NB_INPUT_PRESS, .code = 1};
     nb_input_view view;
@@ -277,8 +269,7 @@ static void input_refuses_null(void **state) {
     nb_input_destroy(input);
 }
 
-static void buttons_refuse_null_and_ignore_codes_too_large(void **state) {
-    (void)state;
+TEST(buttons_refuse_null_and_ignore_codes_too_large) {
     nb_buttons buttons = {0};
     nb_input_event presses[] = {{.kind = NB_INPUT_PRESS, .code = 3},
                                 {.kind = NB_INPUT_PRESS, .code = NB_BUTTON_COUNT_MAX},
@@ -301,11 +292,3 @@ static void buttons_refuse_null_and_ignore_codes_too_large(void **state) {
     accepted(NB_OK, nb_buttons_apply(&buttons, &empty));
     assert_true(nb_buttons_is_down(&buttons, 3) && !nb_buttons_is_pressed(&buttons, 3));
 }
-
-TEST_MAIN(cmocka_unit_test(loop_refuses_descs_out_of_bounds),
-          cmocka_unit_test(loop_functions_refuse_null_and_uninitialised_loops),
-          cmocka_unit_test(loop_refuses_calls_in_the_wrong_place), cmocka_unit_test(loop_refuses_numbers_out_of_bounds),
-          cmocka_unit_test(tick_groups_refuse_what_they_cannot_hold),
-          cmocka_unit_test(loop_refuses_to_pace_on_a_clock_that_cannot_sleep),
-          cmocka_unit_test(input_refuses_a_bad_desc), cmocka_unit_test(input_refuses_null),
-          cmocka_unit_test(buttons_refuse_null_and_ignore_codes_too_large))

@@ -5,8 +5,7 @@
 
 #include "nebula/random.h"
 
-static void random_refuses_an_empty_range(void **state) {
-    (void)state;
+TEST(random_refuses_an_empty_range) {
     nb_random random = nb_random_make(1, 2, 3);
     refused_default(0, NB_ITEM_BASE_ARGUMENT, nb_random_range(random, 0, 0));
     refused_default(5, NB_ITEM_BASE_ARGUMENT, nb_random_between(random, 0, 5, 4));
@@ -14,5 +13,3 @@ static void random_refuses_an_empty_range(void **state) {
     accepted(0, nb_random_range(random, 0, 1));
     accepted(5, nb_random_between(random, 0, 5, 5));
 }
-
-TEST_MAIN(cmocka_unit_test(random_refuses_an_empty_range))

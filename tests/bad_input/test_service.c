@@ -13,8 +13,7 @@ static nb_result serve(nb_service *service, void *user) {
     return NB_OK;
 }
 
-static void services_refuse_a_bad_desc(void **state) {
-    (void)state;
+TEST(services_refuse_a_bad_desc) {
     test_heap heap = {0};
     nb_services *set = UNTOUCHED(nb_services);
     nb_services_desc desc = {.service_count_max = NB_SERVICE_COUNT_MAX + 1, .hooks = bad_hooks(&heap)};
@@ -28,8 +27,7 @@ static void services_refuse_a_bad_desc(void **state) {
     accepted(NB_OK, nb_services_destroy(NULL));
 }
 
-static void service_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(service_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_services *set = NULL;
     nb_services_desc set_desc = {.service_count_max = 1, .hooks = bad_hooks(&heap)};
@@ -67,8 +65,7 @@ static void service_refuses_a_bad_desc(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void service_functions_refuse_null(void **state) {
-    (void)state;
+TEST(service_functions_refuse_null) {
     uint64_t message = 0;
     nb_service_stats stats;
     const char *name = NULL;
@@ -84,8 +81,7 @@ static void service_functions_refuse_null(void **state) {
     assert_int_equal(stats.run_count + stats.state, 0);
 }
 
-static void service_refuses_null_messages_and_foreign_threads(void **state) {
-    (void)state;
+TEST(service_refuses_null_messages_and_foreign_threads) {
     nb_services *set = NULL;
     nb_service *service = NULL;
     nb_services_desc set_desc = {.hooks = bad_hooks(NULL)};
@@ -101,8 +97,7 @@ static void service_refuses_null_messages_and_foreign_threads(void **state) {
     accepted(NB_OK, nb_services_destroy(set));
 }
 
-static void log_service_refuses_null(void **state) {
-    (void)state;
+TEST(log_service_refuses_null) {
     nb_log_service log;
     memset(&log, 0x5A, sizeof log);
     nb_services *set = NULL;
@@ -121,8 +116,3 @@ static void log_service_refuses_null(void **state) {
     assert_int_equal(stats.written_count, 0);
     accepted(NB_OK, nb_services_destroy(set));
 }
-
-TEST_MAIN(cmocka_unit_test(services_refuse_a_bad_desc), cmocka_unit_test(service_refuses_a_bad_desc),
-          cmocka_unit_test(service_functions_refuse_null),
-          cmocka_unit_test(service_refuses_null_messages_and_foreign_threads),
-          cmocka_unit_test(log_service_refuses_null))

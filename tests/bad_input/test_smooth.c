@@ -7,8 +7,7 @@
 
 #include "nebula/smooth.h"
 
-static void smoother_refuses_descs_with_a_gap(void **state) {
-    (void)state;
+TEST(smoother_refuses_descs_with_a_gap) {
     float memory[2 * 3];
     uint64_t left_ns[2];
     nb_smooth smooth;
@@ -33,8 +32,7 @@ static void smoother_refuses_descs_with_a_gap(void **state) {
     assert_untouched(smooth, 0x5A);
 }
 
-static void smoother_refuses_rows_it_has_not(void **state) {
-    (void)state;
+TEST(smoother_refuses_rows_it_has_not) {
     float memory[2 * 3], value[3] = {1, 2, 3};
     uint64_t left_ns[2];
     nb_smooth zeroed = {0}, smooth, *none[] = {NULL, &zeroed};
@@ -57,5 +55,3 @@ static void smoother_refuses_rows_it_has_not(void **state) {
     refused_default(NB_ERR_RANGE, NB_ITEM_BASE_ARGUMENT, nb_smooth_reset(&smooth, 2));
     assert_true(value[0] == 1 && value[1] == 2 && value[2] == 3);
 }
-
-TEST_MAIN(cmocka_unit_test(smoother_refuses_descs_with_a_gap), cmocka_unit_test(smoother_refuses_rows_it_has_not))

@@ -23,8 +23,7 @@ static void ring_end(nb_snapshots *snapshots, test_heap *heap) {
     assert_int_equal(heap->live_count.value, 0);
 }
 
-static void creation_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(creation_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_snapshots *out = UNTOUCHED(nb_snapshots);
     nb_snapshots_desc desc = {.slot_count = 2, .hooks = bad_hooks(&heap)};
@@ -42,8 +41,7 @@ static void creation_refuses_a_bad_desc(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void functions_refuse_null(void **state) {
-    (void)state;
+TEST(functions_refuse_null) {
     uint32_t region = 0x5A5A;
     size_t size = 5;
     nb_snapshot_place place;
@@ -67,8 +65,7 @@ static void functions_refuse_null(void **state) {
     assert_int_equal(size, 0);
 }
 
-static void out_pointers_and_names_may_not_be_null(void **state) {
-    (void)state;
+TEST(out_pointers_and_names_may_not_be_null) {
     test_heap heap = {0};
     nb_snapshots *snapshots = ring_open(&heap);
     uint32_t region = 0x5A5A;
@@ -90,8 +87,7 @@ static nb_result fill_nothing(void *user, const nb_snapshot_fill *fill, size_t *
     return NB_OK;
 }
 
-static void adding_refuses_what_cannot_be_copied(void **state) {
-    (void)state;
+TEST(adding_refuses_what_cannot_be_copied) {
     test_heap heap = {0};
     nb_snapshots *snapshots = ring_open(&heap);
     char name[NB_SNAPSHOT_NAME_SIZE_MAX + 2];
@@ -138,8 +134,7 @@ static void adding_refuses_what_cannot_be_copied(void **state) {
     ring_end(snapshots, &heap);
 }
 
-static void moving_refuses_what_does_not_fit(void **state) {
-    (void)state;
+TEST(moving_refuses_what_does_not_fit) {
     test_heap heap = {0};
     nb_snapshots *snapshots = ring_open(&heap);
     uint32_t plain, filled;
@@ -159,8 +154,7 @@ static void moving_refuses_what_does_not_fit(void **state) {
     ring_end(snapshots, &heap);
 }
 
-static void snapshot_nobody_holds_is_refused(void **state) {
-    (void)state;
+TEST(snapshot_nobody_holds_is_refused) {
     test_heap heap = {0};
     nb_snapshots *snapshots = ring_open(&heap);
     const nb_snapshot *snapshot;
@@ -192,8 +186,7 @@ static void act_as_stranger(void *user, uint32_t index) {
     s->snapshot = nb_snapshots_acquire(s->snapshots); // allowed
 }
 
-static void other_threads_are_not_the_publisher(void **state) {
-    (void)state;
+TEST(other_threads_are_not_the_publisher) {
     test_heap heap = {0};
     stranger s = {.snapshots = ring_open(&heap)};
     test_thread thread;
@@ -216,8 +209,3 @@ static void other_threads_are_not_the_publisher(void **state) {
     accepted(NB_OK, nb_snapshots_disown(s.snapshots));
     ring_end(s.snapshots, &heap);
 }
-
-TEST_MAIN(cmocka_unit_test(creation_refuses_a_bad_desc), cmocka_unit_test(functions_refuse_null),
-          cmocka_unit_test(out_pointers_and_names_may_not_be_null),
-          cmocka_unit_test(adding_refuses_what_cannot_be_copied), cmocka_unit_test(moving_refuses_what_does_not_fit),
-          cmocka_unit_test(snapshot_nobody_holds_is_refused), cmocka_unit_test(other_threads_are_not_the_publisher))

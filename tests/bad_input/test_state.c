@@ -16,8 +16,7 @@ static nb_result load_nothing(void *user, const void *bytes, size_t size_bytes) 
     return NB_OK;
 }
 
-static void null_is_refused_everywhere(void **state) {
-    (void)state;
+TEST(null_is_refused_everywhere) {
     nb_state_desc desc = {.name = "s"};
     nb_state handle = {1};
     size_t size = 77;
@@ -42,8 +41,7 @@ static void null_is_refused_everywhere(void **state) {
     assert_int_equal(size, 77);
 }
 
-static void bad_descs_and_handles_are_refused(void **state) {
-    (void)state;
+TEST(bad_descs_and_handles_are_refused) {
     test_heap heap = {0};
     nb_states *states = UNTOUCHED(nb_states);
     nb_states_desc many = {.state_count_max = NB_STATE_COUNT_MAX + 1, .hooks = bad_hooks(&heap)};
@@ -94,5 +92,3 @@ static void bad_descs_and_handles_are_refused(void **state) {
     silent(nb_states_destroy(states));
     assert_int_equal(heap.live_count.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(bad_descs_and_handles_are_refused))

@@ -42,8 +42,7 @@ static void scheduler_close(nb_scheduler *scheduler, test_heap *heap) {
 
 // --- creating ---
 
-static void creation_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(creation_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_scheduler *out = UNTOUCHED(nb_scheduler);
     nb_scheduler_desc many_workers = {.worker_count = NB_SCHEDULER_THREAD_COUNT_MAX - 1, .hooks = bad_hooks(&heap)};
@@ -68,8 +67,7 @@ static void creation_refuses_a_bad_desc(void **state) {
 
 // --- NULL ---
 
-static void functions_refuse_no_scheduler(void **state) {
-    (void)state;
+TEST(functions_refuse_no_scheduler) {
     nb_task task = {0x5A};
     nb_group group = {0x5A};
     nb_task_desc desc = {.run = never_run};
@@ -112,8 +110,7 @@ static void functions_refuse_no_scheduler(void **state) {
 
 // --- submitting ---
 
-static void submit_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(submit_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0x5A};
@@ -145,8 +142,7 @@ static void submit_refuses_a_bad_desc(void **state) {
     scheduler_close(scheduler, &heap);
 }
 
-static void submit_refuses_a_group_or_token_that_is_none(void **state) {
-    (void)state;
+TEST(submit_refuses_a_group_or_token_that_is_none) {
     test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0x5A};
@@ -169,8 +165,7 @@ static void submit_refuses_a_group_or_token_that_is_none(void **state) {
 
 // --- handles ---
 
-static void null_and_foreign_handles_are_refused(void **state) {
-    (void)state;
+TEST(null_and_foreign_handles_are_refused) {
     test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     static const uint64_t values[] = {
@@ -190,8 +185,7 @@ static void null_and_foreign_handles_are_refused(void **state) {
     scheduler_close(scheduler, &heap);
 }
 
-static void stale_handles_are_refused(void **state) {
-    (void)state;
+TEST(stale_handles_are_refused) {
     test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0};
@@ -211,8 +205,7 @@ static void stale_handles_are_refused(void **state) {
     scheduler_close(scheduler, &heap);
 }
 
-static void promote_refuses_levels_that_are_none(void **state) {
-    (void)state;
+TEST(promote_refuses_levels_that_are_none) {
     test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0};
@@ -227,8 +220,7 @@ static void promote_refuses_levels_that_are_none(void **state) {
 
 // --- waiting and helping ---
 
-static void waiting_and_helping_at_their_limits(void **state) {
-    (void)state;
+TEST(waiting_and_helping_at_their_limits) {
     test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0};
@@ -251,8 +243,7 @@ static void waiting_and_helping_at_their_limits(void **state) {
     scheduler_close(scheduler, &heap);
 }
 
-static void frame_wait_refuses_what_is_no_frame(void **state) {
-    (void)state;
+TEST(frame_wait_refuses_what_is_no_frame) {
     test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_fence_report report;
@@ -297,8 +288,7 @@ static void run_inside(nb_task_context *context, void *argument) {
     in->first = nb_task_set_result(context, NB_ERR_RANGE);
 }
 
-static void calls_from_the_wrong_place_are_refused(void **state) {
-    (void)state;
+TEST(calls_from_the_wrong_place_are_refused) {
     test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     inside in = {0}, *pointer = &in;
@@ -341,8 +331,7 @@ static void never_merge(void *user, void *value, const void *later) {
     abort();
 }
 
-static void parallel_for_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(parallel_for_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_parallel_report report;
@@ -364,8 +353,7 @@ static void parallel_for_refuses_a_bad_desc(void **state) {
     scheduler_close(scheduler, &heap);
 }
 
-static void parallel_reduce_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(parallel_reduce_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     uint64_t value = 0x5A5A, initial = 0;
@@ -393,11 +381,3 @@ static void parallel_reduce_refuses_a_bad_desc(void **state) {
     assert_int_equal(value, 0x5A5A);
     scheduler_close(scheduler, &heap);
 }
-
-TEST_MAIN(cmocka_unit_test(creation_refuses_a_bad_desc), cmocka_unit_test(functions_refuse_no_scheduler),
-          cmocka_unit_test(submit_refuses_a_bad_desc), cmocka_unit_test(submit_refuses_a_group_or_token_that_is_none),
-          cmocka_unit_test(null_and_foreign_handles_are_refused), cmocka_unit_test(stale_handles_are_refused),
-          cmocka_unit_test(promote_refuses_levels_that_are_none), cmocka_unit_test(waiting_and_helping_at_their_limits),
-          cmocka_unit_test(frame_wait_refuses_what_is_no_frame),
-          cmocka_unit_test(calls_from_the_wrong_place_are_refused), cmocka_unit_test(parallel_for_refuses_a_bad_desc),
-          cmocka_unit_test(parallel_reduce_refuses_a_bad_desc))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Dependencies, results and memory of tasks, asked for in every wrong way.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "tasks/tasks_fixture.h"
 
@@ -11,8 +11,7 @@ static void never_run(nb_task_context *context, void *argument) {
     fail_msg("a task ran that was refused");
 }
 
-static void functions_refuse_null(void **state) {
-    (void)state;
+TEST(functions_refuse_null) {
     nb_task task = {1};
     assert_int_equal(nb_task_depend(NULL, task, task), NB_ERR_MISUSE);
     assert_int_equal(nb_scheduler_drain(NULL, 0, NULL), NB_ERR_MISUSE);
@@ -33,8 +32,7 @@ static void open_elsewhere(void *user, uint32_t index) {
     e->closed = nb_scheduler_budget_close(e->scheduler);
 }
 
-static void budget_refuses_other_threads(void **state) {
-    (void)state;
+TEST(budget_refuses_other_threads) {
     tasks t;
     tasks_open(&t, 0);
     elsewhere e = {.scheduler = t.scheduler};
@@ -47,8 +45,7 @@ static void budget_refuses_other_threads(void **state) {
     tasks_close(&t);
 }
 
-static void depend_refuses_handles_that_are_none(void **state) {
-    (void)state;
+TEST(depend_refuses_handles_that_are_none) {
     tasks t;
     tasks_open(&t, 0);
     event runs = {0};
@@ -65,8 +62,7 @@ static void depend_refuses_handles_that_are_none(void **state) {
     tasks_close(&t);
 }
 
-static void submit_refuses_dependencies_without_an_array(void **state) {
-    (void)state;
+TEST(submit_refuses_dependencies_without_an_array) {
     tasks t;
     tasks_open(&t, 0);
     nb_task_desc desc = {.run = never_run, .dependency_count = 1};
@@ -79,8 +75,7 @@ static void submit_refuses_dependencies_without_an_array(void **state) {
     tasks_close(&t);
 }
 
-static void drain_of_nothing_is_empty(void **state) {
-    (void)state;
+TEST(drain_of_nothing_is_empty) {
     tasks t;
     tasks_open(&t, 0);
     uint64_t count = 77;
@@ -89,7 +84,3 @@ static void drain_of_nothing_is_empty(void **state) {
     assert_int_equal(count, 77);
     tasks_close(&t);
 }
-
-TEST_MAIN(cmocka_unit_test(functions_refuse_null), cmocka_unit_test(budget_refuses_other_threads),
-          cmocka_unit_test(depend_refuses_handles_that_are_none),
-          cmocka_unit_test(submit_refuses_dependencies_without_an_array), cmocka_unit_test(drain_of_nothing_is_empty))

@@ -10,8 +10,7 @@ static void destroy_nothing(void *object, void *user) {
     (void)user;
 }
 
-static void timelines_refuse_a_bad_desc(void **state) {
-    (void)state;
+TEST(timelines_refuse_a_bad_desc) {
     test_heap heap = {0};
     nb_timelines *set = UNTOUCHED(nb_timelines);
     const nb_timelines_desc fine = {.hooks = bad_hooks(&heap)};
@@ -33,8 +32,7 @@ static void timelines_refuse_a_bad_desc(void **state) {
     accepted(NB_OK, nb_timelines_destroy(NULL));
 }
 
-static void timeline_functions_refuse_null(void **state) {
-    (void)state;
+TEST(timeline_functions_refuse_null) {
     nb_timeline *timeline = UNTOUCHED(nb_timeline);
     uint32_t count = 0x5A;
     nb_timelines_stats stats;
@@ -53,8 +51,7 @@ static void timeline_functions_refuse_null(void **state) {
     assert_ptr_equal(timeline, UNTOUCHED(nb_timeline));
 }
 
-static void timeline_refuses_bad_values(void **state) {
-    (void)state;
+TEST(timeline_refuses_bad_values) {
     test_heap heap = {0};
     nb_timelines *set = NULL;
     nb_timeline *timeline = NULL;
@@ -78,6 +75,3 @@ static void timeline_refuses_bad_values(void **state) {
     accepted(NB_OK, nb_timelines_destroy(set));
     assert_int_equal(heap.live_count.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(timelines_refuse_a_bad_desc), cmocka_unit_test(timeline_functions_refuse_null),
-          cmocka_unit_test(timeline_refuses_bad_values))

@@ -50,8 +50,7 @@ static nb_token *foreign_token(foreign *memory, int filled_with) {
 
 // --- creating ---
 
-static void token_creation_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(token_creation_refuses_a_bad_desc) {
     test_heap heap = {0};
     foreign memory;
     nb_token *out = UNTOUCHED(nb_token), *root = root_open(&heap);
@@ -84,8 +83,7 @@ static void token_creation_refuses_a_bad_desc(void **state) {
     root_close(root, &heap);
 }
 
-static void linked_token_refuses_bad_sources(void **state) {
-    (void)state;
+TEST(linked_token_refuses_bad_sources) {
     test_heap heap = {0};
     foreign memory;
     nb_token *out = UNTOUCHED(nb_token), *root = root_open(&heap);
@@ -138,8 +136,7 @@ static void bad_token_is_refused_everywhere(nb_token *token, nb_result result, n
 static nb_result (*const task_functions[])(nb_token *) = {nb_token_task_enter, nb_token_task_start, nb_token_task_leave,
                                                           nb_token_task_withdraw};
 
-static void token_functions_refuse_null(void **state) {
-    (void)state;
+TEST(token_functions_refuse_null) {
     bad_token_is_refused_everywhere(NULL, NB_ERR_MISUSE, NB_ITEM_BASE_NULL);
     // No token is a token that is never cancelled and counts no tasks.
     accepted(false, nb_token_is_cancelled(NULL));
@@ -148,8 +145,7 @@ static void token_functions_refuse_null(void **state) {
     for (size_t i = 0; i < COUNT_OF(task_functions); ++i) accepted(NB_OK, task_functions[i](NULL));
 }
 
-static void token_functions_refuse_memory_that_is_no_token(void **state) {
-    (void)state;
+TEST(token_functions_refuse_memory_that_is_no_token) {
     static const int patterns[] = {0, 0xA5};
     for (size_t i = 0; i < COUNT_OF(patterns); ++i) {
         foreign memory;
@@ -165,8 +161,7 @@ static void token_functions_refuse_memory_that_is_no_token(void **state) {
 
 // --- bad arguments for a good token ---
 
-static void cancelling_refuses_causes_that_are_none(void **state) {
-    (void)state;
+TEST(cancelling_refuses_causes_that_are_none) {
     test_heap heap = {0};
     nb_token *root = root_open(&heap);
     nb_cancel_counts counts;
@@ -184,8 +179,7 @@ static void cancelling_refuses_causes_that_are_none(void **state) {
     root_close(root, &heap);
 }
 
-static void callbacks_refuse_null_and_a_second_registration(void **state) {
-    (void)state;
+TEST(callbacks_refuse_null_and_a_second_registration) {
     test_heap heap = {0};
     nb_token *root = root_open(&heap);
     nb_token_callback callback = {0};
@@ -201,8 +195,7 @@ static void callbacks_refuse_null_and_a_second_registration(void **state) {
     root_close(root, &heap);
 }
 
-static void tasks_and_shields_refuse_an_end_without_a_begin(void **state) {
-    (void)state;
+TEST(tasks_and_shields_refuse_an_end_without_a_begin) {
     test_heap heap = {0};
     nb_token *root = root_open(&heap);
     nb_cancel_counts counts;
@@ -220,8 +213,7 @@ static void tasks_and_shields_refuse_an_end_without_a_begin(void **state) {
     root_close(root, &heap);
 }
 
-static void wait_and_deadline_at_their_limits(void **state) {
-    (void)state;
+TEST(wait_and_deadline_at_their_limits) {
     test_heap heap = {0};
     nb_token *root = root_open(&heap);
     nb_cancel_counts counts;
@@ -240,8 +232,7 @@ static void wait_and_deadline_at_their_limits(void **state) {
 }
 
 // A child keeps its released parent: such a handle is known to be gone for certain.
-static void handle_given_back_twice_is_reported(void **state) {
-    (void)state;
+TEST(handle_given_back_twice_is_reported) {
     test_heap heap = {0};
     nb_token *root = root_open(&heap), *child = NULL;
     accepted(NB_OK, nb_token_child(root, "child", &child));
@@ -254,11 +245,3 @@ static void handle_given_back_twice_is_reported(void **state) {
     silent(nb_token_release(child));
     assert_int_equal(heap.live_count.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(token_creation_refuses_a_bad_desc), cmocka_unit_test(linked_token_refuses_bad_sources),
-          cmocka_unit_test(token_functions_refuse_null),
-          cmocka_unit_test(token_functions_refuse_memory_that_is_no_token),
-          cmocka_unit_test(cancelling_refuses_causes_that_are_none),
-          cmocka_unit_test(callbacks_refuse_null_and_a_second_registration),
-          cmocka_unit_test(tasks_and_shields_refuse_an_end_without_a_begin),
-          cmocka_unit_test(wait_and_deadline_at_their_limits), cmocka_unit_test(handle_given_back_twice_is_reported))

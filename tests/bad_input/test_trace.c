@@ -31,8 +31,7 @@ static void no_sink(void *user, const nb_trace_event *event) {
     (void)event;
 }
 
-static void trace_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(trace_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_trace *trace = UNTOUCHED(nb_trace);
     const nb_trace_desc fine = {.thread_count_max = 1, .record_count_max = 16, .hooks = bad_hooks(&heap)};
@@ -68,8 +67,7 @@ static void trace_refuses_a_bad_desc(void **state) {
     accepted(NB_OK, nb_trace_destroy(NULL));
 }
 
-static void trace_functions_refuse_null(void **state) {
-    (void)state;
+TEST(trace_functions_refuse_null) {
     nb_trace_thread *thread = UNTOUCHED(nb_trace_thread);
     nb_trace_stats stats = {.thread_count = 1};
     int count = 0;
@@ -91,8 +89,7 @@ static void trace_functions_refuse_null(void **state) {
     silent(nb_trace_write(NULL, NB_TRACE_KIND_COUNT, label, 0));
 }
 
-static void trace_refuses_null_and_a_second_attach(void **state) {
-    (void)state;
+TEST(trace_refuses_null_and_a_second_attach) {
     test_heap heap = {0};
     nb_trace *trace = trace_open(&heap);
     nb_trace_thread *thread = UNTOUCHED(nb_trace_thread), *own = NULL;
@@ -122,8 +119,7 @@ static void expect_question_mark(void *user, const nb_trace_event *event) {
     if (strcmp(event->name, "?") == 0) ++*(int *)user;
 }
 
-static void trace_refuses_unknown_kinds_and_names_foreign_labels_so(void **state) {
-    (void)state;
+TEST(trace_refuses_unknown_kinds_and_names_foreign_labels_so) {
     test_heap heap = {0};
     nb_trace *trace = trace_open(&heap);
     nb_trace_thread *thread = NULL;
@@ -157,8 +153,7 @@ static void call_trace(void *user, uint32_t index) {
     caller->destroy = nb_trace_destroy(caller->trace);
 }
 
-static void trace_refuses_to_end_what_another_thread_uses(void **state) {
-    (void)state;
+TEST(trace_refuses_to_end_what_another_thread_uses) {
     test_heap heap = {0};
     foreign_caller caller = {.trace = trace_open(&heap), .attached = UNTOUCHED(nb_trace_thread)};
     accepted(NB_OK, nb_trace_attach(caller.trace, "main", &caller.thread));
@@ -182,8 +177,7 @@ static void read_again(void *user, const nb_trace_event *event) {
     assert_int_equal(nb_trace_destroy(trace), NB_BUSY);
 }
 
-static void trace_refuses_a_read_within_a_read(void **state) {
-    (void)state;
+TEST(trace_refuses_a_read_within_a_read) {
     test_heap heap = {0};
     nb_trace *trace = trace_open(&heap);
     nb_trace_thread *thread = NULL;
@@ -196,9 +190,3 @@ static void trace_refuses_a_read_within_a_read(void **state) {
     accepted(NB_OK, nb_trace_destroy(trace));
     assert_int_equal(heap.live_count.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(trace_refuses_a_bad_desc), cmocka_unit_test(trace_functions_refuse_null),
-          cmocka_unit_test(trace_refuses_null_and_a_second_attach),
-          cmocka_unit_test(trace_refuses_unknown_kinds_and_names_foreign_labels_so),
-          cmocka_unit_test(trace_refuses_to_end_what_another_thread_uses),
-          cmocka_unit_test(trace_refuses_a_read_within_a_read))

@@ -44,8 +44,7 @@ static void subject_close(subject *s) {
     assert_int_equal(s->heap.live_count.value, 0);
 }
 
-static void world_refuses_a_bad_desc(void **state) {
-    (void)state;
+TEST(world_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_world *world = UNTOUCHED(nb_world);
     nb_world_desc desc = {.hooks = bad_hooks(&heap)};
@@ -60,8 +59,7 @@ static void world_refuses_a_bad_desc(void **state) {
     silent(nb_world_destroy(NULL));
 }
 
-static void world_refuses_bad_tables(void **state) {
-    (void)state;
+TEST(world_refuses_bad_tables) {
     test_heap heap = {0};
     nb_world *world = NULL;
     nb_table table = {0x5A}, taken;
@@ -109,8 +107,7 @@ static void world_refuses_bad_tables(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void world_refuses_bad_columns(void **state) {
-    (void)state;
+TEST(world_refuses_bad_columns) {
     test_heap heap = {0};
     nb_world *world = NULL;
     nb_table table = {0x5A};
@@ -149,8 +146,7 @@ static void world_refuses_bad_columns(void **state) {
     silent(nb_world_destroy(world));
 }
 
-static void functions_refuse_a_null_world(void **state) {
-    (void)state;
+TEST(functions_refuse_a_null_world) {
     const nb_table table = {1};
     const nb_entity entity = {1};
     nb_table_info table_info;
@@ -208,8 +204,7 @@ static void functions_refuse_a_null_world(void **state) {
     accepted(0, nb_entity_table((nb_entity){0}).value);
 }
 
-static void questions_refuse_bad_tables_and_columns(void **state) {
-    (void)state;
+TEST(questions_refuse_bad_tables_and_columns) {
     subject s;
     subject_open(&s);
     const nb_table bad[] = {{0}, {4}, {UINT32_MAX}};
@@ -249,8 +244,7 @@ static void questions_refuse_bad_tables_and_columns(void **state) {
     subject_close(&s);
 }
 
-static void accesses_refuse_bad_columns_rows_and_sizes(void **state) {
-    (void)state;
+TEST(accesses_refuse_bad_columns_rows_and_sizes) {
     subject s;
     subject_open(&s);
     refused(NULL, NB_ITEM_WORLD_ARGUMENT, nb_world_rows(s.world, s.rows, 2, 4));
@@ -266,8 +260,7 @@ static void accesses_refuse_bad_columns_rows_and_sizes(void **state) {
     subject_close(&s);
 }
 
-static void rows_refuse_bad_entities(void **state) {
-    (void)state;
+TEST(rows_refuse_bad_entities) {
     subject s;
     subject_open(&s);
     const nb_entity bad[] = {{0}, {1}, {UINT64_MAX}, {s.entity.value + 1}, {s.entity.value ^ 1ull << 58}};
@@ -295,8 +288,7 @@ static void rows_refuse_bad_entities(void **state) {
     subject_close(&s);
 }
 
-static void stages_refuse_bad_arguments(void **state) {
-    (void)state;
+TEST(stages_refuse_bad_arguments) {
     subject s, other;
     subject_open(&s);
     subject_open(&other);
@@ -349,8 +341,7 @@ static void stages_refuse_bad_arguments(void **state) {
     subject_close(&other);
 }
 
-static void views_refuse_bad_arguments(void **state) {
-    (void)state;
+TEST(views_refuse_bad_arguments) {
     subject s;
     subject_open(&s);
     nb_snapshots *snapshots = NULL, *others = NULL;
@@ -394,8 +385,7 @@ static void views_refuse_bad_arguments(void **state) {
     subject_close(&s);
 }
 
-static void save_and_load_refuse_bad_arguments(void **state) {
-    (void)state;
+TEST(save_and_load_refuse_bad_arguments) {
     subject s;
     subject_open(&s);
     unsigned char bytes[512] = {0};
@@ -420,10 +410,3 @@ static void save_and_load_refuse_bad_arguments(void **state) {
     assert_int_equal(size, 0x5A);
     subject_close(&s);
 }
-
-TEST_MAIN(cmocka_unit_test(world_refuses_a_bad_desc), cmocka_unit_test(world_refuses_bad_tables),
-          cmocka_unit_test(world_refuses_bad_columns), cmocka_unit_test(functions_refuse_a_null_world),
-          cmocka_unit_test(questions_refuse_bad_tables_and_columns),
-          cmocka_unit_test(accesses_refuse_bad_columns_rows_and_sizes), cmocka_unit_test(rows_refuse_bad_entities),
-          cmocka_unit_test(stages_refuse_bad_arguments), cmocka_unit_test(views_refuse_bad_arguments),
-          cmocka_unit_test(save_and_load_refuse_bad_arguments))

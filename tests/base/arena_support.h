@@ -3,7 +3,7 @@
 
 // Arenas of every kind for their tests: over pages or a buffer, with and without checks.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/arena.h"
 

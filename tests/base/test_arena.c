@@ -7,8 +7,7 @@
 
 // --- the plan's tests ---
 
-static void test_alloc_returns_valid_pointer(void **state) {
-    (void)state;
+TEST(test_alloc_returns_valid_pointer) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -20,8 +19,7 @@ static void test_alloc_returns_valid_pointer(void **state) {
     }
 }
 
-static void test_multiple_allocations_dont_overlap(void **state) {
-    (void)state;
+TEST(test_multiple_allocations_dont_overlap) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -35,8 +33,7 @@ static void test_multiple_allocations_dont_overlap(void **state) {
     }
 }
 
-static void test_reset_frees_all_memory(void **state) {
-    (void)state;
+TEST(test_reset_frees_all_memory) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -50,8 +47,7 @@ static void test_reset_frees_all_memory(void **state) {
     }
 }
 
-static void test_arena_respects_capacity(void **state) {
-    (void)state;
+TEST(test_arena_respects_capacity) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 256, NB_ARENA_POLICY_FAIL);
@@ -64,8 +60,7 @@ static void test_arena_respects_capacity(void **state) {
     }
 }
 
-static void test_allocation_after_reset_reuses_memory(void **state) {
-    (void)state;
+TEST(test_allocation_after_reset_reuses_memory) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -76,8 +71,7 @@ static void test_allocation_after_reset_reuses_memory(void **state) {
     }
 }
 
-static void test_high_watermark_tracks_peak_usage(void **state) {
-    (void)state;
+TEST(test_high_watermark_tracks_peak_usage) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -93,8 +87,7 @@ static void test_high_watermark_tracks_peak_usage(void **state) {
     }
 }
 
-static void test_alloc_val_stores_value(void **state) {
-    (void)state;
+TEST(test_alloc_val_stores_value) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -112,8 +105,7 @@ static void test_alloc_val_stores_value(void **state) {
     }
 }
 
-static void test_alloc_slice_initializes_values(void **state) {
-    (void)state;
+TEST(test_alloc_slice_initializes_values) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -131,8 +123,7 @@ static void test_alloc_slice_initializes_values(void **state) {
 // --- alignment, sizes ---
 
 // The plan's arena aligned the offset: 48 of these 64 bases gave a misaligned pointer.
-static void alignment_is_of_the_address_for_every_base(void **state) {
-    (void)state;
+TEST(alignment_is_of_the_address_for_every_base) {
     static const size_t alignments[] = {1, 2, 8, 16, 32, 64, 128, 4096};
     for (size_t base = 0; base < 64; ++base) {
         for (size_t checks = NB_ARENA_CHECKS_OFF; checks <= NB_ARENA_CHECKS_ON; ++checks) {
@@ -156,8 +147,7 @@ static void alignment_is_of_the_address_for_every_base(void **state) {
     }
 }
 
-static void alignment_up_to_a_huge_page_is_served(void **state) {
-    (void)state;
+TEST(alignment_up_to_a_huge_page_is_served) {
     for (size_t k = 0; k < 2; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4 * NB_ARENA_ALIGNMENT_MAX, NB_ARENA_POLICY_FAIL);
@@ -171,8 +161,7 @@ static void alignment_up_to_a_huge_page_is_served(void **state) {
     }
 }
 
-static void bad_sizes_and_alignments_change_nothing(void **state) {
-    (void)state;
+TEST(bad_sizes_and_alignments_change_nothing) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -206,8 +195,7 @@ static void bad_sizes_and_alignments_change_nothing(void **state) {
     }
 }
 
-static void size_zero_gives_a_pointer_and_takes_nothing(void **state) {
-    (void)state;
+TEST(size_zero_gives_a_pointer_and_takes_nothing) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 256, NB_ARENA_POLICY_FAIL);
@@ -226,8 +214,7 @@ static void size_zero_gives_a_pointer_and_takes_nothing(void **state) {
     }
 }
 
-static void padding_that_does_not_fit_is_refused(void **state) {
-    (void)state;
+TEST(padding_that_does_not_fit_is_refused) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 100, NB_ARENA_POLICY_FAIL);
@@ -240,8 +227,7 @@ static void padding_that_does_not_fit_is_refused(void **state) {
     }
 }
 
-static void copies_are_copies(void **state) {
-    (void)state;
+TEST(copies_are_copies) {
     nb_arena arena;
     arena_open(&arena, kinds[3], 256, NB_ARENA_POLICY_FAIL);
     char *text = nb_arena_strdup(&arena, "nebula");
@@ -257,8 +243,7 @@ static void copies_are_copies(void **state) {
 
 // --- growth ---
 
-static void growth_of_the_newest_block_keeps_its_address(void **state) {
-    (void)state;
+TEST(growth_of_the_newest_block_keeps_its_address) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -279,8 +264,7 @@ static void growth_of_the_newest_block_keeps_its_address(void **state) {
     }
 }
 
-static void growth_of_an_older_block_copies_it(void **state) {
-    (void)state;
+TEST(growth_of_an_older_block_copies_it) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -297,8 +281,7 @@ static void growth_of_an_older_block_copies_it(void **state) {
     }
 }
 
-static void growth_that_does_not_fit_leaves_the_block(void **state) {
-    (void)state;
+TEST(growth_that_does_not_fit_leaves_the_block) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 256, NB_ARENA_POLICY_FAIL);
@@ -313,8 +296,7 @@ static void growth_that_does_not_fit_leaves_the_block(void **state) {
     }
 }
 
-static void growth_of_foreign_memory_is_refused(void **state) {
-    (void)state;
+TEST(growth_of_foreign_memory_is_refused) {
     nb_arena arena;
     arena_open(&arena, kinds[0], 256, NB_ARENA_POLICY_FAIL);
     unsigned char *memory = nb_arena_alloc(&arena, 16, 1);
@@ -337,8 +319,7 @@ static void growth_of_foreign_memory_is_refused(void **state) {
 
 // --- release: marks, generations, poison, cleanups ---
 
-static void rewind_releases_what_came_after_the_mark(void **state) {
-    (void)state;
+TEST(rewind_releases_what_came_after_the_mark) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -360,8 +341,7 @@ static void rewind_releases_what_came_after_the_mark(void **state) {
     }
 }
 
-static void stale_and_foreign_marks_are_refused(void **state) {
-    (void)state;
+TEST(stale_and_foreign_marks_are_refused) {
     nb_arena arena;
     nb_arena other;
     arena_open(&other, kinds[0], 4096, NB_ARENA_POLICY_FAIL);
@@ -390,8 +370,7 @@ static bool is_poisoned(const unsigned char *memory) {
 #endif
 }
 
-static void released_memory_is_poisoned(void **state) {
-    (void)state;
+TEST(released_memory_is_poisoned) {
     for (size_t k = 1; k < KIND_COUNT; k += 2) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_CHAIN);
@@ -419,8 +398,7 @@ static void released_memory_is_poisoned(void **state) {
     memset(buffer, 0, sizeof buffer); // the caller has the buffer back, whole
 }
 
-static void stale_reference_is_caught_after_reset(void **state) {
-    (void)state;
+TEST(stale_reference_is_caught_after_reset) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4096, NB_ARENA_POLICY_FAIL);
@@ -462,8 +440,7 @@ static int *defer_number(nb_arena *arena, int number) {
     return memory;
 }
 
-static void cleanups_run_newest_first(void **state) {
-    (void)state;
+TEST(cleanups_run_newest_first) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         cleanups = (cleanup_log){0};
         nb_arena arena;
@@ -498,8 +475,7 @@ static void call_the_arena(void *user) {
     cleanups.refused += nb_arena_rewind(arena, nb_arena_save(arena)) == NB_ERR_MISUSE;
 }
 
-static void cleanup_that_calls_its_arena_is_refused(void **state) {
-    (void)state;
+TEST(cleanup_that_calls_its_arena_is_refused) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         cleanups = (cleanup_log){.arena = &arena};
@@ -531,8 +507,7 @@ static void visit(void *user, uint32_t index) {
     v->owned_reset = nb_arena_reset(v->arena);
 }
 
-static void foreign_thread_is_refused_until_it_adopts(void **state) {
-    (void)state;
+TEST(foreign_thread_is_refused_until_it_adopts) {
     nb_arena arena;
     arena_open(&arena, kinds[1], 4096, NB_ARENA_POLICY_FAIL);
     assert_non_null(nb_arena_alloc(&arena, 100, 1));
@@ -553,8 +528,7 @@ static void foreign_thread_is_refused_until_it_adopts(void **state) {
 
 // --- bad objects ---
 
-static void null_and_dead_arenas_are_refused(void **state) {
-    (void)state;
+TEST(null_and_dead_arenas_are_refused) {
     nb_arena dead = {0};
     assert_int_equal(nb_arena_deinit(&dead), NB_OK);
     nb_arena *cases[] = {NULL, &dead};
@@ -585,8 +559,7 @@ static void null_and_dead_arenas_are_refused(void **state) {
     assert_int_equal(nb_arena_deinit(NULL), NB_OK);
 }
 
-static void default_desc_is_what_zeros_mean(void **state) {
-    (void)state;
+TEST(default_desc_is_what_zeros_mean) {
     nb_arena_desc desc = nb_arena_desc_default();
     assert_string_equal(desc.label, "arena");
     assert_int_equal(desc.policy, NB_ARENA_POLICY_FAIL);
@@ -603,8 +576,7 @@ static void default_desc_is_what_zeros_mean(void **state) {
     assert_int_equal(nb_arena_init(&arena, &desc), NB_ERR_MISUSE);
 }
 
-static void bad_descs_are_refused(void **state) {
-    (void)state;
+TEST(bad_descs_are_refused) {
     test_log log = {0};
     nb_hooks hooks = test_hooks(&log, NULL);
     nb_arena arena = {0};
@@ -712,8 +684,7 @@ static void model_step(model *m) {
     }
 }
 
-static void random_use_never_overlaps_or_loses_bytes(void **state) {
-    (void)state;
+TEST(random_use_never_overlaps_or_loses_bytes) {
     uint64_t seed = test_seed("random_use_never_overlaps_or_loses_bytes");
     uint64_t step_count = test_size(3000, 30000, 300000);
     for (size_t k = 0; k < KIND_COUNT * 2; ++k) {
@@ -729,22 +700,3 @@ static void random_use_never_overlaps_or_loses_bytes(void **state) {
         arena_close(&m.arena);
     }
 }
-
-TEST_MAIN(
-    cmocka_unit_test(test_alloc_returns_valid_pointer), cmocka_unit_test(test_multiple_allocations_dont_overlap),
-    cmocka_unit_test(test_reset_frees_all_memory), cmocka_unit_test(test_arena_respects_capacity),
-    cmocka_unit_test(test_allocation_after_reset_reuses_memory),
-    cmocka_unit_test(test_high_watermark_tracks_peak_usage), cmocka_unit_test(test_alloc_val_stores_value),
-    cmocka_unit_test(test_alloc_slice_initializes_values), cmocka_unit_test(alignment_is_of_the_address_for_every_base),
-    cmocka_unit_test(alignment_up_to_a_huge_page_is_served), cmocka_unit_test(bad_sizes_and_alignments_change_nothing),
-    cmocka_unit_test(size_zero_gives_a_pointer_and_takes_nothing),
-    cmocka_unit_test(padding_that_does_not_fit_is_refused), cmocka_unit_test(copies_are_copies),
-    cmocka_unit_test(growth_of_the_newest_block_keeps_its_address),
-    cmocka_unit_test(growth_of_an_older_block_copies_it), cmocka_unit_test(growth_that_does_not_fit_leaves_the_block),
-    cmocka_unit_test(growth_of_foreign_memory_is_refused), cmocka_unit_test(rewind_releases_what_came_after_the_mark),
-    cmocka_unit_test(stale_and_foreign_marks_are_refused), cmocka_unit_test(released_memory_is_poisoned),
-    cmocka_unit_test(stale_reference_is_caught_after_reset), cmocka_unit_test(cleanups_run_newest_first),
-    cmocka_unit_test(cleanup_that_calls_its_arena_is_refused),
-    cmocka_unit_test(foreign_thread_is_refused_until_it_adopts), cmocka_unit_test(null_and_dead_arenas_are_refused),
-    cmocka_unit_test(default_desc_is_what_zeros_mean), cmocka_unit_test(bad_descs_are_refused),
-    cmocka_unit_test(random_use_never_overlaps_or_loses_bytes))

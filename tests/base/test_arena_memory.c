@@ -1,41 +1,14 @@
 // SPDX-License-Identifier: MIT
-// link: -Wl,--wrap=nbi_pages_reserve,--wrap=nbi_pages_commit
 // Where an arena's memory comes from: full and chained blocks, pages, peaks and shrinking, memory that fails.
 
 #include "base/arena_support.h"
+#include "support/faults.h"
 
 #include "base/poison.h"
 
-// --- page calls that fail on demand ---
-
-static struct {
-    uint64_t calls;
-    uint64_t fail_at;   // this call fails (1 = the first); 0 = none
-    uint64_t fail_from; // this call and all later ones fail; 0 = none
-} pages;
-
-void *__real_nbi_pages_reserve(size_t size_bytes);
-void *__wrap_nbi_pages_reserve(size_t size_bytes);
-nb_result __real_nbi_pages_commit(void *address, size_t size_bytes);
-nb_result __wrap_nbi_pages_commit(void *address, size_t size_bytes);
-
-static bool page_call_fails(void) {
-    uint64_t call = ++pages.calls;
-    return call == pages.fail_at || (pages.fail_from != 0 && call >= pages.fail_from);
-}
-
-void *__wrap_nbi_pages_reserve(size_t size_bytes) {
-    return page_call_fails() ? NULL : __real_nbi_pages_reserve(size_bytes);
-}
-
-nb_result __wrap_nbi_pages_commit(void *address, size_t size_bytes) {
-    return page_call_fails() ? NB_ERR_MEMORY : __real_nbi_pages_commit(address, size_bytes);
-}
-
 // --- full: FAIL and CHAIN ---
 
-static void full_is_counted_and_logged_once_a_frame(void **state) {
-    (void)state;
+TEST(full_is_counted_and_logged_once_a_frame) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 256, NB_ARENA_POLICY_DEFAULT);
@@ -51,8 +24,7 @@ static void full_is_counted_and_logged_once_a_frame(void **state) {
     }
 }
 
-static void chain_serves_overflow_and_reset_returns_to_the_first_block(void **state) {
-    (void)state;
+TEST(chain_serves_overflow_and_reset_returns_to_the_first_block) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         test_heap heap = {0};
         memset(&arena_log, 0, sizeof arena_log);
@@ -88,8 +60,7 @@ static void chain_serves_overflow_and_reset_returns_to_the_first_block(void **st
     }
 }
 
-static void kept_block_that_is_too_small_waits_for_its_turn(void **state) {
-    (void)state;
+TEST(kept_block_that_is_too_small_waits_for_its_turn) {
     nb_arena arena;
     arena_open(&arena, kinds[0], 4096, NB_ARENA_POLICY_CHAIN);
     assert_non_null(nb_arena_alloc(&arena, 4096, 1));
@@ -104,8 +75,7 @@ static void kept_block_that_is_too_small_waits_for_its_turn(void **state) {
     arena_close(&arena);
 }
 
-static void chain_is_bounded(void **state) {
-    (void)state;
+TEST(chain_is_bounded) {
     memset(&arena_log, 0, sizeof arena_log);
     nb_arena_desc desc = {.buffer = buffer,
                           .capacity_bytes = 1024,
@@ -127,8 +97,7 @@ static void chain_is_bounded(void **state) {
     arena_close(&arena);
 }
 
-static void marks_and_growth_work_across_chained_blocks(void **state) {
-    (void)state;
+TEST(marks_and_growth_work_across_chained_blocks) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 1024, NB_ARENA_POLICY_CHAIN);
@@ -154,8 +123,7 @@ static void marks_and_growth_work_across_chained_blocks(void **state) {
 
 // --- pages, peaks, shrinking ---
 
-static void pages_are_committed_as_needed(void **state) {
-    (void)state;
+TEST(pages_are_committed_as_needed) {
     nb_arena arena;
     arena_open(&arena, kinds[0], 0, NB_ARENA_POLICY_DEFAULT);
     assert_int_equal(nb_arena_capacity(&arena), NB_ARENA_CAPACITY_DEFAULT);
@@ -175,8 +143,7 @@ static void frame_using(nb_arena *arena, size_t size_bytes) {
     nb_arena_reset(arena);
 }
 
-static void peak_percentile_leaves_one_outlier_out(void **state) {
-    (void)state;
+TEST(peak_percentile_leaves_one_outlier_out) {
     nb_arena arena;
     arena_open(&arena, kinds[0], 1 << 20, NB_ARENA_POLICY_FAIL);
     assert_int_equal(stats_of(&arena).peak_p99_bytes, 0);
@@ -193,8 +160,7 @@ static void peak_percentile_leaves_one_outlier_out(void **state) {
     arena_close(&arena);
 }
 
-static void frame_peak_counts_what_was_rewound(void **state) {
-    (void)state;
+TEST(frame_peak_counts_what_was_rewound) {
     nb_arena arena;
     arena_open(&arena, kinds[2], 4096, NB_ARENA_POLICY_FAIL);
     nb_arena_mark mark = nb_arena_save(&arena);
@@ -208,8 +174,7 @@ static void frame_peak_counts_what_was_rewound(void **state) {
     arena_close(&arena);
 }
 
-static void memory_that_128_frames_did_not_need_goes_back(void **state) {
-    (void)state;
+TEST(memory_that_128_frames_did_not_need_goes_back) {
     for (size_t k = 0; k < 2; ++k) {
         nb_arena arena;
         arena_open(&arena, kinds[k], 4 << 20, NB_ARENA_POLICY_CHAIN);
@@ -229,15 +194,14 @@ static void memory_that_128_frames_did_not_need_goes_back(void **state) {
     }
 }
 
-static void swinging_load_keeps_its_memory(void **state) {
-    (void)state;
+TEST(swinging_load_keeps_its_memory) {
     nb_arena arena;
     arena_open(&arena, kinds[0], 4 << 20, NB_ARENA_POLICY_FAIL);
     frame_using(&arena, 4 << 20);
-    pages.calls = 0;
+    os.pages.call_count.value = 0;
     for (int i = 0; i < 1000; ++i) frame_using(&arena, i % 100 == 0 ? 4 << 20 : 1 << 10);
     assert_int_equal(stats_of(&arena).committed_bytes, 4 << 20);
-    assert_int_equal(pages.calls, 0);
+    assert_int_equal(os.pages.call_count.value, 0);
     arena_close(&arena);
 
     nb_arena_desc desc = {.capacity_bytes = 4 << 20, .keep_committed = true};
@@ -256,8 +220,7 @@ static void swinging_load_keeps_its_memory(void **state) {
 }
 
 // The fast path adds bytes and count into the halves of one word; together they may exceed what a half holds.
-static void counters_stay_exact_beyond_4_gib(void **state) {
-    (void)state;
+TEST(counters_stay_exact_beyond_4_gib) {
     if (NBI_WITH_ASAN || NBI_WITH_MSAN || sizeof(void *) < 8) skip();
     nb_arena arena;
     size_t block = (size_t)4 << 20;
@@ -302,8 +265,7 @@ static uint32_t run_frames(test_log *log, test_heap *heap) {
     return refused;
 }
 
-static void failing_memory_is_survived_at_every_call(void **state) {
-    (void)state;
+TEST(failing_memory_is_survived_at_every_call) {
     for (int from_on = 0; from_on < 2; ++from_on) {
         bool has_failed = true;
         for (uint64_t call = 1; has_failed; ++call) {
@@ -319,49 +281,35 @@ static void failing_memory_is_survived_at_every_call(void **state) {
     }
 }
 
-static void failing_pages_are_survived_at_every_call(void **state) {
-    (void)state;
+TEST(failing_pages_are_survived_at_every_call) {
     for (int from_on = 0; from_on < 2; ++from_on) {
         bool has_failed = true;
         for (uint64_t call = 1; has_failed; ++call) {
             assert_true(call < 100);
             test_log log = {0};
             test_heap heap = {0};
-            pages.calls = 0;
-            pages.fail_at = from_on ? 0 : call;
-            pages.fail_from = from_on ? call : 0;
+            os.pages.call_count.value = 0;
+            os.pages.fail_at = from_on ? 0 : call;
+            os.pages.fail_from = from_on ? call : 0;
             uint32_t refused = run_frames(&log, &heap);
-            has_failed = pages.calls >= call;
+            has_failed = os.pages.call_count.value >= call;
             // The first call reserves, and nothing can be had without it; where commits fail the chain serves.
             assert_int_equal(refused != 0, has_failed && call == 1);
             assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY) != 0, has_failed);
             assert_int_equal(nbi_atomic_load_relaxed_u64(&heap.live_count), 0);
         }
     }
-    pages.fail_at = pages.fail_from = 0;
+    os.pages.fail_at = os.pages.fail_from = 0;
 }
 
-static void failing_commit_is_refused_and_works_later(void **state) {
-    (void)state;
+TEST(failing_commit_is_refused_and_works_later) {
     nb_arena arena;
     arena_open(&arena, kinds[1], 1 << 20, NB_ARENA_POLICY_FAIL);
-    pages.calls = 0;
-    pages.fail_from = 1;
+    os.pages.call_count.value = 0;
+    os.pages.fail_from = 1;
     assert_null(nb_arena_alloc(&arena, 100, 8));
     assert_int_equal(nb_arena_bytes_used(&arena), 0);
-    pages.fail_from = 0;
+    os.pages.fail_from = 0;
     memset(nb_arena_alloc(&arena, 1 << 20, 8), 1, 1 << 20);
     arena_close(&arena);
 }
-
-TEST_MAIN(cmocka_unit_test(full_is_counted_and_logged_once_a_frame),
-          cmocka_unit_test(chain_serves_overflow_and_reset_returns_to_the_first_block),
-          cmocka_unit_test(kept_block_that_is_too_small_waits_for_its_turn), cmocka_unit_test(chain_is_bounded),
-          cmocka_unit_test(marks_and_growth_work_across_chained_blocks),
-          cmocka_unit_test(pages_are_committed_as_needed), cmocka_unit_test(peak_percentile_leaves_one_outlier_out),
-          cmocka_unit_test(frame_peak_counts_what_was_rewound),
-          cmocka_unit_test(memory_that_128_frames_did_not_need_goes_back),
-          cmocka_unit_test(swinging_load_keeps_its_memory), cmocka_unit_test(counters_stay_exact_beyond_4_gib),
-          cmocka_unit_test(failing_memory_is_survived_at_every_call),
-          cmocka_unit_test(failing_pages_are_survived_at_every_call),
-          cmocka_unit_test(failing_commit_is_refused_and_works_later))

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Result names, log items, and arithmetic that cannot wrap.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "base/base.h"
 
-static void every_result_has_its_own_name(void **state) {
-    (void)state;
+TEST(every_result_has_its_own_name) {
     for (int a = NB_ERR_LOST; a <= NB_BUSY; ++a) {
         assert_string_not_equal(nb_result_name((nb_result)a), "unknown");
         assert_memory_equal(nb_result_name((nb_result)a), "NB_", 3);
@@ -17,8 +16,7 @@ static void every_result_has_its_own_name(void **state) {
     assert_string_equal(nb_result_name((nb_result)1000), "unknown");
 }
 
-static void log_item_numbers_and_names_are_unique(void **state) {
-    (void)state;
+TEST(log_item_numbers_and_names_are_unique) {
     const int numbers[] = {
 #define NBI_ITEM(upper, lower, number) number,
         NB_LOG_ITEMS(NBI_ITEM)
@@ -36,21 +34,18 @@ static void log_item_numbers_and_names_are_unique(void **state) {
     assert_string_equal(nb_log_item_name((nb_log_item)999999), "unknown");
 }
 
-static void version_matches_the_header(void **state) {
-    (void)state;
+TEST(version_matches_the_header) {
     char text[32];
     snprintf(text, sizeof text, "%d.%d.%d", NB_VERSION_MAJOR, NB_VERSION_MINOR, NB_VERSION_PATCH);
     assert_string_equal(nb_version(), text);
 }
 
-static void level_names_are_known(void **state) {
-    (void)state;
+TEST(level_names_are_known) {
     assert_string_equal(nb_log_level_name(NB_LOG_WARNING), "warning");
     assert_string_equal(nb_log_level_name((nb_log_level)77), "unknown");
 }
 
-static void size_arithmetic_refuses_to_wrap(void **state) {
-    (void)state;
+TEST(size_arithmetic_refuses_to_wrap) {
     size_t out = 7;
     assert_false(nbi_size_add(SIZE_MAX, 1, &out));
     assert_false(nbi_size_mul(SIZE_MAX / 2, 3, &out));
@@ -63,7 +58,3 @@ static void size_arithmetic_refuses_to_wrap(void **state) {
     assert_false(nbi_is_power_of_two(3));
     assert_true(nbi_is_power_of_two(1));
 }
-
-TEST_MAIN(cmocka_unit_test(every_result_has_its_own_name), cmocka_unit_test(log_item_numbers_and_names_are_unique),
-          cmocka_unit_test(version_matches_the_header), cmocka_unit_test(level_names_are_known),
-          cmocka_unit_test(size_arithmetic_refuses_to_wrap))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Channels, one thread at a time: what each call returns, at every capacity, position and kind.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "base/base.h"
 #include "base/channel.h"
@@ -43,8 +43,7 @@ static nb_channel_stats stats_of(const nb_channel *channel) {
     return nb_channel_stats_get(channel);
 }
 
-static void items_come_out_in_order_for_every_kind_and_capacity(void **state) {
-    (void)state;
+TEST(items_come_out_in_order_for_every_kind_and_capacity) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         for (size_t capacity = 1; capacity <= 64; capacity *= 2) {
             messages channel = open_messages(kinds[k], capacity);
@@ -68,8 +67,7 @@ static void items_come_out_in_order_for_every_kind_and_capacity(void **state) {
     }
 }
 
-static void full_is_a_status_and_a_counter(void **state) {
-    (void)state;
+TEST(full_is_a_status_and_a_counter) {
     for (size_t capacity = 1; capacity <= 256; capacity *= 4) {
         messages channel = open_messages(NB_CHANNEL_KIND_SPSC, capacity);
         message item = message_of(1);
@@ -94,8 +92,7 @@ static void full_is_a_status_and_a_counter(void **state) {
     }
 }
 
-static void capacity_is_rounded_up_and_can_be_asked(void **state) {
-    (void)state;
+TEST(capacity_is_rounded_up_and_can_be_asked) {
     static const size_t wanted[][2] = {{0, 256}, {1, 1}, {2, 2}, {3, 4}, {100, 128}, {128, 128}, {129, 256}};
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; ++i) {
         messages channel = open_messages(NB_CHANNEL_KIND_DEFAULT, wanted[i][0]);
@@ -104,8 +101,7 @@ static void capacity_is_rounded_up_and_can_be_asked(void **state) {
     }
 }
 
-static void name_is_copied_and_cut(void **state) {
-    (void)state;
+TEST(name_is_copied_and_cut) {
     char name[200];
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
@@ -122,8 +118,7 @@ static void name_is_copied_and_cut(void **state) {
     nb_channel_destroy(channel);
 }
 
-static void closed_channel_refuses_sends_and_keeps_its_items(void **state) {
-    (void)state;
+TEST(closed_channel_refuses_sends_and_keeps_its_items) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         messages channel = open_messages(kinds[k], 4);
         message item = message_of(0);
@@ -150,8 +145,7 @@ static void closed_channel_refuses_sends_and_keeps_its_items(void **state) {
     }
 }
 
-static void closed_full_channel_says_closed_to_senders(void **state) {
-    (void)state;
+TEST(closed_full_channel_says_closed_to_senders) {
     numbers channel = {NULL};
     nb_channel_desc desc = {.capacity = 1};
     assert_int_equal(numbers_create(&desc, &channel), NB_OK);
@@ -164,8 +158,7 @@ static void closed_full_channel_says_closed_to_senders(void **state) {
     nb_channel_destroy(channel.base);
 }
 
-static void positions_wrap_without_a_trace(void **state) {
-    (void)state;
+TEST(positions_wrap_without_a_trace) {
     // Around 2^32 steps, around the sign bit, and at the end of the word.
     static const uint64_t starts[] = {((uint64_t)1 << 32) - 4 * 10, (uint64_t)1 << 34, ((uint64_t)1 << 63) - 4 * 10,
                                       UINT64_MAX - 4 * 10 + 1, UINT64_MAX - 3};
@@ -191,8 +184,7 @@ static void positions_wrap_without_a_trace(void **state) {
     }
 }
 
-static void batches_send_what_fits_and_keep_order(void **state) {
-    (void)state;
+TEST(batches_send_what_fits_and_keep_order) {
     uint64_t seed = test_seed(__func__);
     for (size_t capacity = 1; capacity <= 64; capacity *= 4) {
         nb_channel_desc desc = {.capacity = capacity};
@@ -224,8 +216,7 @@ static void batches_send_what_fits_and_keep_order(void **state) {
     }
 }
 
-static void batch_sends_and_single_receives_mix(void **state) {
-    (void)state;
+TEST(batch_sends_and_single_receives_mix) {
     messages channel = open_messages(NB_CHANNEL_KIND_MPMC, 8);
     message items[3];
     for (uint64_t i = 0; i < 3; ++i) items[i] = message_of(i);
@@ -250,8 +241,7 @@ typedef struct aligned_item {
 } aligned_item;
 NB_CHANNEL_DEFINE(aligned_items, aligned_item);
 
-static void drain_takes_everything_into_the_arena(void **state) {
-    (void)state;
+TEST(drain_takes_everything_into_the_arena) {
     nb_arena arena;
     assert_int_equal(nb_arena_init(&arena, NULL), NB_OK);
     for (size_t k = 0; k < KIND_COUNT; ++k) {
@@ -279,8 +269,7 @@ static void drain_takes_everything_into_the_arena(void **state) {
     nb_arena_deinit(&arena);
 }
 
-static void drain_respects_its_bound_and_the_alignment(void **state) {
-    (void)state;
+TEST(drain_respects_its_bound_and_the_alignment) {
     nb_arena arena;
     assert_int_equal(nb_arena_init(&arena, NULL), NB_OK);
     nb_channel_desc desc = {.capacity = 16};
@@ -304,8 +293,7 @@ static void drain_respects_its_bound_and_the_alignment(void **state) {
     nb_arena_deinit(&arena);
 }
 
-static void drain_into_a_full_arena_loses_nothing(void **state) {
-    (void)state;
+TEST(drain_into_a_full_arena_loses_nothing) {
     test_log log = {0};
     static unsigned char buffer[4096];
     nb_arena arena;
@@ -334,8 +322,7 @@ static void drain_into_a_full_arena_loses_nothing(void **state) {
 
 // --- time ---
 
-static void waiting_ends_at_the_deadline(void **state) {
-    (void)state;
+TEST(waiting_ends_at_the_deadline) {
     numbers channel = {NULL};
     nb_channel_desc desc = {.capacity = 1};
     assert_int_equal(numbers_create(&desc, &channel), NB_OK);
@@ -361,8 +348,7 @@ static void waiting_ends_at_the_deadline(void **state) {
 
 // One sleep to the deadline, however long: a channel that looked again every so often would never need to be woken, and
 // every other test would pass without a single wake-up.
-static void waiting_alone_sleeps_in_one_piece(void **state) {
-    (void)state;
+TEST(waiting_alone_sleeps_in_one_piece) {
     numbers channel = {NULL};
     nb_channel_desc desc = {.capacity = 1};
     assert_int_equal(numbers_create(&desc, &channel), NB_OK);
@@ -377,8 +363,7 @@ static void waiting_alone_sleeps_in_one_piece(void **state) {
     nb_channel_destroy(channel.base);
 }
 
-static void nobody_parks_while_there_is_room_and_work(void **state) {
-    (void)state;
+TEST(nobody_parks_while_there_is_room_and_work) {
     messages channel = open_messages(NB_CHANNEL_KIND_MPMC, 4);
     for (uint64_t id = 0; id < 1000; ++id) {
         message item = message_of(id);
@@ -393,8 +378,7 @@ static void nobody_parks_while_there_is_room_and_work(void **state) {
 
 // --- mistakes ---
 
-static void bad_descs_are_refused(void **state) {
-    (void)state;
+TEST(bad_descs_are_refused) {
     test_log log = {0};
     nb_channel *channel = NULL;
     assert_int_equal(nb_channel_create(NULL, &channel), NB_ERR_MISUSE);
@@ -431,8 +415,7 @@ static void bad_descs_are_refused(void **state) {
     assert_int_equal(test_log_count(&log, NB_ITEM_CHANNEL_ARGUMENT), 12);
 }
 
-static void null_arguments_are_refused(void **state) {
-    (void)state;
+TEST(null_arguments_are_refused) {
     test_log log = {0};
     nb_channel_desc desc = {.hooks = test_hooks(&log, NULL)};
     numbers none = {NULL}, channel = {NULL};
@@ -477,8 +460,7 @@ static void null_arguments_are_refused(void **state) {
     nb_channel_destroy(channel.base);
 }
 
-static void failed_allocation_is_reported_and_leaks_nothing(void **state) {
-    (void)state;
+TEST(failed_allocation_is_reported_and_leaks_nothing) {
     test_log log = {0};
     test_heap heap = {.fail_at = 1};
     nb_channel_desc desc = {.item_size_bytes = 8, .hooks = test_hooks(&log, &heap)};
@@ -493,8 +475,7 @@ static void failed_allocation_is_reported_and_leaks_nothing(void **state) {
     assert_int_equal(heap.live_bytes.value, 0);
 }
 
-static void destroying_with_items_inside_is_reported(void **state) {
-    (void)state;
+TEST(destroying_with_items_inside_is_reported) {
     test_log log = {0};
     nb_channel_desc desc = {.name = "lossy", .hooks = test_hooks(&log, NULL)};
     numbers channel = {NULL};
@@ -530,8 +511,7 @@ static void use_from_another_thread(foreign_use *use) {
     test_threads_join(&thread, 1);
 }
 
-static void single_end_is_refused_to_a_second_thread(void **state) {
-    (void)state;
+TEST(single_end_is_refused_to_a_second_thread) {
     if (!NB_ASSERTIONS) skip();
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         test_log log = {0};
@@ -557,8 +537,7 @@ static void single_end_is_refused_to_a_second_thread(void **state) {
     }
 }
 
-static void one_byte_items_and_large_items_travel_whole(void **state) {
-    (void)state;
+TEST(one_byte_items_and_large_items_travel_whole) {
     static const size_t sizes[] = {1, 2, 3, 7, 8, 9, 63, 64, 65, 1000};
     unsigned char sent[1000], received[1000];
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
@@ -581,20 +560,3 @@ static void one_byte_items_and_large_items_travel_whole(void **state) {
         nb_channel_destroy(channel);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(items_come_out_in_order_for_every_kind_and_capacity),
-          cmocka_unit_test(full_is_a_status_and_a_counter), cmocka_unit_test(capacity_is_rounded_up_and_can_be_asked),
-          cmocka_unit_test(name_is_copied_and_cut), cmocka_unit_test(closed_channel_refuses_sends_and_keeps_its_items),
-          cmocka_unit_test(closed_full_channel_says_closed_to_senders),
-          cmocka_unit_test(positions_wrap_without_a_trace), cmocka_unit_test(batches_send_what_fits_and_keep_order),
-          cmocka_unit_test(batch_sends_and_single_receives_mix),
-          cmocka_unit_test(drain_takes_everything_into_the_arena),
-          cmocka_unit_test(drain_respects_its_bound_and_the_alignment),
-          cmocka_unit_test(drain_into_a_full_arena_loses_nothing), cmocka_unit_test(waiting_ends_at_the_deadline),
-          cmocka_unit_test(waiting_alone_sleeps_in_one_piece),
-          cmocka_unit_test(nobody_parks_while_there_is_room_and_work), cmocka_unit_test(bad_descs_are_refused),
-          cmocka_unit_test(null_arguments_are_refused),
-          cmocka_unit_test(failed_allocation_is_reported_and_leaks_nothing),
-          cmocka_unit_test(destroying_with_items_inside_is_reported),
-          cmocka_unit_test(single_end_is_refused_to_a_second_thread),
-          cmocka_unit_test(one_byte_items_and_large_items_travel_whole))

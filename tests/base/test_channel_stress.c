@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Channels under real threads: nothing lost, nothing twice, order kept, everybody woken.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "base/channel.h"
 #include "nebula/arena.h"
@@ -170,40 +170,35 @@ static void stream_everything(nb_channel_kind kind, size_t capacity, uint32_t se
     traffic_end(&t);
 }
 
-static void spsc_stream_arrives_in_order(void **state) {
-    (void)state;
+TEST(spsc_stream_arrives_in_order) {
     uint64_t total = test_size(20000, 200000, 5000000);
     for (size_t capacity = 1; capacity <= 1024; capacity *= 32) {
         stream_everything(NB_CHANNEL_KIND_SPSC, capacity, 1, 1, 1, total);
     }
 }
 
-static void mpsc_stream_keeps_each_senders_order(void **state) {
-    (void)state;
+TEST(mpsc_stream_keeps_each_senders_order) {
     uint64_t total = test_size(20000, 200000, 5000000);
     for (size_t capacity = 1; capacity <= 1024; capacity *= 32) {
         stream_everything(NB_CHANNEL_KIND_MPSC, capacity, 4, 1, 1, total);
     }
 }
 
-static void mpmc_stream_arrives_once(void **state) {
-    (void)state;
+TEST(mpmc_stream_arrives_once) {
     uint64_t total = test_size(20000, 200000, 5000000);
     for (size_t capacity = 1; capacity <= 1024; capacity *= 32) {
         stream_everything(NB_CHANNEL_KIND_MPMC, capacity, 4, 4, 1, total);
     }
 }
 
-static void batches_mixed_with_single_calls_arrive_once(void **state) {
-    (void)state;
+TEST(batches_mixed_with_single_calls_arrive_once) {
     uint64_t total = test_size(50000, 500000, 5000000);
     stream_everything(NB_CHANNEL_KIND_SPSC, 16, 1, 1, 7, total);
     stream_everything(NB_CHANNEL_KIND_MPMC, 4, 3, 3, 9, total);
     stream_everything(NB_CHANNEL_KIND_MPMC, 64, 4, 4, 64, total);
 }
 
-static void stream_over_the_wrap_of_positions_arrives_once(void **state) {
-    (void)state;
+TEST(stream_over_the_wrap_of_positions_arrives_once) {
     uint32_t per_sender = (uint32_t)test_size(3000, 20000, 200000);
     for (size_t capacity = 1; capacity <= 64; capacity *= 8) {
         nb_channel_desc desc = {.capacity = capacity, .item_size_bytes = sizeof(packet)};
@@ -219,8 +214,7 @@ static void stream_over_the_wrap_of_positions_arrives_once(void **state) {
 
 // H2: eight senders, eight receivers, closed in the middle; capacity 1, and every second round a little more, so that
 // items are inside at the close whatever the schedule.
-static void send_racing_close_is_delivered_or_refused(void **state) {
-    (void)state;
+TEST(send_racing_close_is_delivered_or_refused) {
     uint64_t seed = test_seed(__func__), total = test_size(40000, 1000000, 10000000), received = 0;
     const uint32_t per_sender = 200;
     for (uint64_t round = 0; received < total; ++round) {
@@ -278,15 +272,13 @@ static void close_with_four_blocked(bool is_sender, nb_channel_kind kind) {
     nb_channel_destroy(b.channel.base);
 }
 
-static void close_wakes_four_blocked_senders(void **state) {
-    (void)state;
+TEST(close_wakes_four_blocked_senders) {
     for (uint64_t i = test_size(20, 200, 2000); i > 0; --i) {
         close_with_four_blocked(true, i % 2 == 0 ? NB_CHANNEL_KIND_MPSC : NB_CHANNEL_KIND_MPMC);
     }
 }
 
-static void close_wakes_four_blocked_receivers(void **state) {
-    (void)state;
+TEST(close_wakes_four_blocked_receivers) {
     for (uint64_t i = test_size(20, 200, 2000); i > 0; --i) close_with_four_blocked(false, NB_CHANNEL_KIND_MPMC);
 }
 
@@ -306,8 +298,7 @@ static void produce_hundred(void *user, uint32_t index) {
 }
 
 // With room for everything that can be under way no send is ever refused.
-static void four_producers_of_hundred_all_arrive(void **state) {
-    (void)state;
+TEST(four_producers_of_hundred_all_arrive) {
     nb_arena arena;
     assert_int_equal(nb_arena_init(&arena, NULL), NB_OK);
     for (uint64_t round = test_size(20, 200, 2000); round > 0; --round) {
@@ -363,8 +354,7 @@ static void answer(void *user, uint32_t index) {
     }
 }
 
-static void no_wake_is_lost_between_two_threads(void **state) {
-    (void)state;
+TEST(no_wake_is_lost_between_two_threads) {
     ping_pong p = {.round_count = (uint32_t)test_size(3000, 50000, 1000000), .seed = test_seed(__func__)};
     nb_channel_desc desc = {.kind = NB_CHANNEL_KIND_SPSC, .capacity = 1};
     assert_int_equal(packets_create(&desc, &p.there), NB_OK);
@@ -419,8 +409,7 @@ static void receive_impatiently(void *user, uint32_t index) {
 }
 
 // A wake that reaches a receiver which is giving up must reach the patient one.
-static void receivers_that_give_up_pass_their_wake_on(void **state) {
-    (void)state;
+TEST(receivers_that_give_up_pass_their_wake_on) {
     impatient m = {.seed = test_seed(__func__)};
     uint32_t total = (uint32_t)test_size(3000, 50000, 500000), sent = 0;
     nb_channel_desc desc = {.kind = NB_CHANNEL_KIND_MPMC, .capacity = 2};
@@ -456,8 +445,7 @@ static void receive_one(void *user, uint32_t index) {
 }
 
 // The second send finds the flag taken down by the first: the receiver that the first one woke has to wake the other.
-static void items_sent_together_reach_both_receivers(void **state) {
-    (void)state;
+TEST(items_sent_together_reach_both_receivers) {
     for (uint64_t round = test_size(20, 200, 2000); round > 0; --round) {
         nb_channel_desc desc = {.kind = NB_CHANNEL_KIND_MPMC, .capacity = 2};
         blocked b = {.is_sender = false};
@@ -488,8 +476,7 @@ static void send_two(void *user, uint32_t index) {
     }
 }
 
-static void receiver_may_destroy_after_the_last_item(void **state) {
-    (void)state;
+TEST(receiver_may_destroy_after_the_last_item) {
     for (uint64_t round = test_size(300, 5000, 100000); round > 0; --round) {
         nb_channel_desc desc = {.kind = NB_CHANNEL_KIND_SPSC, .capacity = 1};
         packets channel = {NULL};
@@ -503,13 +490,3 @@ static void receiver_may_destroy_after_the_last_item(void **state) {
         test_threads_join(&thread, 1);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(spsc_stream_arrives_in_order), cmocka_unit_test(mpsc_stream_keeps_each_senders_order),
-          cmocka_unit_test(mpmc_stream_arrives_once), cmocka_unit_test(batches_mixed_with_single_calls_arrive_once),
-          cmocka_unit_test(stream_over_the_wrap_of_positions_arrives_once),
-          cmocka_unit_test(send_racing_close_is_delivered_or_refused),
-          cmocka_unit_test(close_wakes_four_blocked_senders), cmocka_unit_test(close_wakes_four_blocked_receivers),
-          cmocka_unit_test(four_producers_of_hundred_all_arrive), cmocka_unit_test(no_wake_is_lost_between_two_threads),
-          cmocka_unit_test(receivers_that_give_up_pass_their_wake_on),
-          cmocka_unit_test(items_sent_together_reach_both_receivers),
-          cmocka_unit_test(receiver_may_destroy_after_the_last_item))

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The injectable clock.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/clock.h"
 
-static void zero_clock_is_the_machines_monotonic_clock(void **state) {
-    (void)state;
+TEST(zero_clock_is_the_machines_monotonic_clock) {
     nb_clock zero = {0};
     uint64_t a = nbi_clock_now_ns(), b = nb_clock_now_ns(&zero), c = nb_clock_now_ns(NULL), d = nbi_clock_now_ns();
     assert_true(a <= b && b <= c && c <= d);
@@ -16,8 +15,7 @@ static void zero_clock_is_the_machines_monotonic_clock(void **state) {
     assert_int_equal(nb_clock_sleep_until_ns(NULL, 0), NB_OK);
 }
 
-static void manual_clock_moves_only_when_told(void **state) {
-    (void)state;
+TEST(manual_clock_moves_only_when_told) {
     nb_clock_manual manual;
     assert_int_equal(nb_clock_manual_init(&manual, 100), NB_OK);
     nb_clock clock = nb_clock_manual_get(&manual);
@@ -39,8 +37,7 @@ static void advance_many(void *user, uint32_t index) {
     for (int i = 0; i < 10000; ++i) nb_clock_manual_advance((nb_clock_manual *)user, 3);
 }
 
-static void manual_clock_counts_every_advance_of_every_thread(void **state) {
-    (void)state;
+TEST(manual_clock_counts_every_advance_of_every_thread) {
     nb_clock_manual manual;
     nb_clock_manual_init(&manual, 0);
     test_thread threads[3];
@@ -55,8 +52,7 @@ static uint64_t always_seven(void *user) {
     return 7;
 }
 
-static void bad_clocks_have_defined_results(void **state) {
-    (void)state;
+TEST(bad_clocks_have_defined_results) {
     nb_clock no_sleep = {.now_ns = always_seven};
     assert_int_equal(nb_clock_now_ns(&no_sleep), 7);
     assert_int_equal(nb_clock_sleep_until_ns(&no_sleep, 10), NB_ERR_UNSUPPORTED);
@@ -66,8 +62,3 @@ static void bad_clocks_have_defined_results(void **state) {
     nb_clock clock = nb_clock_manual_get(NULL);
     assert_null(clock.now_ns);
 }
-
-TEST_MAIN(cmocka_unit_test(zero_clock_is_the_machines_monotonic_clock),
-          cmocka_unit_test(manual_clock_moves_only_when_told),
-          cmocka_unit_test(manual_clock_counts_every_advance_of_every_thread),
-          cmocka_unit_test(bad_clocks_have_defined_results))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Frame statistics against a plain sort of the same numbers.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/frame_stats.h"
 #include "nebula/loop.h"
@@ -32,8 +32,7 @@ static uint64_t percentile_by_definition(const uint64_t *sorted, uint32_t count,
     return sorted[count - 1];
 }
 
-static void summary_equals_a_plain_sort(void **state) {
-    (void)state;
+TEST(summary_equals_a_plain_sort) {
     uint64_t seed = test_seed(__func__);
     static uint64_t all[3000], sorted[NB_FRAME_STATS_COUNT_MAX];
     nb_frame_stats *stats = fresh_stats();
@@ -62,8 +61,7 @@ static void summary_equals_a_plain_sort(void **state) {
     }
 }
 
-static void steady_frames_have_steady_numbers(void **state) {
-    (void)state;
+TEST(steady_frames_have_steady_numbers) {
     nb_frame_stats *stats = fresh_stats();
     for (int i = 0; i < 2000; ++i) add(stats, 20 * MS, (uint32_t)(i % 2) * 2, 0.5f);
     nb_frame_summary s;
@@ -74,8 +72,7 @@ static void steady_frames_have_steady_numbers(void **state) {
     assert_int_equal(s.hitch_count, 0);
 }
 
-static void hitches_and_the_slowest_percent_are_seen(void **state) {
-    (void)state;
+TEST(hitches_and_the_slowest_percent_are_seen) {
     nb_frame_stats *stats = fresh_stats();
     add(stats, 500 * MS, 0, 0.0f); // too early to judge
     for (int i = 0; i < 1000; ++i) add(stats, i % 200 == 199 ? 50 * MS : 10 * MS, 1, 0.0f);
@@ -88,8 +85,7 @@ static void hitches_and_the_slowest_percent_are_seen(void **state) {
     assert_true(s.low_1_percent_fps > 33.3 && s.low_1_percent_fps < 33.4);
 }
 
-static void empty_huge_and_zero_frames_are_harmless(void **state) {
-    (void)state;
+TEST(empty_huge_and_zero_frames_are_harmless) {
     nb_frame_stats *stats = fresh_stats();
     nb_frame_summary s = {.frame_count = 77};
     assert_int_equal(nb_frame_stats_summarise(stats, 0, &s), NB_EMPTY);
@@ -106,8 +102,7 @@ static void empty_huge_and_zero_frames_are_harmless(void **state) {
     assert_int_equal(stats->window_ns, 10 * MS * NB_FRAME_STATS_COUNT_MAX);
 }
 
-static void loop_fills_its_stats(void **state) {
-    (void)state;
+TEST(loop_fills_its_stats) {
     nb_frame_stats *stats = fresh_stats();
     nb_loop loop;
     nb_loop_desc desc = {.tick_rate = {50, 1}, .stats = stats};
@@ -128,8 +123,7 @@ static void loop_fills_its_stats(void **state) {
     assert_true(s.alpha == 0.75f);
 }
 
-static void bad_arguments_have_defined_results(void **state) {
-    (void)state;
+TEST(bad_arguments_have_defined_results) {
     nb_frame_stats *stats = fresh_stats();
     nb_frame_record record = {0};
     nb_frame_summary s;
@@ -140,8 +134,3 @@ static void bad_arguments_have_defined_results(void **state) {
     assert_int_equal(nb_frame_stats_summarise(stats, 1, NULL), NB_ERR_MISUSE);
     assert_int_equal(stats->total_count, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(summary_equals_a_plain_sort), cmocka_unit_test(steady_frames_have_steady_numbers),
-          cmocka_unit_test(hitches_and_the_slowest_percent_are_seen),
-          cmocka_unit_test(empty_huge_and_zero_frames_are_harmless), cmocka_unit_test(loop_fills_its_stats),
-          cmocka_unit_test(bad_arguments_have_defined_results))

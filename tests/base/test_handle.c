@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Generation handles: stale handles are found for ever, order of reuse, retiring, saved state, bad input.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/handle.h"
 
@@ -18,8 +18,7 @@ static nb_handle acquire(nb_handle_pool *pool) {
     return handle;
 }
 
-static void handle_of_released_slot_is_stale_for_ever(void **unused) {
-    (void)unused;
+TEST(handle_of_released_slot_is_stale_for_ever) {
     test_log log = {0};
     test_heap heap = {0};
     nb_handle_pool *pool = pool_with(1, 0, &log, &heap);
@@ -44,8 +43,7 @@ static void handle_of_released_slot_is_stale_for_ever(void **unused) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void handle_slots_are_reused_oldest_first_before_fresh_ones(void **unused) {
-    (void)unused;
+TEST(handle_slots_are_reused_oldest_first_before_fresh_ones) {
     nb_handle_pool *pool = pool_with(6, 0, NULL, NULL);
     nb_handle handles[4];
     for (uint32_t i = 0; i < 4; ++i) {
@@ -60,8 +58,7 @@ static void handle_slots_are_reused_oldest_first_before_fresh_ones(void **unused
     nb_handle_pool_destroy(pool);
 }
 
-static void handle_pool_full_refuses_and_recovers(void **unused) {
-    (void)unused;
+TEST(handle_pool_full_refuses_and_recovers) {
     test_log log = {0};
     nb_handle_pool *pool = pool_with(3, 0, &log, NULL);
     nb_handle kept = acquire(pool);
@@ -79,8 +76,7 @@ static void handle_pool_full_refuses_and_recovers(void **unused) {
     nb_handle_pool_destroy(pool);
 }
 
-static void handle_slot_out_of_generations_is_retired(void **unused) {
-    (void)unused;
+TEST(handle_slot_out_of_generations_is_retired) {
     test_log log = {0};
     nb_handle_pool *pool = pool_with(2, 3, &log, NULL);
     nb_handle seen[6];
@@ -97,8 +93,7 @@ static void handle_slot_out_of_generations_is_retired(void **unused) {
     nb_handle_pool_destroy(pool);
 }
 
-static void handle_walk_visits_live_slots_in_order_while_releasing(void **unused) {
-    (void)unused;
+TEST(handle_walk_visits_live_slots_in_order_while_releasing) {
     nb_handle_pool *pool = pool_with(16, 0, NULL, NULL);
     nb_handle handles[10];
     for (int i = 0; i < 10; ++i) handles[i] = acquire(pool);
@@ -145,8 +140,7 @@ static void model_step(model *seen, nb_handle_pool *pool, uint32_t capacity, uin
     }
 }
 
-static void handle_random_history_agrees_with_a_model(void **unused) {
-    (void)unused;
+TEST(handle_random_history_agrees_with_a_model) {
     uint64_t random = test_seed(__func__);
     test_log log = {0};
     const uint32_t capacity = 37;
@@ -167,8 +161,7 @@ static void handle_random_history_agrees_with_a_model(void **unused) {
     nb_handle_pool_destroy(pool);
 }
 
-static void handle_state_copied_back_repeats_history(void **unused) {
-    (void)unused;
+TEST(handle_state_copied_back_repeats_history) {
     test_heap heap = {0}; // its memory is never zero: padding left alone would show in the bytes
     nb_handle_pool *pool = pool_with(8, 0, NULL, &heap);
     nb_handle_pool *twin = pool_with(8, 0, NULL, &heap);
@@ -188,8 +181,7 @@ static void handle_state_copied_back_repeats_history(void **unused) {
 }
 
 // Whatever bytes are loaded, no call may touch memory outside the pool; ASan builds would see it.
-static void handle_state_of_random_bytes_is_found_and_harmless(void **unused) {
-    (void)unused;
+TEST(handle_state_of_random_bytes_is_found_and_harmless) {
     uint64_t random = test_seed(__func__);
     test_log log = {0};
     nb_handle_pool *pool = pool_with(8, 0, &log, NULL);
@@ -224,8 +216,7 @@ static void handle_state_of_random_bytes_is_found_and_harmless(void **unused) {
 
 // The same state has the same bytes: links of slots that do not wait are zero, and whoever looks for the end of the
 // chain finds one.
-static void handle_state_with_a_stray_link_is_found(void **unused) {
-    (void)unused;
+TEST(handle_state_with_a_stray_link_is_found) {
     test_log log = {0};
     nb_handle_pool *pool = pool_with(4, 2, &log, NULL);
     nb_handle_pool_bytes state = nb_handle_pool_state(pool);
@@ -245,8 +236,7 @@ static void handle_state_with_a_stray_link_is_found(void **unused) {
     nb_handle_pool_destroy(pool);
 }
 
-static void handle_bad_arguments_are_refused(void **unused) {
-    (void)unused;
+TEST(handle_bad_arguments_are_refused) {
     test_log log = {0};
     nb_handle_pool *pool = pool_with(2, 0, &log, NULL);
     nb_handle handle = {0};
@@ -283,8 +273,7 @@ static void handle_bad_arguments_are_refused(void **unused) {
     assert_int_equal(test_log_count(&log, NB_ITEM_HANDLE_ARGUMENT), 5);
 }
 
-static void handle_pool_without_memory_is_not_created(void **unused) {
-    (void)unused;
+TEST(handle_pool_without_memory_is_not_created) {
     test_log log = {0};
     test_heap heap = {.fail_at = 1};
     nb_handle_pool_desc desc = nb_handle_pool_desc_default();
@@ -297,14 +286,3 @@ static void handle_pool_without_memory_is_not_created(void **unused) {
     assert_int_equal(pool->capacity, desc.capacity);
     nb_handle_pool_destroy(pool);
 }
-
-TEST_MAIN(cmocka_unit_test(handle_of_released_slot_is_stale_for_ever),
-          cmocka_unit_test(handle_slots_are_reused_oldest_first_before_fresh_ones),
-          cmocka_unit_test(handle_pool_full_refuses_and_recovers),
-          cmocka_unit_test(handle_slot_out_of_generations_is_retired),
-          cmocka_unit_test(handle_walk_visits_live_slots_in_order_while_releasing),
-          cmocka_unit_test(handle_random_history_agrees_with_a_model),
-          cmocka_unit_test(handle_state_copied_back_repeats_history),
-          cmocka_unit_test(handle_state_of_random_bytes_is_found_and_harmless),
-          cmocka_unit_test(handle_state_with_a_stray_link_is_found), cmocka_unit_test(handle_bad_arguments_are_refused),
-          cmocka_unit_test(handle_pool_without_memory_is_not_created))

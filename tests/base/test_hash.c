@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lxxhash
 // XXH3 against libxxhash on every length, in one piece and in pieces, and what happens with bad input.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/hash.h"
 
@@ -29,8 +28,7 @@ static void assert_equals_reference(const uint8_t *data, size_t size, uint64_t s
     if (!is_equal) fail_msg("size %zu, seed 0x%llx differs from libxxhash", size, (unsigned long long)seed);
 }
 
-static void hash_of_every_length_equals_libxxhash(void **unused) {
-    (void)unused;
+TEST(hash_of_every_length_equals_libxxhash) {
     uint8_t *data = random_bytes(LENGTH_MAX, test_seed(__func__));
     for (size_t size = 0; size <= LENGTH_MAX; ++size) {
         for (size_t i = 0; i < SEED_COUNT; ++i) assert_equals_reference(data, size, seeds[i]);
@@ -38,8 +36,7 @@ static void hash_of_every_length_equals_libxxhash(void **unused) {
     free(data);
 }
 
-static void hash_of_unaligned_data_equals_libxxhash(void **unused) {
-    (void)unused;
+TEST(hash_of_unaligned_data_equals_libxxhash) {
     uint8_t *data = random_bytes(LENGTH_MAX + 64, test_seed(__func__));
     for (size_t offset = 1; offset < 64; ++offset) {
         for (size_t size = 0; size <= LENGTH_MAX; size += 1 + size / 7) {
@@ -49,8 +46,7 @@ static void hash_of_unaligned_data_equals_libxxhash(void **unused) {
     free(data);
 }
 
-static void hash_of_megabytes_equals_libxxhash(void **unused) {
-    (void)unused;
+TEST(hash_of_megabytes_equals_libxxhash) {
     uint8_t *data = random_bytes(BULK_SIZE, test_seed(__func__));
     for (size_t i = 0; i < SEED_COUNT; ++i) {
         assert_equals_reference(data, BULK_SIZE, seeds[i]);
@@ -60,8 +56,7 @@ static void hash_of_megabytes_equals_libxxhash(void **unused) {
 }
 
 // The values are part of save files: they may never change, with or without libxxhash to compare with.
-static void hash_of_known_input_is_golden(void **unused) {
-    (void)unused;
+TEST(hash_of_known_input_is_golden) {
     uint8_t data[2000];
     for (size_t i = 0; i < sizeof data; ++i) data[i] = (uint8_t)(i * 7);
     assert_int_equal(nb_hash64(NULL, 0, 0), 0x2D06800538D394C2u);
@@ -84,8 +79,7 @@ static void feed_in_pieces(nb_hash_state *state, const uint8_t *data, size_t siz
     }
 }
 
-static void hash_in_random_pieces_equals_one_piece(void **unused) {
-    (void)unused;
+TEST(hash_in_random_pieces_equals_one_piece) {
     uint64_t random = test_seed(__func__);
     uint64_t rounds = test_size(3000, 30000, 300000);
     uint8_t *data = random_bytes(LENGTH_MAX, random);
@@ -104,8 +98,7 @@ static void hash_in_random_pieces_equals_one_piece(void **unused) {
     free(data);
 }
 
-static void hash_digest_after_every_byte_leaves_the_state_going(void **unused) {
-    (void)unused;
+TEST(hash_digest_after_every_byte_leaves_the_state_going) {
     uint8_t *data = random_bytes(LENGTH_MAX, test_seed(__func__));
     nb_hash_state state;
     assert_int_equal(nb_hash_init(&state, 3), NB_OK);
@@ -117,8 +110,7 @@ static void hash_digest_after_every_byte_leaves_the_state_going(void **unused) {
     free(data);
 }
 
-static void hash_state_copied_and_restarted_is_independent(void **unused) {
-    (void)unused;
+TEST(hash_state_copied_and_restarted_is_independent) {
     uint8_t *data = random_bytes(1000, test_seed(__func__));
     nb_hash_state state;
     nb_hash_init(&state, 0);
@@ -132,8 +124,7 @@ static void hash_state_copied_and_restarted_is_independent(void **unused) {
     free(data);
 }
 
-static void hash_of_bad_arguments_is_defined(void **unused) {
-    (void)unused;
+TEST(hash_of_bad_arguments_is_defined) {
     assert_int_equal(nb_hash64(NULL, 5, 1), nb_hash64(NULL, 0, 1));
     assert_int_equal(nb_hash128(NULL, SIZE_MAX, 1).high, nb_hash128(NULL, 0, 1).high);
     assert_int_equal(nb_hash_init(NULL, 0), NB_ERR_MISUSE);
@@ -151,11 +142,3 @@ static void hash_of_bad_arguments_is_defined(void **unused) {
     assert_int_equal(nb_hash_update(&state, NULL, 0), NB_OK);
     assert_int_equal(nb_hash_digest64(&state), nb_hash64("", 0, 0));
 }
-
-TEST_MAIN(cmocka_unit_test(hash_of_every_length_equals_libxxhash),
-          cmocka_unit_test(hash_of_unaligned_data_equals_libxxhash),
-          cmocka_unit_test(hash_of_megabytes_equals_libxxhash), cmocka_unit_test(hash_of_known_input_is_golden),
-          cmocka_unit_test(hash_in_random_pieces_equals_one_piece),
-          cmocka_unit_test(hash_digest_after_every_byte_leaves_the_state_going),
-          cmocka_unit_test(hash_state_copied_and_restarted_is_independent),
-          cmocka_unit_test(hash_of_bad_arguments_is_defined))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Input: every event reaches exactly one tick, whatever the frames do, whoever sends.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/input.h"
 #include "nebula/loop.h"
@@ -43,8 +43,7 @@ static void assert_adds_up(const nb_input *input) {
 
 // --- slices ---
 
-static void tick_gets_its_slice_in_order_of_time(void **state) {
-    (void)state;
+TEST(tick_gets_its_slice_in_order_of_time) {
     nb_input *input = input_with(16, NULL);
     send(input, 30, 3);
     send(input, 10, 1);
@@ -63,8 +62,7 @@ static void tick_gets_its_slice_in_order_of_time(void **state) {
     nb_input_destroy(input);
 }
 
-static void late_events_go_to_the_next_tick_and_future_ones_wait(void **state) {
-    (void)state;
+TEST(late_events_go_to_the_next_tick_and_future_ones_wait) {
     nb_input *input = input_with(16, NULL);
     take(input, 1000);
     send(input, 500, 1); // sent after its tick
@@ -90,8 +88,7 @@ static void deliver_frame(nb_loop *loop, nb_input *input, uint64_t delta_ns, uin
     nb_loop_end(loop);
 }
 
-static void event_reaches_the_tick_of_its_time_at_any_frame_rate(void **state) {
-    (void)state;
+TEST(event_reaches_the_tick_of_its_time_at_any_frame_rate) {
     uint64_t seed = test_seed(__func__);
     const nb_rate rates[] = {{60, 1}, {64, 1}, {60000, 1001}};
     static uint64_t tick_of[4000], time_of[4000];
@@ -121,8 +118,7 @@ static void event_reaches_the_tick_of_its_time_at_any_frame_rate(void **state) {
     }
 }
 
-static void frames_without_ticks_lose_nothing(void **state) {
-    (void)state;
+TEST(frames_without_ticks_lose_nothing) {
     nb_loop loop;
     nb_loop_init(&loop, NULL);
     nb_input *input = input_with(64, NULL);
@@ -138,8 +134,7 @@ static void frames_without_ticks_lose_nothing(void **state) {
     nb_input_destroy(input);
 }
 
-static void events_of_dropped_time_go_to_the_next_tick(void **state) {
-    (void)state;
+TEST(events_of_dropped_time_go_to_the_next_tick) {
     nb_loop loop;
     nb_loop_desc desc = {.tick_rate = {50, 1}};
     desc.hooks.logger.level_min = NB_LOG_OFF;
@@ -217,8 +212,7 @@ static void random_control(nb_loop *loop, uint64_t *seed) {
     if (choice == 10) nb_loop_set_refresh(loop, (nb_rate){(uint32_t)(value % 2) * 60, 1});
 }
 
-static void every_event_reaches_exactly_one_tick(void **state) {
-    (void)state;
+TEST(every_event_reaches_exactly_one_tick) {
     uint64_t seed = test_seed(__func__), frame_count = test_size(20000, 200000, 2000000);
     nb_loop loop;
     nb_loop_desc desc = {.tick_count_max = 6};
@@ -254,8 +248,7 @@ static void every_event_reaches_exactly_one_tick(void **state) {
 
 // --- the frame's view ---
 
-static void every_event_is_in_one_frame_view_and_one_tick(void **state) {
-    (void)state;
+TEST(every_event_is_in_one_frame_view_and_one_tick) {
     uint64_t seed = test_seed(__func__);
     nb_input *input = input_with(256, NULL);
     static uint8_t in_frame[20000], in_tick[20000];
@@ -286,8 +279,7 @@ static void every_event_is_in_one_frame_view_and_one_tick(void **state) {
 
 // --- bounds ---
 
-static void full_queue_refuses_counts_and_recovers(void **state) {
-    (void)state;
+TEST(full_queue_refuses_counts_and_recovers) {
     test_log log = {0};
     nb_input *input = input_with(8, &log);
     for (uint32_t i = 0; i < 8; ++i) assert_int_equal(send(input, i, i), NB_OK);
@@ -306,8 +298,7 @@ static void full_queue_refuses_counts_and_recovers(void **state) {
     nb_input_destroy(input);
 }
 
-static void events_from_the_future_cannot_shut_the_others_out(void **state) {
-    (void)state;
+TEST(events_from_the_future_cannot_shut_the_others_out) {
     nb_input *input = input_with(8, NULL);
     for (uint32_t i = 0; i < 8; ++i) send(input, UINT64_MAX - i, i);
     assert_int_equal(take(input, 10).count, 0); // full of them, but nobody waits behind
@@ -331,8 +322,7 @@ static void events_from_the_future_cannot_shut_the_others_out(void **state) {
     nb_input_destroy(input);
 }
 
-static void discard_empties_the_queue(void **state) {
-    (void)state;
+TEST(discard_empties_the_queue) {
     nb_input *input = input_with(16, NULL);
     for (uint32_t i = 0; i < 5; ++i) send(input, 1000, i);
     take(input, 10); // now they wait behind the ring
@@ -344,8 +334,7 @@ static void discard_empties_the_queue(void **state) {
     nb_input_destroy(input);
 }
 
-static void storage_may_be_the_callers(void **state) {
-    (void)state;
+TEST(storage_may_be_the_callers) {
     test_heap heap = {0};
     size_t size_bytes = nb_input_memory_size(64);
     uint8_t *memory = (uint8_t *)aligned_alloc(NB_CACHE_LINE, (size_bytes + 127) / 64 * 64);
@@ -370,8 +359,7 @@ static void storage_may_be_the_callers(void **state) {
     free(memory);
 }
 
-static void failed_allocation_leaves_nothing(void **state) {
-    (void)state;
+TEST(failed_allocation_leaves_nothing) {
     for (int from = 0; from < 2; ++from) {
         test_log log = {0};
         test_heap heap = {.fail_at = from == 0, .fail_from = (uint64_t)from};
@@ -408,8 +396,7 @@ static void assert_button(nb_input *input, nb_buttons *buttons, uint64_t until_n
     assert_string_equal(actual, expected);
 }
 
-static void edges_last_exactly_one_tick(void **state) {
-    (void)state;
+TEST(edges_last_exactly_one_tick) {
     nb_input *input = input_with(64, NULL);
     nb_buttons buttons = {0};
     button(input, 5, NB_INPUT_PRESS, 30);
@@ -436,8 +423,7 @@ static void edges_last_exactly_one_tick(void **state) {
     nb_input_destroy(input);
 }
 
-static void buttons_keep_to_their_device_and_codes(void **state) {
-    (void)state;
+TEST(buttons_keep_to_their_device_and_codes) {
     nb_buttons buttons = {.device = 2};
     nb_input_event events[] = {
         {.kind = NB_INPUT_PRESS, .device = 1, .code = 5},
@@ -501,8 +487,7 @@ static void crowd_receive(crowd *c, nb_input_view view, uint64_t *last_time_of) 
     c->received_count += view.count;
 }
 
-static void events_of_many_threads_arrive_once_and_whole(void **state) {
-    (void)state;
+TEST(events_of_many_threads_arrive_once_and_whole) {
     crowd c = {.per_sender = test_size(30000, 300000, 3000000)};
     test_seed(__func__);
     c.input = input_with(64, NULL); // small: it wraps and fills all the time
@@ -530,8 +515,7 @@ static void events_of_many_threads_arrive_once_and_whole(void **state) {
 
 // --- misuse ---
 
-static void bad_arguments_have_defined_results(void **state) {
-    (void)state;
+TEST(bad_arguments_have_defined_results) {
     test_log log = {0};
     nb_input *input = input_with(8, &log), *untouched = input;
     nb_input_view view = {0};
@@ -563,18 +547,3 @@ static void bad_arguments_have_defined_results(void **state) {
     nb_input_destroy(NULL);
     nb_input_destroy(input);
 }
-
-TEST_MAIN(cmocka_unit_test(tick_gets_its_slice_in_order_of_time),
-          cmocka_unit_test(late_events_go_to_the_next_tick_and_future_ones_wait),
-          cmocka_unit_test(event_reaches_the_tick_of_its_time_at_any_frame_rate),
-          cmocka_unit_test(frames_without_ticks_lose_nothing),
-          cmocka_unit_test(events_of_dropped_time_go_to_the_next_tick),
-          cmocka_unit_test(every_event_reaches_exactly_one_tick),
-          cmocka_unit_test(every_event_is_in_one_frame_view_and_one_tick),
-          cmocka_unit_test(full_queue_refuses_counts_and_recovers),
-          cmocka_unit_test(events_from_the_future_cannot_shut_the_others_out),
-          cmocka_unit_test(discard_empties_the_queue), cmocka_unit_test(storage_may_be_the_callers),
-          cmocka_unit_test(failed_allocation_leaves_nothing), cmocka_unit_test(edges_last_exactly_one_tick),
-          cmocka_unit_test(buttons_keep_to_their_device_and_codes),
-          cmocka_unit_test(events_of_many_threads_arrive_once_and_whole),
-          cmocka_unit_test(bad_arguments_have_defined_results))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Interned names: one label a name for every thread, limits, bad input.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/label.h"
 
@@ -19,8 +19,7 @@ static nb_label intern(nb_labels *labels, const char *name) {
     return label;
 }
 
-static void label_of_equal_names_is_equal_and_outlives_the_string(void **unused) {
-    (void)unused;
+TEST(label_of_equal_names_is_equal_and_outlives_the_string) {
     test_heap heap = {0};
     nb_labels *labels = labels_with(0, 0, NULL, &heap);
     char name[] = "physics";
@@ -38,8 +37,7 @@ static void label_of_equal_names_is_equal_and_outlives_the_string(void **unused)
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void label_of_the_empty_name_is_null(void **unused) {
-    (void)unused;
+TEST(label_of_the_empty_name_is_null) {
     nb_labels *labels = labels_with(0, 0, NULL, NULL);
     assert_int_equal(intern(labels, "").id, 0);
     assert_string_equal(nb_labels_name(labels, (nb_label){0}), "");
@@ -47,8 +45,7 @@ static void label_of_the_empty_name_is_null(void **unused) {
     nb_labels_destroy(labels);
 }
 
-static void label_table_full_of_labels_refuses_new_names_only(void **unused) {
-    (void)unused;
+TEST(label_table_full_of_labels_refuses_new_names_only) {
     test_log log = {0};
     nb_labels *labels = labels_with(3, 0, &log, NULL);
     char name[16];
@@ -66,8 +63,7 @@ static void label_table_full_of_labels_refuses_new_names_only(void **unused) {
     nb_labels_destroy(labels);
 }
 
-static void label_table_full_of_bytes_still_takes_a_shorter_name(void **unused) {
-    (void)unused;
+TEST(label_table_full_of_bytes_still_takes_a_shorter_name) {
     test_log log = {0};
     nb_labels *labels = labels_with(8, 10, &log, NULL);
     nb_label label = {0};
@@ -79,8 +75,7 @@ static void label_table_full_of_bytes_still_takes_a_shorter_name(void **unused) 
     nb_labels_destroy(labels);
 }
 
-static void label_of_a_long_name_is_exact_up_to_the_limit(void **unused) {
-    (void)unused;
+TEST(label_of_a_long_name_is_exact_up_to_the_limit) {
     test_log log = {0};
     nb_labels *labels = labels_with(0, 0, &log, NULL);
     char name[NB_LABEL_SIZE_MAX + 2];
@@ -95,8 +90,7 @@ static void label_of_a_long_name_is_exact_up_to_the_limit(void **unused) {
     nb_labels_destroy(labels);
 }
 
-static void label_bad_arguments_are_refused(void **unused) {
-    (void)unused;
+TEST(label_bad_arguments_are_refused) {
     test_log log = {0};
     nb_labels *labels = labels_with(4, 0, &log, NULL);
     nb_label label = {0};
@@ -116,8 +110,7 @@ static void label_bad_arguments_are_refused(void **unused) {
     assert_int_equal(nb_labels_create(NULL, NULL), NB_ERR_MISUSE);
 }
 
-static void label_table_without_memory_is_not_created(void **unused) {
-    (void)unused;
+TEST(label_table_without_memory_is_not_created) {
     test_log log = {0};
     test_heap heap = {.fail_at = 1};
     nb_labels_desc desc = {.hooks = test_hooks(&log, &heap)};
@@ -128,8 +121,7 @@ static void label_table_without_memory_is_not_created(void **unused) {
     assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY), 1);
 }
 
-static void label_desc_default_creates_the_same_table_as_null(void **unused) {
-    (void)unused;
+TEST(label_desc_default_creates_the_same_table_as_null) {
     nb_labels_desc desc = nb_labels_desc_default();
     nb_labels *spelled = NULL, *implied = NULL;
     assert_int_equal(nb_labels_create(&desc, &spelled), NB_OK);
@@ -167,8 +159,7 @@ static void intern_all(void *user, uint32_t index) {
     }
 }
 
-static void label_interned_by_many_threads_at_once_is_one(void **unused) {
-    (void)unused;
+TEST(label_interned_by_many_threads_at_once_is_one) {
     intern_race race = {.name_count = (uint32_t)test_size(20000, 100000, 500000)};
     race.labels = labels_with(race.name_count, 0, NULL, NULL);
     race.ids = (uint32_t *)calloc((size_t)race.name_count * RACE_THREADS, sizeof *race.ids);
@@ -184,13 +175,3 @@ static void label_interned_by_many_threads_at_once_is_one(void **unused) {
     free(race.ids);
     nb_labels_destroy(race.labels);
 }
-
-TEST_MAIN(cmocka_unit_test(label_of_equal_names_is_equal_and_outlives_the_string),
-          cmocka_unit_test(label_of_the_empty_name_is_null),
-          cmocka_unit_test(label_table_full_of_labels_refuses_new_names_only),
-          cmocka_unit_test(label_table_full_of_bytes_still_takes_a_shorter_name),
-          cmocka_unit_test(label_of_a_long_name_is_exact_up_to_the_limit),
-          cmocka_unit_test(label_bad_arguments_are_refused),
-          cmocka_unit_test(label_table_without_memory_is_not_created),
-          cmocka_unit_test(label_desc_default_creates_the_same_table_as_null),
-          cmocka_unit_test(label_interned_by_many_threads_at_once_is_one))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The fixed-step loop: exact time, the three clamps, control, re-entry, misuse.
 
-#include "support.h"
+#include "support/support.h"
 
 #include <float.h>
 
@@ -62,8 +62,7 @@ static void assert_alpha_in_range(const nb_loop *loop) {
 
 // --- the seed's tests, in their stronger form ---
 
-static void test_fixed_dt_value(void **state) {
-    (void)state;
+TEST(test_fixed_dt_value) {
     nb_loop loop = loop_at((nb_rate){60, 1});
     double error = nb_loop_dt_s(&loop) - 1.0 / 60.0;
     assert_true(error < DBL_EPSILON * 10.0 && error > -DBL_EPSILON * 10.0);
@@ -76,8 +75,7 @@ static void test_fixed_dt_value(void **state) {
     }
 }
 
-static void test_accumulator_single_step(void **state) {
-    (void)state;
+TEST(test_accumulator_single_step) {
     nb_loop loop = loop_at((nb_rate){50, 1});
     assert_int_equal(frame(&loop, 20 * MS), 1);
     assert_true(loop.accumulator == 0 && nb_loop_alpha(&loop) == 0.0);
@@ -89,8 +87,7 @@ static void test_accumulator_single_step(void **state) {
     assert_account(&loop);
 }
 
-static void test_accumulator_multiple_steps(void **state) {
-    (void)state;
+TEST(test_accumulator_multiple_steps) {
     nb_loop loop = loop_at((nb_rate){60, 1});
     assert_int_equal(frame(&loop, 50 * MS), 3);
     assert_int_equal(loop.accumulator, 0);
@@ -98,8 +95,7 @@ static void test_accumulator_multiple_steps(void **state) {
     assert_account(&loop);
 }
 
-static void test_accumulator_partial(void **state) {
-    (void)state;
+TEST(test_accumulator_partial) {
     nb_loop loop = loop_at((nb_rate){50, 1});
     assert_int_equal(frame(&loop, 10 * MS), 0);
     assert_int_equal(loop.accumulator, 10 * MS * 50);
@@ -109,8 +105,7 @@ static void test_accumulator_partial(void **state) {
     assert_int_equal(loop.accumulator, 0);
 }
 
-static void test_interpolation_alpha(void **state) {
-    (void)state;
+TEST(test_interpolation_alpha) {
     nb_loop loop = loop_at((nb_rate){50, 1});
     frame(&loop, 5 * MS);
     assert_true(nb_loop_alpha(&loop) == 0.25 && nb_loop_alpha_f32(&loop) == 0.25f);
@@ -128,8 +123,7 @@ static void test_interpolation_alpha(void **state) {
     assert_alpha_in_range(&loop);
 }
 
-static void test_max_frame_time_clamp(void **state) {
-    (void)state;
+TEST(test_max_frame_time_clamp) {
     for (uint64_t rest_ns = 0; rest_ns < 16666667; rest_ns += 1666666) {
         nb_loop loop = loop_at((nb_rate){60, 1});
         assert_int_equal(frame(&loop, rest_ns), 0);
@@ -144,8 +138,7 @@ static void test_max_frame_time_clamp(void **state) {
     }
 }
 
-static void test_total_sim_time_advances(void **state) {
-    (void)state;
+TEST(test_total_sim_time_advances) {
     const nb_rate rates[] = {{60, 1}, {64, 1}, {60000, 1001}, {7, 3}, {999983, 1000}};
     uint64_t seed = test_seed(__func__);
     for (size_t i = 0; i < sizeof rates / sizeof rates[0]; ++i) {
@@ -159,15 +152,13 @@ static void test_total_sim_time_advances(void **state) {
     }
 }
 
-static void test_frame_count_increments(void **state) {
-    (void)state;
+TEST(test_frame_count_increments) {
     nb_loop loop = loop_at((nb_rate){60, 1});
     for (uint64_t i = 0; i < 10; ++i) frame(&loop, i * 10 * MS);
     assert_int_equal(nb_loop_frame_count(&loop), 10);
 }
 
-static void test_zero_frame_time(void **state) {
-    (void)state;
+TEST(test_zero_frame_time) {
     nb_loop loop = loop_at((nb_rate){60, 1});
     assert_int_equal(frame(&loop, 0), 0);
     assert_true(nb_loop_alpha(&loop) == 0.0);
@@ -194,8 +185,7 @@ static void random_act(nb_loop *loop, uint64_t *seed) {
     nb_loop_end(loop);
 }
 
-static void test_deterministic_sequence(void **state) {
-    (void)state;
+TEST(test_deterministic_sequence) {
     nb_loop a = loop_at((nb_rate){60, 1}), b = loop_at((nb_rate){60, 1});
     uint64_t seed_a = test_seed(__func__), seed_b = seed_a;
     uint64_t count = test_size(1000000, 1000000, 10000000);
@@ -213,8 +203,7 @@ static void test_deterministic_sequence(void **state) {
 // --- exact time ---
 
 // The promise for a billion frames: after any of them, ticks = floor(total * 60 / 10^9).
-static void long_run_has_no_drift(void **state) {
-    (void)state;
+TEST(long_run_has_no_drift) {
     nb_loop loop = loop_at((nb_rate){60, 1});
     uint64_t seed = test_seed(__func__), total_ns = 0, count = test_size(1000000, 10000000, 1000000000), wrong = 0;
     for (uint64_t i = 0; i < count; ++i) {
@@ -234,8 +223,7 @@ static void long_run_has_no_drift(void **state) {
     assert_account(&loop);
 }
 
-static void tick_times_are_exact_at_every_rate(void **state) {
-    (void)state;
+TEST(tick_times_are_exact_at_every_rate) {
     const nb_rate rates[] = {{60, 1}, {64, 1}, {50, 1}, {60000, 1001}, {120, 1}};
     for (size_t i = 0; i < sizeof rates / sizeof rates[0]; ++i) {
         nb_loop loop = loop_at(rates[i]);
@@ -256,8 +244,7 @@ static void tick_times_are_exact_at_every_rate(void **state) {
     }
 }
 
-static void simulated_speed_is_the_same_at_any_frame_rate(void **state) {
-    (void)state;
+TEST(simulated_speed_is_the_same_at_any_frame_rate) {
     const uint64_t frame_rates[] = {1000, 144, 90, 61, 60, 59, 30, 24, 7};
     for (size_t i = 0; i < sizeof frame_rates / sizeof frame_rates[0]; ++i) {
         nb_loop loop = loop_at((nb_rate){60, 1});
@@ -272,8 +259,7 @@ static void simulated_speed_is_the_same_at_any_frame_rate(void **state) {
 
 // --- L4: odd frame times ---
 
-static void odd_frame_times_keep_the_account(void **state) {
-    (void)state;
+TEST(odd_frame_times_keep_the_account) {
     const uint64_t deltas[] = {0, 1, 250 * MS, 250 * MS + 1, S, 10 * YEAR, 0, 250 * MS, 16666667, 10 * YEAR, 3};
     nb_loop loop = loop_at((nb_rate){60, 1});
     for (int round = 0; round < 5; ++round) {
@@ -292,8 +278,7 @@ static void odd_frame_times_keep_the_account(void **state) {
     assert_account(&loop);
 }
 
-static void gaps_are_reported_and_rate_limited(void **state) {
-    (void)state;
+TEST(gaps_are_reported_and_rate_limited) {
     test_log log = {0};
     nb_loop loop;
     nb_loop_desc desc = {.hooks = test_hooks(&log, NULL)};
@@ -369,8 +354,7 @@ static uint32_t clock_frame(clocked *c) {
     return count;
 }
 
-static void first_frame_of_a_clock_gets_zero_time(void **state) {
-    (void)state;
+TEST(first_frame_of_a_clock_gets_zero_time) {
     clocked c;
     clocked_init(&c, (nb_loop_desc){0});
     nb_clock_manual_advance(&c.manual, 10 * S); // loading
@@ -380,8 +364,7 @@ static void first_frame_of_a_clock_gets_zero_time(void **state) {
     assert_int_equal(clock_frame(&c), 3);
 }
 
-static void resync_leaves_a_gap_out(void **state) {
-    (void)state;
+TEST(resync_leaves_a_gap_out) {
     clocked c;
     clocked_init(&c, (nb_loop_desc){0});
     clock_frame(&c);
@@ -400,8 +383,7 @@ static void resync_leaves_a_gap_out(void **state) {
     assert_account(&c.loop);
 }
 
-static void clock_that_steps_back_gives_zero_time(void **state) {
-    (void)state;
+TEST(clock_that_steps_back_gives_zero_time) {
     clocked c;
     clocked_init(&c, (nb_loop_desc){0});
     nb_clock_manual_set(&c.manual, 10 * S);
@@ -428,8 +410,7 @@ static void clock_that_steps_back_gives_zero_time(void **state) {
     assert_account(&c.loop);
 }
 
-static void excluded_time_is_not_simulated(void **state) {
-    (void)state;
+TEST(excluded_time_is_not_simulated) {
     nb_loop loop = loop_at((nb_rate){50, 1});
     nb_loop_exclude(&loop, 100 * MS); // a fence timed out
     assert_int_equal(frame(&loop, 60 * MS), 0);
@@ -457,8 +438,7 @@ static double fps_with_costs(uint64_t tick_cost_ns, uint64_t render_cost_ns, boo
     return 3000.0 * 1e9 / (double)(nb_clock_now_ns(&c.loop.clock) - start_ns);
 }
 
-static void slow_ticks_keep_the_frame_rate_and_report_the_debt(void **state) {
-    (void)state;
+TEST(slow_ticks_keep_the_frame_rate_and_report_the_debt) {
     nb_loop_report report;
     for (int is_unpaced = 0; is_unpaced < 2; ++is_unpaced) {
         assert_true(fps_with_costs(17 * MS, MS / 100, is_unpaced, &report) >= 58.0);
@@ -473,8 +453,7 @@ static void slow_ticks_keep_the_frame_rate_and_report_the_debt(void **state) {
     }
 }
 
-static void affordable_ticks_are_all_run(void **state) {
-    (void)state;
+TEST(affordable_ticks_are_all_run) {
     nb_loop_report report;
     // 30 frames a second, two ticks of 9 ms in each, is sustainable.
     double fps = fps_with_costs(9 * MS, 15 * MS, true, &report);
@@ -494,8 +473,7 @@ static void affordable_ticks_are_all_run(void **state) {
     assert_int_equal(report_of(&c.loop).dropped_tick_count, 0);
 }
 
-static void alternating_due_ticks_are_carried_not_dropped(void **state) {
-    (void)state;
+TEST(alternating_due_ticks_are_carried_not_dropped) {
     // A 60 Hz display without snapping gives 0, 1 or 2 due ticks a frame. Two of 14 ms do not fit; none may be lost.
     clocked c;
     clocked_init(&c, (nb_loop_desc){.is_unpaced = true});
@@ -513,8 +491,7 @@ static void alternating_due_ticks_are_carried_not_dropped(void **state) {
     assert_in_range(nb_loop_tick_count(&c.loop), 4997, 4999);
 }
 
-static void announced_last_tick_is_the_last(void **state) {
-    (void)state;
+TEST(announced_last_tick_is_the_last) {
     clocked c;
     clocked_init(&c, (nb_loop_desc){0});
     uint64_t seed = test_seed(__func__);
@@ -534,8 +511,7 @@ static void announced_last_tick_is_the_last(void **state) {
     }
 }
 
-static void tick_count_clamp_is_independent_of_time(void **state) {
-    (void)state;
+TEST(tick_count_clamp_is_independent_of_time) {
     nb_loop loop;
     test_log log = {0};
     nb_loop_desc desc = {.tick_count_max = 2, .hooks = test_hooks(&log, NULL)};
@@ -554,8 +530,7 @@ static void tick_count_clamp_is_independent_of_time(void **state) {
 
 // --- control ---
 
-static void pause_keeps_the_picture_and_steps_run_exactly(void **state) {
-    (void)state;
+TEST(pause_keeps_the_picture_and_steps_run_exactly) {
     nb_loop loop = loop_at((nb_rate){60, 1});
     frame(&loop, 40 * MS);
     double alpha = nb_loop_alpha(&loop);
@@ -585,8 +560,7 @@ static void pause_keeps_the_picture_and_steps_run_exactly(void **state) {
     assert_account(&loop);
 }
 
-static void start_paused_runs_nothing(void **state) {
-    (void)state;
+TEST(start_paused_runs_nothing) {
     nb_loop loop;
     nb_loop_desc desc = {.is_paused = true};
     nb_loop_init(&loop, &desc);
@@ -595,8 +569,7 @@ static void start_paused_runs_nothing(void **state) {
     assert_int_equal(frame(&loop, 100 * MS), 6);
 }
 
-static void scale_is_exact_and_keeps_the_account(void **state) {
-    (void)state;
+TEST(scale_is_exact_and_keeps_the_account) {
     nb_loop loop = loop_at((nb_rate){60, 1});
     nb_loop_set_scale(&loop, 1, 3);
     uint64_t seed = test_seed(__func__), total_ns = 0;
@@ -618,8 +591,7 @@ static void scale_is_exact_and_keeps_the_account(void **state) {
     assert_int_equal(nb_loop_set_scale(&loop, 1001, 1), NB_ERR_RANGE);
 }
 
-static void largest_numbers_do_not_overflow(void **state) {
-    (void)state;
+TEST(largest_numbers_do_not_overflow) {
     nb_loop loop;
     nb_loop_desc desc = {.tick_rate = {NB_LOOP_RATE_MAX, 1},
                          .frame_ns_max = NB_LOOP_FRAME_NS_LIMIT,
@@ -638,8 +610,7 @@ static void largest_numbers_do_not_overflow(void **state) {
     assert_true(nb_loop_is_valid(&loop));
 }
 
-static void groups_tick_exactly_at_their_own_rates(void **state) {
-    (void)state;
+TEST(groups_tick_exactly_at_their_own_rates) {
     nb_loop loop = loop_at((nb_rate){60, 1});
     const nb_rate rates[] = {{10, 1}, {144, 1}, {60000, 1001}, {1, 2}};
     uint32_t groups[4];
@@ -669,8 +640,7 @@ static void groups_tick_exactly_at_their_own_rates(void **state) {
 
 // --- run, quit, re-entry ---
 
-static void run_calls_back_in_order_until_quit(void **state) {
-    (void)state;
+TEST(run_calls_back_in_order_until_quit) {
     clocked c;
     clocked_init(&c, (nb_loop_desc){0});
     c.quit_at_frame = 61;
@@ -700,8 +670,7 @@ static void advancing_frame(void *user, const nb_loop_frame *f) {
     nb_clock_manual_advance(&c->manual, 200 * MS);
 }
 
-static void quit_in_a_tick_stops_after_it(void **state) {
-    (void)state;
+TEST(quit_in_a_tick_stops_after_it) {
     clocked c;
     clocked_init(&c, (nb_loop_desc){.is_unpaced = true});
     nb_loop_callbacks callbacks = {
@@ -731,8 +700,7 @@ static void reentering_tick(void *user, const nb_tick *tick) {
     c->inner = is_refused ? NB_ERR_MISUSE : NB_OK;
 }
 
-static void reentry_is_refused_and_changes_nothing(void **state) {
-    (void)state;
+TEST(reentry_is_refused_and_changes_nothing) {
     clocked c;
     clocked_init(&c, (nb_loop_desc){0});
     c.quit_at_frame = 5;
@@ -756,8 +724,7 @@ static void count_group(void *user, uint32_t group, const nb_tick *tick) {
     c->group_calls += group == 0;
 }
 
-static void run_serves_groups_and_needs_no_render(void **state) {
-    (void)state;
+TEST(run_serves_groups_and_needs_no_render) {
     clocked c;
     clocked_init(&c, (nb_loop_desc){0});
     uint32_t group;
@@ -770,8 +737,7 @@ static void run_serves_groups_and_needs_no_render(void **state) {
 
 // --- misuse ---
 
-static void bad_descs_are_refused(void **state) {
-    (void)state;
+TEST(bad_descs_are_refused) {
     test_log log = {0};
     nb_loop loop;
     const nb_loop_desc bad[] = {
@@ -799,8 +765,7 @@ static void bad_descs_are_refused(void **state) {
     assert_memory_equal(&loop.pacer.rate, &zero.pacer.rate, sizeof loop.pacer.rate);
 }
 
-static void bad_loops_have_defined_results(void **state) {
-    (void)state;
+TEST(bad_loops_have_defined_results) {
     nb_loop zeroed = {0};
     nb_loop *bad[] = {NULL, &zeroed};
     nb_tick tick;
@@ -837,8 +802,7 @@ static void bad_loops_have_defined_results(void **state) {
     assert_int_equal(nb_loop_init(NULL, NULL), NB_ERR_MISUSE);
 }
 
-static void bad_arguments_have_defined_results(void **state) {
-    (void)state;
+TEST(bad_arguments_have_defined_results) {
     nb_loop loop = loop_at((nb_rate){60, 1});
     nb_tick tick;
     uint32_t group = 77;
@@ -860,8 +824,7 @@ static void bad_arguments_have_defined_results(void **state) {
 
 // --- another place in time ---
 
-static void tick_can_be_moved(void **state) {
-    (void)state;
+TEST(tick_can_be_moved) {
     nb_loop loop;
     nb_tick tick;
     assert_int_equal(nb_loop_init(&loop, NULL), NB_OK);
@@ -913,26 +876,3 @@ static void tick_can_be_moved(void **state) {
     assert_int_equal(nb_loop_end(&loop), NB_OK);
     assert_true(nb_loop_is_valid(&loop));
 }
-
-TEST_MAIN(cmocka_unit_test(tick_can_be_moved), cmocka_unit_test(test_fixed_dt_value),
-          cmocka_unit_test(test_accumulator_single_step), cmocka_unit_test(test_accumulator_multiple_steps),
-          cmocka_unit_test(test_accumulator_partial), cmocka_unit_test(test_interpolation_alpha),
-          cmocka_unit_test(test_max_frame_time_clamp), cmocka_unit_test(test_total_sim_time_advances),
-          cmocka_unit_test(test_frame_count_increments), cmocka_unit_test(test_zero_frame_time),
-          cmocka_unit_test(test_deterministic_sequence), cmocka_unit_test(long_run_has_no_drift),
-          cmocka_unit_test(tick_times_are_exact_at_every_rate),
-          cmocka_unit_test(simulated_speed_is_the_same_at_any_frame_rate),
-          cmocka_unit_test(odd_frame_times_keep_the_account), cmocka_unit_test(gaps_are_reported_and_rate_limited),
-          cmocka_unit_test(first_frame_of_a_clock_gets_zero_time), cmocka_unit_test(resync_leaves_a_gap_out),
-          cmocka_unit_test(clock_that_steps_back_gives_zero_time), cmocka_unit_test(excluded_time_is_not_simulated),
-          cmocka_unit_test(slow_ticks_keep_the_frame_rate_and_report_the_debt),
-          cmocka_unit_test(affordable_ticks_are_all_run),
-          cmocka_unit_test(alternating_due_ticks_are_carried_not_dropped),
-          cmocka_unit_test(announced_last_tick_is_the_last), cmocka_unit_test(tick_count_clamp_is_independent_of_time),
-          cmocka_unit_test(pause_keeps_the_picture_and_steps_run_exactly), cmocka_unit_test(start_paused_runs_nothing),
-          cmocka_unit_test(scale_is_exact_and_keeps_the_account), cmocka_unit_test(largest_numbers_do_not_overflow),
-          cmocka_unit_test(groups_tick_exactly_at_their_own_rates),
-          cmocka_unit_test(run_calls_back_in_order_until_quit), cmocka_unit_test(quit_in_a_tick_stops_after_it),
-          cmocka_unit_test(reentry_is_refused_and_changes_nothing),
-          cmocka_unit_test(run_serves_groups_and_needs_no_render), cmocka_unit_test(bad_descs_are_refused),
-          cmocka_unit_test(bad_loops_have_defined_results), cmocka_unit_test(bad_arguments_have_defined_results))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Deadline pacing, on clocks that the test moves: sleeps that end late, frames that take too long, late latching.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/loop.h"
 
@@ -53,8 +53,7 @@ static nb_loop_report report_of(const nb_loop *loop) {
     return report;
 }
 
-static void paced_frames_have_one_tick_each_whatever_the_sleep_does(void **state) {
-    (void)state;
+TEST(paced_frames_have_one_tick_each_whatever_the_sleep_does) {
     rough_clock clock = {.now_ns = 77, .read_ns = 40, .late_ns_min = 30 * US, .late_ns_range = 3 * MS};
     clock.seed = test_seed(__func__);
     nb_loop loop = loop_on(&clock, (nb_loop_desc){0});
@@ -69,8 +68,7 @@ static void paced_frames_have_one_tick_each_whatever_the_sleep_does(void **state
     assert_int_equal(report_of(&loop).pace_skip_count, 0);
 }
 
-static void errors_of_waits_do_not_add_up(void **state) {
-    (void)state;
+TEST(errors_of_waits_do_not_add_up) {
     rough_clock clock = {.now_ns = S, .read_ns = 40, .late_ns_min = 60 * US};
     nb_loop loop = loop_on(&clock, (nb_loop_desc){.pace_rate = {60000, 1001}});
     for (int i = 0; i < 6001; ++i) paced_frame(&loop);
@@ -78,8 +76,7 @@ static void errors_of_waits_do_not_add_up(void **state) {
     assert_true(clock.now_ns >= expected_ns && clock.now_ns - expected_ns < 2 * US); // the spin covers the late sleeps
 }
 
-static void spin_is_calibrated_and_below_one_percent(void **state) {
-    (void)state;
+TEST(spin_is_calibrated_and_below_one_percent) {
     rough_clock clock = {.now_ns = S, .read_ns = 40, .late_ns_min = 50 * US, .late_ns_range = 20 * US};
     nb_loop loop = loop_on(&clock, (nb_loop_desc){0});
     for (int i = 0; i < 600; ++i) paced_frame(&loop);
@@ -97,8 +94,7 @@ static void spin_is_calibrated_and_below_one_percent(void **state) {
     assert_true(after.pace_spin_ns - before.pace_spin_ns <= (after.elapsed_ns - before.elapsed_ns) / 200);
 }
 
-static void exact_clock_needs_no_spin(void **state) {
-    (void)state;
+TEST(exact_clock_needs_no_spin) {
     nb_clock_manual manual;
     nb_clock_manual_init(&manual, 0);
     nb_loop loop;
@@ -112,8 +108,7 @@ static void exact_clock_needs_no_spin(void **state) {
     assert_int_equal(report.tick_count, 60);
 }
 
-static void late_frames_skip_points_without_a_burst(void **state) {
-    (void)state;
+TEST(late_frames_skip_points_without_a_burst) {
     rough_clock clock = {.now_ns = S};
     nb_loop loop = loop_on(&clock, (nb_loop_desc){.pace_rate = {50, 1}, .tick_rate = {50, 1}});
     paced_frame(&loop);
@@ -129,8 +124,7 @@ static void late_frames_skip_points_without_a_burst(void **state) {
     assert_int_equal(clock.now_ns, S + 120 * MS);
 }
 
-static void overlong_work_is_reported(void **state) {
-    (void)state;
+TEST(overlong_work_is_reported) {
     rough_clock clock = {.now_ns = S};
     test_log log = {0};
     nb_loop loop = loop_on(&clock, (nb_loop_desc){0});
@@ -146,8 +140,7 @@ static void overlong_work_is_reported(void **state) {
     assert_int_equal(test_log_count(&log, NB_ITEM_LOOP_OVERRUN), 1);
 }
 
-static void clock_that_steps_back_does_not_stop_the_frames(void **state) {
-    (void)state;
+TEST(clock_that_steps_back_does_not_stop_the_frames) {
     rough_clock clock = {.now_ns = 100 * S};
     nb_loop loop = loop_on(&clock, (nb_loop_desc){0});
     for (int i = 0; i < 5; ++i) paced_frame(&loop);
@@ -161,8 +154,7 @@ static void clock_that_steps_back_does_not_stop_the_frames(void **state) {
     assert_true(nb_loop_is_valid(&loop));
 }
 
-static void late_latch_starts_as_late_as_the_cost_allows(void **state) {
-    (void)state;
+TEST(late_latch_starts_as_late_as_the_cost_allows) {
     rough_clock clock = {.now_ns = S};
     nb_loop loop = loop_on(&clock, (nb_loop_desc){.pace_rate = {50, 1}, .tick_rate = {50, 1}, .is_late_latched = true});
     uint64_t started_ns = 0;
@@ -187,8 +179,7 @@ static void do_nothing(void *user, const nb_tick *tick) {
     (void)tick;
 }
 
-static void pace_can_change_and_needs_a_clock_that_sleeps(void **state) {
-    (void)state;
+TEST(pace_can_change_and_needs_a_clock_that_sleeps) {
     rough_clock clock = {.now_ns = S};
     nb_loop loop = loop_on(&clock, (nb_loop_desc){0});
     paced_frame(&loop);
@@ -204,8 +195,7 @@ static void pace_can_change_and_needs_a_clock_that_sleeps(void **state) {
     assert_int_equal(nb_loop_run(&loop, &callbacks), NB_ERR_UNSUPPORTED);
 }
 
-static void standing_clock_does_not_hang_pacing(void **state) {
-    (void)state;
+TEST(standing_clock_does_not_hang_pacing) {
     // A broken clock whose sleep returns early and that then stands still: the spin gives up.
     rough_clock clock = {.now_ns = S, .read_ns = 0, .late_ns_min = 80 * US};
     nb_loop loop = loop_on(&clock, (nb_loop_desc){0});
@@ -217,8 +207,7 @@ static void standing_clock_does_not_hang_pacing(void **state) {
 }
 
 // The machine's own clock: only what does not depend on its speed.
-static void real_clock_waits_are_never_early(void **state) {
-    (void)state;
+TEST(real_clock_waits_are_never_early) {
     nb_loop loop;
     nb_loop_desc desc = {.pace_rate = {500, 1}};
     desc.hooks.logger.level_min = NB_LOG_OFF;
@@ -232,11 +221,3 @@ static void real_clock_waits_are_never_early(void **state) {
     }
     assert_true(nb_loop_is_valid(&loop));
 }
-
-TEST_MAIN(cmocka_unit_test(paced_frames_have_one_tick_each_whatever_the_sleep_does),
-          cmocka_unit_test(errors_of_waits_do_not_add_up), cmocka_unit_test(spin_is_calibrated_and_below_one_percent),
-          cmocka_unit_test(exact_clock_needs_no_spin), cmocka_unit_test(late_frames_skip_points_without_a_burst),
-          cmocka_unit_test(overlong_work_is_reported), cmocka_unit_test(clock_that_steps_back_does_not_stop_the_frames),
-          cmocka_unit_test(late_latch_starts_as_late_as_the_cost_allows),
-          cmocka_unit_test(pace_can_change_and_needs_a_clock_that_sleeps),
-          cmocka_unit_test(standing_clock_does_not_hang_pacing), cmocka_unit_test(real_clock_waits_are_never_early))

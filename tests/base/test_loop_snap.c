@@ -2,7 +2,7 @@
 // Refresh snapping: the number of ticks in a frame of a display does not depend on the noise of the clock, and the
 // snapped time stays with the clock's.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/loop.h"
 
@@ -74,8 +74,7 @@ static histogram show(nb_loop *loop, display *d, uint64_t count) {
     return h;
 }
 
-static void noisy_display_at_the_tick_rate_has_no_wrong_frame(void **state) {
-    (void)state;
+TEST(noisy_display_at_the_tick_rate_has_no_wrong_frame) {
     uint64_t count = test_size(1000000, 1000000, 10000000);
     nb_loop loop = loop_with((nb_rate){60, 1}, (nb_rate){60, 1});
     display d = {.rate = {60, 1}, .noise_ns = MS, .seed = test_seed(__func__)};
@@ -86,8 +85,7 @@ static void noisy_display_at_the_tick_rate_has_no_wrong_frame(void **state) {
     assert_true(report_of(&loop).is_snapping);
 }
 
-static void without_snapping_the_same_display_is_wrong_often(void **state) {
-    (void)state;
+TEST(without_snapping_the_same_display_is_wrong_often) {
     nb_loop loop = loop_with((nb_rate){60, 1}, (nb_rate){0, 0});
     display noisy = {.rate = {60, 1}, .noise_ns = MS, .seed = test_seed(__func__)};
     assert_true(show(&loop, &noisy, 10000).frames[1] < 7000);
@@ -100,8 +98,7 @@ static void without_snapping_the_same_display_is_wrong_often(void **state) {
     assert_int_equal(show(&loop, &again, 9999).frames[1], 9999);
 }
 
-static void rates_apart_by_a_thousandth_give_one_odd_frame_in_a_thousand(void **state) {
-    (void)state;
+TEST(rates_apart_by_a_thousandth_give_one_odd_frame_in_a_thousand) {
     uint64_t seed = test_seed(__func__);
     // The display runs at 59.94 Hz, known or believed to be 60: a tick more in every thousandth frame, never one less.
     const nb_rate told[] = {{60000, 1001}, {60, 1}};
@@ -126,8 +123,7 @@ static void rates_apart_by_a_thousandth_give_one_odd_frame_in_a_thousand(void **
     assert_int_equal(show(&loop, &same, 100000).frames[1], 100000);
 }
 
-static void other_displays_have_their_regular_pattern(void **state) {
-    (void)state;
+TEST(other_displays_have_their_regular_pattern) {
     uint64_t seed = test_seed(__func__);
     nb_loop loop = loop_with((nb_rate){60, 1}, (nb_rate){30, 1});
     display d30 = {.rate = {30, 1}, .noise_ns = MS, .seed = seed};
@@ -146,8 +142,7 @@ static void other_displays_have_their_regular_pattern(void **state) {
     assert_true(report_of(&loop).is_snapping);
 }
 
-static void missed_refreshes_are_caught_up_exactly(void **state) {
-    (void)state;
+TEST(missed_refreshes_are_caught_up_exactly) {
     nb_loop loop = loop_with((nb_rate){60, 1}, (nb_rate){60, 1});
     display d = {.rate = {60, 1}, .noise_ns = MS, .seed = test_seed(__func__)};
     frame(&loop, display_next(&d, 0));
@@ -160,8 +155,7 @@ static void missed_refreshes_are_caught_up_exactly(void **state) {
     assert_true(nb_loop_is_valid(&loop));
 }
 
-static void frame_far_off_the_grid_does_not_disturb_the_next(void **state) {
-    (void)state;
+TEST(frame_far_off_the_grid_does_not_disturb_the_next) {
     // One frame in 50 is shown 5 ms late and the one after it is that much shorter.
     nb_loop loop = loop_with((nb_rate){60, 1}, (nb_rate){60, 1});
     display d = {.rate = {60, 1}, .noise_ns = MS, .seed = test_seed(__func__)};
@@ -173,8 +167,7 @@ static void frame_far_off_the_grid_does_not_disturb_the_next(void **state) {
     }
 }
 
-static void variable_refresh_is_left_alone(void **state) {
-    (void)state;
+TEST(variable_refresh_is_left_alone) {
     nb_loop loop = loop_with((nb_rate){60, 1}, (nb_rate){60, 1});
     uint64_t seed = test_seed(__func__), total_ns = 0, snapped_count = 0;
     for (int i = 0; i < 20000; ++i) {
@@ -201,8 +194,7 @@ static void variable_refresh_is_left_alone(void **state) {
     assert_in_range(nb_loop_tick_count(&loop), 119, 120);
 }
 
-static void snapping_returns_when_the_display_is_steady_again(void **state) {
-    (void)state;
+TEST(snapping_returns_when_the_display_is_steady_again) {
     nb_loop loop = loop_with((nb_rate){60, 1}, (nb_rate){60, 1});
     display d = {.rate = {58, 1}, .noise_ns = MS, .seed = test_seed(__func__)};
     show(&loop, &d, 200);
@@ -213,8 +205,7 @@ static void snapping_returns_when_the_display_is_steady_again(void **state) {
     assert_int_equal(show(&loop, &steady, 10000).frames[1], 10000);
 }
 
-static void refresh_can_change_at_any_time(void **state) {
-    (void)state;
+TEST(refresh_can_change_at_any_time) {
     nb_loop loop = loop_with((nb_rate){60, 1}, (nb_rate){60, 1});
     uint64_t seed = test_seed(__func__);
     const nb_rate rates[] = {{60, 1}, {144, 1}, {60000, 1001}, {30, 1}, {0, 0}, {75, 1}};
@@ -230,8 +221,7 @@ static void refresh_can_change_at_any_time(void **state) {
     assert_true(behind_ns <= 60 * MS && report.dropped_ns == 0);
 }
 
-static void estimated_rate_is_found_and_used(void **state) {
-    (void)state;
+TEST(estimated_rate_is_found_and_used) {
     const nb_rate rates[] = {{60, 1}, {60000, 1001}, {144, 1}, {75, 1}, {30, 1}, {57300, 1000}};
     uint64_t seed = test_seed(__func__);
     static nb_frame_stats stats;
@@ -262,8 +252,7 @@ static void estimated_rate_is_found_and_used(void **state) {
 }
 
 // Snapped, paused, clamped, excluded, scaled: the account of time holds and the offset stays within its bound.
-static void random_use_keeps_the_bound(void **state) {
-    (void)state;
+TEST(random_use_keeps_the_bound) {
     nb_loop loop = loop_with((nb_rate){60, 1}, (nb_rate){75, 1});
     loop.hooks.logger.level_min = NB_LOG_OFF;
     uint64_t seed = test_seed(__func__), count = test_size(200000, 2000000, 20000000);
@@ -279,14 +268,3 @@ static void random_use_keeps_the_bound(void **state) {
         if (!is_near || !nb_loop_is_valid(&loop)) fail_msg("frame %zu", (size_t)i);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(noisy_display_at_the_tick_rate_has_no_wrong_frame),
-          cmocka_unit_test(without_snapping_the_same_display_is_wrong_often),
-          cmocka_unit_test(rates_apart_by_a_thousandth_give_one_odd_frame_in_a_thousand),
-          cmocka_unit_test(other_displays_have_their_regular_pattern),
-          cmocka_unit_test(missed_refreshes_are_caught_up_exactly),
-          cmocka_unit_test(frame_far_off_the_grid_does_not_disturb_the_next),
-          cmocka_unit_test(variable_refresh_is_left_alone),
-          cmocka_unit_test(snapping_returns_when_the_display_is_steady_again),
-          cmocka_unit_test(refresh_can_change_at_any_time), cmocka_unit_test(estimated_rate_is_found_and_used),
-          cmocka_unit_test(random_use_keeps_the_bound))

@@ -3,7 +3,7 @@
 
 #define _POSIX_C_SOURCE 200809L // pipe, dup
 
-#include "support.h"
+#include "support/support.h"
 
 #include "base/base.h"
 #include "nebula/bytes.h"
@@ -47,8 +47,7 @@ static nb_hooks probe_hooks(probe *heard, test_heap *heap) {
     return nb_hooks_resolve(&hooks);
 }
 
-static void zero_hooks_resolve_to_the_defaults(void **state) {
-    (void)state;
+TEST(zero_hooks_resolve_to_the_defaults) {
     nb_hooks zero = {0};
     nb_hooks resolved = nb_hooks_resolve(&zero), from_null = nb_hooks_resolve(NULL);
     assert_ptr_equal(resolved.allocator.alloc, from_null.allocator.alloc);
@@ -61,14 +60,12 @@ static void zero_hooks_resolve_to_the_defaults(void **state) {
     nb_hooks_free(&resolved, memory, 100);
 }
 
-static void half_an_allocator_counts_as_none(void **state) {
-    (void)state;
+TEST(half_an_allocator_counts_as_none) {
     nb_hooks hooks = {.allocator = {.alloc = test_heap_alloc}};
     assert_ptr_equal(nb_hooks_resolve(&hooks).allocator.alloc, nb_hooks_default().allocator.alloc);
 }
 
-static void custom_hooks_are_kept_with_their_users(void **state) {
-    (void)state;
+TEST(custom_hooks_are_kept_with_their_users) {
     test_log log = {0};
     test_heap heap = {0};
     nb_hooks wanted = test_hooks(&log, &heap);
@@ -82,8 +79,7 @@ static void custom_hooks_are_kept_with_their_users(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void default_heap_refuses_sizes_that_wrap(void **state) {
-    (void)state;
+TEST(default_heap_refuses_sizes_that_wrap) {
     test_log log = {0};
     nb_hooks wanted = test_hooks(&log, NULL);
     nb_hooks hooks = nb_hooks_resolve(&wanted);
@@ -91,8 +87,7 @@ static void default_heap_refuses_sizes_that_wrap(void **state) {
     assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY), 1);
 }
 
-static void levels_below_the_minimum_are_not_delivered(void **state) {
-    (void)state;
+TEST(levels_below_the_minimum_are_not_delivered) {
     test_log log = {0};
     nb_hooks wanted = test_hooks(&log, NULL);
     wanted.logger.level_min = NB_LOG_ERROR;
@@ -107,8 +102,7 @@ static void levels_below_the_minimum_are_not_delivered(void **state) {
     assert_int_equal(test_log_count(&log, NB_ITEM_BASE_OS), 1);
 }
 
-static void long_messages_are_cut_not_overrun(void **state) {
-    (void)state;
+TEST(long_messages_are_cut_not_overrun) {
     test_log log = {0};
     nb_hooks wanted = test_hooks(&log, NULL);
     nb_hooks hooks = nb_hooks_resolve(&wanted);
@@ -119,8 +113,7 @@ static void long_messages_are_cut_not_overrun(void **state) {
     assert_int_equal(strlen(log.last_message), 319);
 }
 
-static void a_mistake_is_logged_then_asserted_then_returned(void **state) {
-    (void)state;
+TEST(a_mistake_is_logged_then_asserted_then_returned) {
     probe heard = {0};
     nb_hooks hooks = probe_hooks(&heard, NULL);
     assert_int_equal(NB_FAIL(&hooks, NB_ITEM_BASE_ARGUMENT, NB_ERR_RANGE, "size %d", 3), NB_ERR_RANGE);
@@ -139,8 +132,7 @@ static void a_mistake_is_logged_then_asserted_then_returned(void **state) {
     if (NB_ASSERTIONS) assert_string_equal(heard.function, "nb_thing");
 }
 
-static void without_hooks_a_mistake_goes_to_stderr(void **state) {
-    (void)state;
+TEST(without_hooks_a_mistake_goes_to_stderr) {
     int saved = dup(2), ends[2];
     assert_int_equal(pipe(ends), 0);
     dup2(ends[1], 2);
@@ -154,11 +146,12 @@ static void without_hooks_a_mistake_goes_to_stderr(void **state) {
     close(saved);
     assert_true(length > 0);
     assert_int_equal(result, NB_ERR_MISUSE);
-    assert_string_equal(text, "nebula: error 100 base_null: without_hooks_a_mistake_goes_to_stderr: thing is NULL\n");
+    char expected[128];
+    snprintf(expected, sizeof expected, "nebula: error 100 base_null: %s: thing is NULL\n", __func__);
+    assert_string_equal(text, expected);
 }
 
-static void zero_bytes_are_one_on_both_ways(void **state) {
-    (void)state;
+TEST(zero_bytes_are_one_on_both_ways) {
     test_heap heap = {0};
     nb_hooks hooks = test_hooks(NULL, &heap); // not resolved
     void *memory = nb_hooks_alloc(&hooks, 0, 8, __func__);
@@ -169,8 +162,7 @@ static void zero_bytes_are_one_on_both_ways(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void a_refusal_of_memory_is_logged_and_not_asserted(void **state) {
-    (void)state;
+TEST(a_refusal_of_memory_is_logged_and_not_asserted) {
     probe heard = {0};
     test_heap heap = {.fail_at = 1};
     nb_hooks hooks = probe_hooks(&heard, &heap);
@@ -183,8 +175,7 @@ static void a_refusal_of_memory_is_logged_and_not_asserted(void **state) {
     assert_string_equal(heard.message, "no memory for 100 bytes");
 }
 
-static void a_failure_is_logged_and_not_asserted(void **state) {
-    (void)state;
+TEST(a_failure_is_logged_and_not_asserted) {
     probe heard = {0};
     nb_hooks hooks = probe_hooks(&heard, NULL);
     nb_result result = nb_report_failure(&hooks, NB_ITEM_BASE_OS, NB_ERR_OS, "nb_thing_open", "code %d", 7);
@@ -201,8 +192,7 @@ static void a_failure_is_logged_and_not_asserted(void **state) {
     assert_int_equal(heard.log_count, 1);
 }
 
-static void every_level_is_delivered_as_itself(void **state) {
-    (void)state;
+TEST(every_level_is_delivered_as_itself) {
     for (int level = NB_LOG_TRACE; level <= NB_LOG_ERROR; ++level) {
         probe heard = {0};
         nb_hooks hooks = probe_hooks(&heard, NULL);
@@ -214,8 +204,7 @@ static void every_level_is_delivered_as_itself(void **state) {
 }
 
 // As of a desc that was not looked at yet: a logger alone, and no level.
-static void hooks_that_are_not_resolved_report_as_if_they_were(void **state) {
-    (void)state;
+TEST(hooks_that_are_not_resolved_report_as_if_they_were) {
     probe heard = {0};
     nb_hooks hooks = {.logger = {.log = probe_log, .user = &heard}};
     nb_report(&hooks, NB_LOG_INFO, NB_ITEM_BASE_OS, __func__, "below the default level");
@@ -231,8 +220,7 @@ static void hooks_that_are_not_resolved_report_as_if_they_were(void **state) {
     assert_int_equal(heard.log_count, 2);
 }
 
-static void integers_are_little_endian_at_any_address(void **state) {
-    (void)state;
+TEST(integers_are_little_endian_at_any_address) {
     static const unsigned char expected[8] = {0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x91};
     const uint64_t value = UINT64_C(0x9122334455667788);
     for (size_t offset = 0; offset < 8; ++offset) {
@@ -255,15 +243,3 @@ static void integers_are_little_endian_at_any_address(void **state) {
     assert_true(nb_bytes_get_u16(high) == UINT16_MAX && nb_bytes_get_u32(high) == UINT32_MAX);
     assert_true(nb_bytes_get_u64(high) == UINT64_MAX);
 }
-
-TEST_MAIN(cmocka_unit_test(zero_hooks_resolve_to_the_defaults), cmocka_unit_test(half_an_allocator_counts_as_none),
-          cmocka_unit_test(custom_hooks_are_kept_with_their_users),
-          cmocka_unit_test(default_heap_refuses_sizes_that_wrap),
-          cmocka_unit_test(levels_below_the_minimum_are_not_delivered),
-          cmocka_unit_test(long_messages_are_cut_not_overrun),
-          cmocka_unit_test(a_mistake_is_logged_then_asserted_then_returned),
-          cmocka_unit_test(without_hooks_a_mistake_goes_to_stderr), cmocka_unit_test(zero_bytes_are_one_on_both_ways),
-          cmocka_unit_test(a_refusal_of_memory_is_logged_and_not_asserted),
-          cmocka_unit_test(a_failure_is_logged_and_not_asserted), cmocka_unit_test(every_level_is_delivered_as_itself),
-          cmocka_unit_test(hooks_that_are_not_resolved_report_as_if_they_were),
-          cmocka_unit_test(integers_are_little_endian_at_any_address))

@@ -1,36 +1,10 @@
 // SPDX-License-Identifier: MIT
-// link: -Wl,--wrap=nbi_pages_reserve,--wrap=nbi_pages_commit
 // Thread arenas: lazy reset, pins, slots, threads that come and go, failing memory, races.
 
-#include "resident.h"
+#include "support/faults.h"
+#include "support/resident.h"
 
 #include "nebula/thread_arena.h"
-
-// --- page calls that fail on demand ---
-
-static struct {
-    nb_atomic_u64 calls;
-    uint64_t fail_at;   // this call fails (1 = the first); 0 = none
-    uint64_t fail_from; // this call and all later ones fail; 0 = none
-} pages;
-
-void *__real_nbi_pages_reserve(size_t size_bytes);
-void *__wrap_nbi_pages_reserve(size_t size_bytes);
-nb_result __real_nbi_pages_commit(void *address, size_t size_bytes);
-nb_result __wrap_nbi_pages_commit(void *address, size_t size_bytes);
-
-static bool page_call_fails(void) {
-    uint64_t call = nbi_atomic_fetch_add_relaxed_u64(&pages.calls, 1) + 1;
-    return call == pages.fail_at || (pages.fail_from != 0 && call >= pages.fail_from);
-}
-
-void *__wrap_nbi_pages_reserve(size_t size_bytes) {
-    return page_call_fails() ? NULL : __real_nbi_pages_reserve(size_bytes);
-}
-
-nb_result __wrap_nbi_pages_commit(void *address, size_t size_bytes) {
-    return page_call_fails() ? NB_ERR_MEMORY : __real_nbi_pages_commit(address, size_bytes);
-}
 
 // --- fixture ---
 
@@ -85,8 +59,7 @@ static uint64_t *write_number(nb_thread_arena *thread, uint64_t number) {
 
 // --- frames ---
 
-static void first_frame_is_open_and_numbers_count_up(void **state) {
-    (void)state;
+TEST(first_frame_is_open_and_numbers_count_up) {
     room r;
     room_open(&r);
     assert_int_not_equal(nb_thread_arenas_frame(r.arenas).value, 0);
@@ -125,8 +98,7 @@ static void allocate_in_two_frames(void *user, uint32_t index) {
 }
 
 // The plan's reset function reached the calling thread only: a worker's arena stayed at 1000 bytes.
-static void advance_reaches_every_threads_arena(void **state) {
-    (void)state;
+TEST(advance_reaches_every_threads_arena) {
     room r;
     room_open(&r);
     worker w = {.r = &r};
@@ -144,8 +116,7 @@ static void advance_reaches_every_threads_arena(void **state) {
     room_close(&r);
 }
 
-static void slot_comes_back_with_the_same_memory_and_reset(void **state) {
-    (void)state;
+TEST(slot_comes_back_with_the_same_memory_and_reset) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 3});
     void *first[3];
@@ -161,8 +132,7 @@ static void slot_comes_back_with_the_same_memory_and_reset(void **state) {
     room_close(&r);
 }
 
-static void frame_that_was_skipped_is_reset_too(void **state) {
-    (void)state;
+TEST(frame_that_was_skipped_is_reset_too) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 2});
     assert_non_null(nb_thread_arena_alloc(r.mine, 1000, 1));
@@ -171,8 +141,7 @@ static void frame_that_was_skipped_is_reset_too(void **state) {
     room_close(&r);
 }
 
-static void block_lives_for_the_frames_of_the_other_slots(void **state) {
-    (void)state;
+TEST(block_lives_for_the_frames_of_the_other_slots) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 4});
     uint64_t *numbers[4] = {0};
@@ -187,8 +156,7 @@ static void block_lives_for_the_frames_of_the_other_slots(void **state) {
     room_close(&r);
 }
 
-static void frame_numbers_wrap(void **state) {
-    (void)state;
+TEST(frame_numbers_wrap) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 3, .frame_first = NB_ARENA_FRAME_NUMBER_MAX - 5});
     nb_arena_frame pinned = advance(&r);
@@ -207,8 +175,7 @@ static void frame_numbers_wrap(void **state) {
 
 // --- pins ---
 
-static void pinned_frame_is_never_reused(void **state) {
-    (void)state;
+TEST(pinned_frame_is_never_reused) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 2});
     nb_arena_frame frame = advance(&r);
@@ -230,8 +197,7 @@ static void pinned_frame_is_never_reused(void **state) {
     room_close(&r);
 }
 
-static void stale_frame_cannot_touch_the_next_one_in_its_slot(void **state) {
-    (void)state;
+TEST(stale_frame_cannot_touch_the_next_one_in_its_slot) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 2});
     nb_arena_frame old = advance(&r);
@@ -249,8 +215,7 @@ static void stale_frame_cannot_touch_the_next_one_in_its_slot(void **state) {
     room_close(&r);
 }
 
-static void pinned_work_allocates_in_its_own_frame(void **state) {
-    (void)state;
+TEST(pinned_work_allocates_in_its_own_frame) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 2});
     nb_arena_frame frame = advance(&r);
@@ -272,8 +237,7 @@ static void pinned_work_allocates_in_its_own_frame(void **state) {
     room_close(&r);
 }
 
-static void pins_open_slots_up_to_the_limit_then_full(void **state) {
-    (void)state;
+TEST(pins_open_slots_up_to_the_limit_then_full) {
     room r;
     room_open(&r);
     nb_arena_frame frames[64];
@@ -307,8 +271,7 @@ static void pins_open_slots_up_to_the_limit_then_full(void **state) {
     room_close(&r);
 }
 
-static void slots_fall_out_of_use_when_pins_are_back(void **state) {
-    (void)state;
+TEST(slots_fall_out_of_use_when_pins_are_back) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 2});
     nb_arena_frame frames[20];
@@ -330,8 +293,7 @@ static void slots_fall_out_of_use_when_pins_are_back(void **state) {
     room_close(&r);
 }
 
-static void bad_pins_change_nothing(void **state) {
-    (void)state;
+TEST(bad_pins_change_nothing) {
     room r;
     room_open(&r);
     nb_arena_frame frame = nb_thread_arenas_frame(r.arenas);
@@ -350,8 +312,7 @@ static void bad_pins_change_nothing(void **state) {
     room_close(&r);
 }
 
-static void pin_counter_cannot_run_over(void **state) {
-    (void)state;
+TEST(pin_counter_cannot_run_over) {
     room r;
     room_open(&r);
     nb_arena_frame frame = nb_thread_arenas_frame(r.arenas);
@@ -377,8 +338,7 @@ static void leave_a_block(void *user, uint32_t index) {
     w->detached = nb_thread_arena_detach(w->thread);
 }
 
-static void block_outlives_the_thread_while_pinned(void **state) {
-    (void)state;
+TEST(block_outlives_the_thread_while_pinned) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 2});
     nb_arena_frame frame = advance(&r);
@@ -404,8 +364,7 @@ static void block_outlives_the_thread_while_pinned(void **state) {
     room_close(&r);
 }
 
-static void block_outlives_the_thread_in_its_frames(void **state) {
-    (void)state;
+TEST(block_outlives_the_thread_in_its_frames) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 3});
     worker w[2] = {{.r = &r}, {.r = &r}};
@@ -426,8 +385,7 @@ static void block_outlives_the_thread_in_its_frames(void **state) {
 static uint32_t cleanup_count;
 static void count_cleanup(void *user) { cleanup_count += *(uint32_t *)user; }
 
-static void cleanups_of_a_frame_run_when_it_ends(void **state) {
-    (void)state;
+TEST(cleanups_of_a_frame_run_when_it_ends) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 2});
     cleanup_count = 0;
@@ -455,8 +413,7 @@ static void ask_for_memory(void *user) {
     if (nb_thread_arena_alloc(g->thread, 64, 16) != NULL) ++g->served_count;
 }
 
-static void cleanup_gets_no_memory_of_its_own_arena(void **state) {
-    (void)state;
+TEST(cleanup_gets_no_memory_of_its_own_arena) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.slot_count = 2, .slot_count_max = 2});
     greedy g = {.thread = r.mine};
@@ -470,8 +427,7 @@ static void cleanup_gets_no_memory_of_its_own_arena(void **state) {
     room_close(&r);
 }
 
-static void destroy_is_refused_while_in_use(void **state) {
-    (void)state;
+TEST(destroy_is_refused_while_in_use) {
     room r;
     room_open(&r);
     nb_arena_frame frame = nb_thread_arenas_frame(r.arenas);
@@ -487,8 +443,7 @@ static void destroy_is_refused_while_in_use(void **state) {
     room_close(&r);
 }
 
-static void frame_arena_belongs_to_the_context(void **state) {
-    (void)state;
+TEST(frame_arena_belongs_to_the_context) {
     room r;
     room_open(&r);
     nb_arena *arena = nb_thread_arena_get(r.mine);
@@ -511,8 +466,7 @@ static void intrude(void *user, uint32_t index) {
     w->detached = nb_thread_arena_detach(w->r->mine);
 }
 
-static void foreign_thread_is_refused(void **state) {
-    (void)state;
+TEST(foreign_thread_is_refused) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.checks = NB_ARENA_CHECKS_ON});
     for (int round = 0; round < 2; ++round) { // first without an arena, then with one
@@ -528,8 +482,7 @@ static void foreign_thread_is_refused(void **state) {
     room_close(&r);
 }
 
-static void threads_beyond_the_limit_are_refused(void **state) {
-    (void)state;
+TEST(threads_beyond_the_limit_are_refused) {
     room r;
     room_open_with(&r, (nb_thread_arenas_desc){.thread_count_max = 2});
     nb_thread_arena *second = NULL;
@@ -547,8 +500,7 @@ static void threads_beyond_the_limit_are_refused(void **state) {
     room_close(&r);
 }
 
-static void default_desc_is_spelled_out(void **state) {
-    (void)state;
+TEST(default_desc_is_spelled_out) {
     nb_thread_arenas_desc desc = nb_thread_arenas_desc_default();
     assert_int_equal(desc.capacity_bytes, NB_ARENA_CAPACITY_DEFAULT);
     assert_int_equal(desc.policy, NB_ARENA_POLICY_CHAIN);
@@ -558,8 +510,7 @@ static void default_desc_is_spelled_out(void **state) {
     assert_non_null(desc.hooks.allocator.alloc);
 }
 
-static void null_and_bad_descs_are_refused(void **state) {
-    (void)state;
+TEST(null_and_bad_descs_are_refused) {
     nb_thread_arenas *arenas = NULL;
     nb_thread_arena *thread = NULL;
     assert_int_equal(nb_thread_arenas_create(NULL, NULL), NB_ERR_MISUSE);
@@ -612,8 +563,7 @@ static void run_short_threads(room *r, uint64_t count) {
     }
 }
 
-static void ten_thousand_short_threads_leave_no_memory(void **state) {
-    (void)state;
+TEST(ten_thousand_short_threads_leave_no_memory) {
     room r;
     room_open(&r);
     run_short_threads(&r, 200); // what the C library keeps for threads is part of the baseline
@@ -660,8 +610,7 @@ static uint32_t run_frames(test_log *log, test_heap *heap) {
     return refused;
 }
 
-static void failing_memory_is_survived_at_every_call(void **state) {
-    (void)state;
+TEST(failing_memory_is_survived_at_every_call) {
     for (int from_on = 0; from_on < 2; ++from_on) {
         bool has_failed = true;
         for (uint64_t call = 1; has_failed; ++call) {
@@ -676,24 +625,23 @@ static void failing_memory_is_survived_at_every_call(void **state) {
     }
 }
 
-static void failing_pages_are_survived_at_every_call(void **state) {
-    (void)state;
+TEST(failing_pages_are_survived_at_every_call) {
     for (int from_on = 0; from_on < 2; ++from_on) {
         bool has_failed = true;
         for (uint64_t call = 1; has_failed; ++call) {
             assert_true(call < 200);
             test_log log = {0};
             test_heap heap = {0};
-            pages.calls.value = 0;
-            pages.fail_at = from_on ? 0 : call;
-            pages.fail_from = from_on ? call : 0;
+            os.pages.call_count.value = 0;
+            os.pages.fail_at = from_on ? 0 : call;
+            os.pages.fail_from = from_on ? call : 0;
             run_frames(&log, &heap);
-            has_failed = pages.calls.value >= call;
+            has_failed = os.pages.call_count.value >= call;
             assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY) != 0, has_failed);
             assert_int_equal(nbi_atomic_load_relaxed_u64(&heap.live_count), 0);
         }
     }
-    pages.fail_at = pages.fail_from = 0;
+    os.pages.fail_at = os.pages.fail_from = 0;
 }
 
 // --- races ---
@@ -778,8 +726,7 @@ static void race_run(void *user, uint32_t index) {
     if (index >= 2) race_read(user, index);
 }
 
-static void pin_against_advance_keeps_every_pinned_block(void **state) {
-    (void)state;
+TEST(pin_against_advance_keeps_every_pinned_block) {
     static race c;
     memset(&c, 0, sizeof c);
     c.seed = test_seed("pin_against_advance_keeps_every_pinned_block");
@@ -806,22 +753,3 @@ static void pin_against_advance_keeps_every_pinned_block(void **state) {
     assert_int_equal(nb_thread_arenas_destroy(c.arenas), NB_OK);
     assert_int_equal(nbi_atomic_load_relaxed_u64(&heap.live_count), 0);
 }
-
-TEST_MAIN(
-    cmocka_unit_test(first_frame_is_open_and_numbers_count_up), cmocka_unit_test(advance_reaches_every_threads_arena),
-    cmocka_unit_test(slot_comes_back_with_the_same_memory_and_reset),
-    cmocka_unit_test(frame_that_was_skipped_is_reset_too),
-    cmocka_unit_test(block_lives_for_the_frames_of_the_other_slots), cmocka_unit_test(frame_numbers_wrap),
-    cmocka_unit_test(pinned_frame_is_never_reused), cmocka_unit_test(stale_frame_cannot_touch_the_next_one_in_its_slot),
-    cmocka_unit_test(pinned_work_allocates_in_its_own_frame),
-    cmocka_unit_test(pins_open_slots_up_to_the_limit_then_full),
-    cmocka_unit_test(slots_fall_out_of_use_when_pins_are_back), cmocka_unit_test(bad_pins_change_nothing),
-    cmocka_unit_test(pin_counter_cannot_run_over), cmocka_unit_test(block_outlives_the_thread_while_pinned),
-    cmocka_unit_test(block_outlives_the_thread_in_its_frames), cmocka_unit_test(cleanups_of_a_frame_run_when_it_ends),
-    cmocka_unit_test(cleanup_gets_no_memory_of_its_own_arena), cmocka_unit_test(destroy_is_refused_while_in_use),
-    cmocka_unit_test(frame_arena_belongs_to_the_context), cmocka_unit_test(foreign_thread_is_refused),
-    cmocka_unit_test(threads_beyond_the_limit_are_refused), cmocka_unit_test(default_desc_is_spelled_out),
-    cmocka_unit_test(null_and_bad_descs_are_refused), cmocka_unit_test(ten_thousand_short_threads_leave_no_memory),
-    cmocka_unit_test(failing_memory_is_survived_at_every_call),
-    cmocka_unit_test(failing_pages_are_survived_at_every_call),
-    cmocka_unit_test(pin_against_advance_keeps_every_pinned_block))

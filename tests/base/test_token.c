@@ -6,14 +6,14 @@
 
 // --- the seed's tests ---
 
-static void test_uncancelled_token_returns_false(void **state) {
+TEST_IN(token, test_uncancelled_token_returns_false) {
     nb_token *token = root_create(*state, "test");
     assert_false(nb_token_is_cancelled(token));
     assert_int_equal(nb_token_reason(token).cause, NB_CANCEL_NONE);
     nb_token_release(token);
 }
 
-static void test_cancelled_token_returns_true(void **state) {
+TEST_IN(token, test_cancelled_token_returns_true) {
     nb_token *token = root_create(*state, "test");
     assert_int_equal(cancel(token).token_count, 1);
     assert_true(nb_token_is_cancelled(token));
@@ -21,7 +21,7 @@ static void test_cancelled_token_returns_true(void **state) {
     nb_token_release(token);
 }
 
-static void test_child_cancelled_when_parent_cancelled(void **state) {
+TEST_IN(token, test_child_cancelled_when_parent_cancelled) {
     nb_token *parent = root_create(*state, "parent");
     nb_token *child = child_create(parent, "child");
     assert_int_equal(cancel(parent).token_count, 2);
@@ -30,7 +30,7 @@ static void test_child_cancelled_when_parent_cancelled(void **state) {
     nb_token_release(parent);
 }
 
-static void test_parent_not_cancelled_when_child_cancelled(void **state) {
+TEST_IN(token, test_parent_not_cancelled_when_child_cancelled) {
     nb_token *parent = root_create(*state, "parent");
     nb_token *child = child_create(parent, "child");
     nb_token *sibling = child_create(parent, "sibling");
@@ -43,7 +43,7 @@ static void test_parent_not_cancelled_when_child_cancelled(void **state) {
     nb_token_release(parent);
 }
 
-static void test_task_checks_and_exits_early(void **state) {
+TEST_IN(token, test_task_checks_and_exits_early) {
     nb_token *token = root_create(*state, "test");
     cancel(token);
     uint32_t iterations = 0;
@@ -72,7 +72,7 @@ static void spin_until_cancelled(void *user) {
     if (nb_token_reason(s->token).cause == NB_CANCEL_STALE) s->payload_seen = s->payload;
 }
 
-static void test_cancellation_is_immediate(void **state) {
+TEST_IN(token, test_cancellation_is_immediate) {
     spinner s = {.token = root_create(*state, "test")};
     nbi_thread thread = {0};
     nbi_thread_desc desc = {.run = spin_until_cancelled, .user = &s, .name = "spinner"};
@@ -109,7 +109,7 @@ static void chain_life(void *user) {
     nb_token_release(last);
 }
 
-static void test_deep_hierarchy_cancellation(void **state) {
+TEST_IN(token, test_deep_hierarchy_cancellation) {
     nb_token *tokens[4] = {root_create(*state, "root")};
     for (int i = 1; i < 4; ++i) tokens[i] = child_create(tokens[i - 1], "level");
     assert_int_equal(cancel(tokens[0]).token_count, 4);
@@ -123,7 +123,7 @@ static void test_deep_hierarchy_cancellation(void **state) {
     assert_int_equal(chain.cancelled_count, chain.depth + 1u);
 }
 
-static void test_clone_shares_state(void **state) {
+TEST_IN(token, test_clone_shares_state) {
     nb_token *token = root_create(*state, "test");
     nb_token *clone = nb_token_retain(token);
     assert_ptr_equal(clone, token);
@@ -133,7 +133,7 @@ static void test_clone_shares_state(void **state) {
     nb_token_release(clone);
 }
 
-static void test_pre_cancelled_child_of_cancelled_parent(void **state) {
+TEST_IN(token, test_pre_cancelled_child_of_cancelled_parent) {
     nb_token *parent = root_create(*state, "parent");
     nb_token_cancel(parent, NB_CANCEL_FAILED, 9, NULL);
     nb_token *child = child_create(parent, "child");
@@ -146,7 +146,7 @@ static void test_pre_cancelled_child_of_cancelled_parent(void **state) {
     nb_token_release(parent);
 }
 
-static void test_prune_removes_dead_children(void **state) {
+TEST_IN(token, test_prune_removes_dead_children) {
     nb_token *parent = root_create(*state, "parent");
     nb_token *children[5];
     for (int i = 0; i < 5; ++i) children[i] = child_create(parent, "child");
@@ -191,7 +191,7 @@ static void wide_life(void *user) {
     free(children);
 }
 
-static void wide_tree_is_cancelled_whole(void **state) {
+TEST_IN(token, wide_tree_is_cancelled_whole) {
     deep_chain wide = {.f = *state, .depth = (uint32_t)test_size(250000, 1000000, 1000000)};
     run_on_small_stack(wide_life, &wide);
     assert_int_equal(wide.failed_count, 0);
@@ -235,7 +235,7 @@ static uint32_t model_ghosts(const model_token *before, const model_token *after
     return gone;
 }
 
-static void random_trees_agree_with_a_model(void **state) {
+TEST_IN(token, random_trees_agree_with_a_model) {
     uint64_t random = test_seed("random_trees_agree_with_a_model");
     uint64_t tree_count = test_size(50, 500, 5000);
     static model_token model[MODEL_COUNT], before[MODEL_COUNT];
@@ -270,7 +270,7 @@ static void random_trees_agree_with_a_model(void **state) {
     }
 }
 
-static void created_cancelled_token_is_cancelled(void **state) {
+TEST_IN(token, created_cancelled_token_is_cancelled) {
     fixture *f = *state;
     nb_token_desc desc = {.label = "late", .hooks = f->hooks};
     nb_token *token = NULL;
@@ -281,7 +281,7 @@ static void created_cancelled_token_is_cancelled(void **state) {
     nb_token_release(token);
 }
 
-static void first_cancel_writes_the_reason(void **state) {
+TEST_IN(token, first_cancel_writes_the_reason) {
     nb_token *root = root_create(*state, "root");
     nb_token *child = child_create(root, "child");
     nb_token_cancel(child, NB_CANCEL_FAILED, 7, NULL);
@@ -296,7 +296,7 @@ static void first_cancel_writes_the_reason(void **state) {
     nb_token_release(root);
 }
 
-static void cancel_without_a_cause_means_requested(void **state) {
+TEST_IN(token, cancel_without_a_cause_means_requested) {
     nb_token *root = root_create(*state, "root");
     nb_token_cancel(root, NB_CANCEL_NONE, 0, NULL);
     assert_int_equal(nb_token_reason(root).cause, NB_CANCEL_REQUESTED);
@@ -304,7 +304,7 @@ static void cancel_without_a_cause_means_requested(void **state) {
     nb_token_release(root);
 }
 
-static void label_is_copied(void **state) {
+TEST_IN(token, label_is_copied) {
     char label[] = "chunk 3";
     nb_token *token = root_create(*state, label);
     memset(label, 'x', sizeof label - 1);
@@ -315,7 +315,7 @@ static void label_is_copied(void **state) {
     nb_token_release(token);
 }
 
-static void longest_label_fits_and_a_longer_one_is_refused(void **state) {
+TEST_IN(token, longest_label_fits_and_a_longer_one_is_refused) {
     fixture *f = *state;
     char label[NB_TOKEN_LABEL_SIZE_MAX + 2];
     memset(label, 'a', sizeof label);
@@ -334,7 +334,7 @@ static void longest_label_fits_and_a_longer_one_is_refused(void **state) {
     nb_token_release(root);
 }
 
-static void path_names_every_parent(void **state) {
+TEST_IN(token, path_names_every_parent) {
     nb_token *root = root_create(*state, "root");
     nb_token *planet = child_create(root, "planet");
     nb_token *face = child_create(planet, "face3");
@@ -360,7 +360,7 @@ static void path_names_every_parent(void **state) {
     nb_token_release(root);
 }
 
-static void root_stays_until_its_last_child_goes(void **state) {
+TEST_IN(token, root_stays_until_its_last_child_goes) {
     fixture *f = *state;
     nb_token *root = root_create(f, "root");
     nb_token *child = child_create(root, "child");
@@ -373,7 +373,7 @@ static void root_stays_until_its_last_child_goes(void **state) {
     assert_int_equal(f->heap.live_count.value, 0);
 }
 
-static void short_children_leave_nothing_behind(void **state) {
+TEST_IN(token, short_children_leave_nothing_behind) {
     fixture *f = *state;
     nb_token *root = root_create(f, "root");
     uint64_t count = test_size(1000000, 2000000, 10000000);
@@ -395,7 +395,7 @@ static void short_children_leave_nothing_behind(void **state) {
 
 // --- tasks ---
 
-static void cancel_counts_tasks_apart_from_tokens(void **state) {
+TEST_IN(token, cancel_counts_tasks_apart_from_tokens) {
     nb_token *planet = root_create(*state, "planet");
     nb_token *chunk = child_create(planet, "chunk");
     nb_token *other = root_create(*state, "other");
@@ -416,7 +416,7 @@ static void cancel_counts_tasks_apart_from_tokens(void **state) {
     nb_token_release(other);
 }
 
-static void queued_task_of_a_cancelled_token_never_starts(void **state) {
+TEST_IN(token, queued_task_of_a_cancelled_token_never_starts) {
     nb_token *token = root_create(*state, "token");
     assert_int_equal(nb_token_task_enter(token), NB_OK);
     assert_int_equal(nb_token_task_enter(token), NB_OK);
@@ -433,8 +433,7 @@ static void queued_task_of_a_cancelled_token_never_starts(void **state) {
     nb_token_release(token);
 }
 
-static void tasks_without_a_token_are_not_counted(void **state) {
-    (void)state;
+TEST_IN(token, tasks_without_a_token_are_not_counted) {
     assert_int_equal(nb_token_task_enter(NULL), NB_OK);
     assert_int_equal(nb_token_task_start(NULL), NB_OK);
     assert_int_equal(nb_token_task_leave(NULL), NB_OK);
@@ -457,7 +456,7 @@ static bool is_outside(void *user, nb_token *child) {
     return distance > area->radius;
 }
 
-static void camera_move_cancels_the_chunks_outside_the_radius(void **state) {
+TEST_IN(token, camera_move_cancels_the_chunks_outside_the_radius) {
     nb_token *planet = root_create(*state, "planet");
     nb_token *chunks[100];
     for (uint64_t i = 0; i < 100; ++i) {
@@ -480,7 +479,7 @@ static void camera_move_cancels_the_chunks_outside_the_radius(void **state) {
     nb_token_release(planet);
 }
 
-static void cancel_by_key_finds_every_child_with_it(void **state) {
+TEST_IN(token, cancel_by_key_finds_every_child_with_it) {
     nb_token *planet = root_create(*state, "planet");
     nb_token *chunks[6];
     for (uint64_t i = 0; i < 6; ++i) chunks[i] = child_with_key(planet, i % 3);
@@ -512,7 +511,7 @@ static bool release_and_add(void *user, nb_token *child) {
     return i % 2 == 0;
 }
 
-static void predicate_may_release_and_create_children(void **state) {
+TEST_IN(token, predicate_may_release_and_create_children) {
     shuffler s = {.parent = root_create(*state, "parent")};
     for (int i = 0; i < 8; ++i) s.held[i] = child_create(s.parent, "old");
     nb_cancel_counts counts = {0};
@@ -552,7 +551,7 @@ static nb_result live_once(fixture *f) {
     return result;
 }
 
-static void every_allocation_may_fail(void **state) {
+TEST_IN(token, every_allocation_may_fail) {
     fixture *f = *state;
     for (int persistent = 0; persistent < 2; ++persistent) {
         uint64_t failures = 0;
@@ -577,7 +576,7 @@ static void never_called(void *user, nb_token *token) {
     ++*(int *)user;
 }
 
-static void null_arguments_are_refused(void **state) {
+TEST_IN(token, null_arguments_are_refused) {
     fixture *f = *state;
     nb_token *root = root_create(f, "root");
     nb_token *out = NULL;
@@ -619,7 +618,7 @@ static void null_arguments_are_refused(void **state) {
     nb_token_release(root);
 }
 
-static void wrong_arguments_are_refused_with_a_report(void **state) {
+TEST_IN(token, wrong_arguments_are_refused_with_a_report) {
     fixture *f = *state;
     nb_token *root = root_create(f, "root");
     nb_token *out = NULL;
@@ -643,7 +642,7 @@ static void wrong_arguments_are_refused_with_a_report(void **state) {
 
 // A token in the tree's own reserve can be told from a live one. Under the address sanitizer nothing is kept, and the
 // sanitizer tells.
-static void released_token_is_found_stale(void **state) {
+TEST_IN(token, released_token_is_found_stale) {
     fixture *f = *state;
     nb_token *root = root_create(f, "root");
     nb_token *child = child_create(root, "child");
@@ -663,20 +662,3 @@ static void released_token_is_found_stale(void **state) {
     assert_int_equal(cancel(root).token_count, 1);
     nb_token_release(root);
 }
-
-TEST_MAIN(token_test(test_uncancelled_token_returns_false), token_test(test_cancelled_token_returns_true),
-          token_test(test_child_cancelled_when_parent_cancelled),
-          token_test(test_parent_not_cancelled_when_child_cancelled), token_test(test_task_checks_and_exits_early),
-          token_test(test_cancellation_is_immediate), token_test(test_deep_hierarchy_cancellation),
-          token_test(test_clone_shares_state), token_test(test_pre_cancelled_child_of_cancelled_parent),
-          token_test(test_prune_removes_dead_children), token_test(wide_tree_is_cancelled_whole),
-          token_test(random_trees_agree_with_a_model), token_test(created_cancelled_token_is_cancelled),
-          token_test(first_cancel_writes_the_reason), token_test(cancel_without_a_cause_means_requested),
-          token_test(label_is_copied), token_test(longest_label_fits_and_a_longer_one_is_refused),
-          token_test(path_names_every_parent), token_test(root_stays_until_its_last_child_goes),
-          token_test(short_children_leave_nothing_behind), token_test(cancel_counts_tasks_apart_from_tokens),
-          token_test(queued_task_of_a_cancelled_token_never_starts), token_test(tasks_without_a_token_are_not_counted),
-          token_test(camera_move_cancels_the_chunks_outside_the_radius),
-          token_test(cancel_by_key_finds_every_child_with_it), token_test(predicate_may_release_and_create_children),
-          token_test(every_allocation_may_fail), token_test(null_arguments_are_refused),
-          token_test(wrong_arguments_are_refused_with_a_report), token_test(released_token_is_found_stale))

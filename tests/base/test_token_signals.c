@@ -6,7 +6,7 @@
 
 // --- deadlines ---
 
-static void deadlines_fire_at_their_time_or_frame(void **state) {
+TEST_IN(token, deadlines_fire_at_their_time_or_frame) {
     nb_token *root = root_create(*state, "root");
     nb_token *timed = child_create(root, "timed");
     nb_token *framed = child_create(root, "framed");
@@ -32,7 +32,7 @@ static void deadlines_fire_at_their_time_or_frame(void **state) {
     nb_token_release(root);
 }
 
-static void deadline_can_be_replaced_and_taken_away(void **state) {
+TEST_IN(token, deadline_can_be_replaced_and_taken_away) {
     nb_token *root = root_create(*state, "root");
     nb_token *token = child_create(root, "token");
     nb_token_set_deadline(token, 100, 5);
@@ -52,7 +52,7 @@ static void deadline_can_be_replaced_and_taken_away(void **state) {
 
 // Random deadlines, changes and releases against a plain array.
 #define DEADLINE_COUNT 300
-static void random_deadlines_agree_with_a_model(void **state) {
+TEST_IN(token, random_deadlines_agree_with_a_model) {
     uint64_t random = test_seed("random_deadlines_agree_with_a_model");
     nb_token *root = root_create(*state, "root");
     nb_token *tokens[DEADLINE_COUNT];
@@ -117,8 +117,7 @@ static void faster_free(void *user, void *memory, size_t size_bytes) {
     test_heap_free(&((faster_heap *)user)->heap, memory, size_bytes);
 }
 
-static void array_of_deadlines_grown_meanwhile_is_kept(void **state) {
-    (void)state;
+TEST_IN(token, array_of_deadlines_grown_meanwhile_is_kept) {
     faster_heap faster = {0};
     nb_token_desc desc = {.hooks = {.allocator = {.alloc = faster_alloc, .free = faster_free, .user = &faster}}};
     nb_token *root = NULL;
@@ -141,7 +140,7 @@ static void arm_the_next(void *user, nb_token *token) {
     if (nb_token_child(*next, "armed", next) == NB_OK) nb_token_set_deadline(*next, 1, 0);
 }
 
-static void deadline_set_while_expiring_waits_for_the_next_call(void **state) {
+TEST_IN(token, deadline_set_while_expiring_waits_for_the_next_call) {
     nb_token *root = root_create(*state, "root");
     nb_token *token = child_create(root, "token");
     nb_token *next = root;
@@ -161,7 +160,7 @@ static void deadline_set_while_expiring_waits_for_the_next_call(void **state) {
 
 // --- linked tokens ---
 
-static void linked_token_follows_any_source(void **state) {
+TEST_IN(token, linked_token_follows_any_source) {
     for (int which = 0; which < 3; ++which) {
         nb_token *sources[3] = {root_create(*state, "a"), root_create(*state, "b"), NULL};
         sources[2] = child_create(sources[1], "c");
@@ -181,7 +180,7 @@ static void linked_token_follows_any_source(void **state) {
     }
 }
 
-static void linked_token_does_not_cancel_its_sources(void **state) {
+TEST_IN(token, linked_token_does_not_cancel_its_sources) {
     nb_token *sources[2] = {root_create(*state, "a"), root_create(*state, "b")};
     nb_token *any = any_create(*state, sources, 2);
     assert_int_equal(cancel(any).token_count, 1);
@@ -192,7 +191,7 @@ static void linked_token_does_not_cancel_its_sources(void **state) {
     nb_token_release(any);
 }
 
-static void linked_token_of_a_cancelled_source_is_born_cancelled(void **state) {
+TEST_IN(token, linked_token_of_a_cancelled_source_is_born_cancelled) {
     nb_token *sources[2] = {root_create(*state, "a"), root_create(*state, "b")};
     nb_token_cancel(sources[1], NB_CANCEL_SHUTDOWN, 5, NULL);
     nb_token *any = any_create(*state, sources, 2);
@@ -202,7 +201,7 @@ static void linked_token_of_a_cancelled_source_is_born_cancelled(void **state) {
     nb_token_release(any);
 }
 
-static void linked_token_leaves_nothing_on_its_sources(void **state) {
+TEST_IN(token, linked_token_leaves_nothing_on_its_sources) {
     fixture *f = *state;
     nb_token *root = root_create(f, "root");
     nb_token *source = child_create(root, "source");
@@ -223,7 +222,7 @@ static void linked_token_leaves_nothing_on_its_sources(void **state) {
     nb_token_release(root);
 }
 
-static void diamond_of_linked_tokens_counts_each_once(void **state) {
+TEST_IN(token, diamond_of_linked_tokens_counts_each_once) {
     nb_token *root = root_create(*state, "root");
     nb_token *middle[3];
     for (int i = 0; i < 3; ++i) middle[i] = any_create(*state, &root, 1);
@@ -256,7 +255,7 @@ static void linked_chain_life(void *user) {
     nb_token_release(last);
 }
 
-static void long_chain_of_linked_tokens_needs_no_stack(void **state) {
+TEST_IN(token, long_chain_of_linked_tokens_needs_no_stack) {
     deep_chain chain = {.f = *state, .depth = (uint32_t)test_size(50000, 200000, 1000000)};
     run_on_small_stack(linked_chain_life, &chain);
     assert_int_equal(chain.failed_count, 0);
@@ -288,7 +287,7 @@ static void on_cancel(void *user, nb_token *token) {
     log->to_free = NULL;
 }
 
-static void callback_runs_once_at_the_cancel(void **state) {
+TEST_IN(token, callback_runs_once_at_the_cancel) {
     nb_token *root = root_create(*state, "root");
     nb_token *child = child_create(root, "child");
     callback_log log = {0}, second = {0}, never = {0};
@@ -313,7 +312,7 @@ static void callback_runs_once_at_the_cancel(void **state) {
     nb_token_callback_unregister(&other);
 }
 
-static void callback_on_a_cancelled_token_runs_at_once(void **state) {
+TEST_IN(token, callback_on_a_cancelled_token_runs_at_once) {
     nb_token *root = root_create(*state, "root");
     cancel(root);
     callback_log log = {0};
@@ -324,7 +323,7 @@ static void callback_on_a_cancelled_token_runs_at_once(void **state) {
     nb_token_release(root);
 }
 
-static void callback_may_free_itself_and_end_every_token(void **state) {
+TEST_IN(token, callback_may_free_itself_and_end_every_token) {
     nb_token *root = root_create(*state, "root");
     nb_token *other = root_create(*state, "other");
     nb_token_callback *callback = calloc(1, sizeof *callback);
@@ -337,7 +336,7 @@ static void callback_may_free_itself_and_end_every_token(void **state) {
     nb_token_release(other);
 }
 
-static void callback_may_end_the_tree_it_expires_in(void **state) {
+TEST_IN(token, callback_may_end_the_tree_it_expires_in) {
     nb_token *root = root_create(*state, "root");
     nb_token_callback *callback = calloc(1, sizeof *callback);
     callback_log log = {.to_release = root, .to_free = callback};
@@ -359,7 +358,7 @@ static void look_at_everyone(void *user, nb_token *token) {
     for (int i = 0; i < 4; ++i) all->uncancelled_count += nb_token_is_cancelled(all->tokens[i]) ? 0u : 1u;
 }
 
-static void callbacks_run_after_the_whole_walk(void **state) {
+TEST_IN(token, callbacks_run_after_the_whole_walk) {
     everyone all = {.tokens = {root_create(*state, "root")}};
     all.tokens[1] = child_create(all.tokens[0], "child");
     all.tokens[2] = any_create(*state, &all.tokens[1], 1);
@@ -372,7 +371,7 @@ static void callbacks_run_after_the_whole_walk(void **state) {
     for (int i = 0; i < 4; ++i) nb_token_release(all.tokens[i]);
 }
 
-static void wait_ends_at_its_deadline_or_at_the_cancel(void **state) {
+TEST_IN(token, wait_ends_at_its_deadline_or_at_the_cancel) {
     nb_token *root = root_create(*state, "root");
     assert_int_equal(nb_token_wait(root, 0), NB_TIMEOUT);
     uint64_t deadline_ns = nbi_clock_now_ns() + 2000000;
@@ -387,7 +386,7 @@ static void wait_ends_at_its_deadline_or_at_the_cancel(void **state) {
 
 // --- shields ---
 
-static void shield_holds_a_cancel_back_until_its_end(void **state) {
+TEST_IN(token, shield_holds_a_cancel_back_until_its_end) {
     nb_token *root = root_create(*state, "root");
     nb_token *section = child_create(root, "save");
     nb_token *below = child_create(section, "below");
@@ -411,7 +410,7 @@ static void shield_holds_a_cancel_back_until_its_end(void **state) {
     nb_token_release(root);
 }
 
-static void shield_does_not_stop_a_cancel_of_its_own_token(void **state) {
+TEST_IN(token, shield_does_not_stop_a_cancel_of_its_own_token) {
     nb_token *root = root_create(*state, "root");
     nb_token *section = child_create(root, "save");
     nb_token_shield_begin(section);
@@ -423,7 +422,7 @@ static void shield_does_not_stop_a_cancel_of_its_own_token(void **state) {
     nb_token_release(root);
 }
 
-static void shield_holds_back_a_source_too(void **state) {
+TEST_IN(token, shield_holds_back_a_source_too) {
     nb_token *sources[2] = {root_create(*state, "a"), root_create(*state, "b")};
     nb_token *any = any_create(*state, sources, 2);
     nb_token_shield_begin(any);
@@ -434,16 +433,3 @@ static void shield_holds_back_a_source_too(void **state) {
     nb_token_release(any);
     for (int i = 0; i < 2; ++i) nb_token_release(sources[i]);
 }
-
-TEST_MAIN(token_test(array_of_deadlines_grown_meanwhile_is_kept), token_test(deadlines_fire_at_their_time_or_frame),
-          token_test(deadline_can_be_replaced_and_taken_away), token_test(random_deadlines_agree_with_a_model),
-          token_test(deadline_set_while_expiring_waits_for_the_next_call), token_test(linked_token_follows_any_source),
-          token_test(linked_token_does_not_cancel_its_sources),
-          token_test(linked_token_of_a_cancelled_source_is_born_cancelled),
-          token_test(linked_token_leaves_nothing_on_its_sources), token_test(diamond_of_linked_tokens_counts_each_once),
-          token_test(long_chain_of_linked_tokens_needs_no_stack), token_test(callback_runs_once_at_the_cancel),
-          token_test(callback_on_a_cancelled_token_runs_at_once),
-          token_test(callback_may_free_itself_and_end_every_token), token_test(callback_may_end_the_tree_it_expires_in),
-          token_test(callbacks_run_after_the_whole_walk), token_test(wait_ends_at_its_deadline_or_at_the_cancel),
-          token_test(shield_holds_a_cancel_back_until_its_end),
-          token_test(shield_does_not_stop_a_cancel_of_its_own_token), token_test(shield_holds_back_a_source_too))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Races of cancellation tokens. Each test here has mutants in tests/mutants that it must catch.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/token.h"
 
@@ -143,8 +143,7 @@ static void child_race_inspect(rounds *r) {
     nb_token_release(race->root);
 }
 
-static void child_race_lets_no_child_escape(void **state) {
-    (void)state;
+TEST(child_race_lets_no_child_escape) {
     static child_race race;
     rounds r = {.thread_count = 3,
                 .round_count = test_size(80, 166, 50000),
@@ -198,8 +197,7 @@ static void release_race_inspect(rounds *r) {
     nb_token_release(race->root);
 }
 
-static void release_during_cancel_is_safe(void **state) {
-    (void)state;
+TEST(release_during_cancel_is_safe) {
     static release_race race;
     rounds r = {.thread_count = 8,
                 .round_count = test_size(30, 66, 10000),
@@ -225,8 +223,7 @@ static void drop_race_run(rounds *r, uint32_t index) {
 
 static void drop_race_inspect(rounds *r) { nb_token_release(((release_race *)r->user)->root); }
 
-static void child_dropped_while_parent_cancels(void **state) {
-    (void)state;
+TEST(child_dropped_while_parent_cancels) {
     static release_race race;
     rounds r = {.thread_count = 8,
                 .round_count = test_size(2000, 5000, 1000000),
@@ -280,8 +277,7 @@ static void count_race_inspect(rounds *r) {
     nb_token_release(race->root);
 }
 
-static void eight_cancels_count_each_token_and_task_once(void **state) {
-    (void)state;
+TEST(eight_cancels_count_each_token_and_task_once) {
     static count_race race;
     rounds r = {.thread_count = 8,
                 .round_count = test_size(20, 66, 5000),
@@ -314,8 +310,7 @@ static void long_race_cancel(void *user, uint32_t index) {
 }
 
 // Whether a thread comes in during one cancel is the machine's choice; that none ever does is a lock held throughout.
-static void long_cancel_lets_others_in(void **state) {
-    (void)state;
+TEST(long_cancel_lets_others_in) {
     static long_race race;
     int round = 0;
     for (; round < LONG_ROUNDS_MAX && race.is_let_in.value == 0; ++round) {
@@ -362,8 +357,7 @@ static void reason_race_run(rounds *r, uint32_t index) {
 
 static void reason_race_inspect(rounds *r) { nb_token_release(((reason_race *)r->user)->token); }
 
-static void reason_and_data_are_visible_to_who_sees_the_flag(void **state) {
-    (void)state;
+TEST(reason_and_data_are_visible_to_who_sees_the_flag) {
     static reason_race race;
     rounds r = {.thread_count = 5,
                 .round_count = test_size(3000, 10000, 500000),
@@ -426,8 +420,7 @@ static void task_race_inspect(rounds *r) {
     nb_token_release(race->root);
 }
 
-static void tasks_are_counted_or_refused_never_both(void **state) {
-    (void)state;
+TEST(tasks_are_counted_or_refused_never_both) {
     static task_race race;
     rounds r = {.thread_count = 4,
                 .round_count = test_size(200, 333, 50000),
@@ -495,8 +488,7 @@ static void callback_race_inspect(rounds *r) {
     nb_token_release(race->token);
 }
 
-static void callback_never_runs_after_its_unregister(void **state) {
-    (void)state;
+TEST(callback_never_runs_after_its_unregister) {
     static callback_race race;
     rounds r = {.thread_count = 4,
                 .round_count = test_size(3000, 6666, 500000),
@@ -556,8 +548,7 @@ static void once_race_inspect(rounds *r) {
     nb_token_release(race->token);
 }
 
-static void callback_registered_during_cancel_runs_once(void **state) {
-    (void)state;
+TEST(callback_registered_during_cancel_runs_once) {
     static once_race race;
     rounds r = {.thread_count = 3,
                 .round_count = test_size(100, 333, 20000),
@@ -606,8 +597,7 @@ static void wait_race_inspect(rounds *r) {
     nb_token_release(race->root);
 }
 
-static void waiters_are_woken_and_see_what_the_canceller_wrote(void **state) {
-    (void)state;
+TEST(waiters_are_woken_and_see_what_the_canceller_wrote) {
     static wait_race race;
     rounds r = {.thread_count = 3,
                 .round_count = test_size(3000, 6666, 500000),
@@ -678,8 +668,7 @@ static void link_race_inspect(rounds *r) {
     }
 }
 
-static void linked_tokens_end_or_are_cancelled_once(void **state) {
-    (void)state;
+TEST(linked_tokens_end_or_are_cancelled_once) {
     static link_race race;
     rounds r = {.thread_count = 4,
                 .round_count = test_size(60, 133, 20000),
@@ -715,8 +704,7 @@ static void linked_race_inspect(rounds *r) {
     nb_token_release(race->source);
 }
 
-static void losing_cancel_waits_for_linked_tokens(void **state) {
-    (void)state;
+TEST(losing_cancel_waits_for_linked_tokens) {
     static linked_race race;
     rounds r = {.thread_count = 2,
                 .round_count = test_size(5, 16, 500),
@@ -783,8 +771,7 @@ static void deadline_race_inspect(rounds *r) {
     nb_token_release(race->root);
 }
 
-static void expiring_from_several_threads_counts_once(void **state) {
-    (void)state;
+TEST(expiring_from_several_threads_counts_once) {
     static deadline_race race;
     rounds r = {.thread_count = 4,
                 .round_count = test_size(20, 66, 5000),
@@ -833,8 +820,7 @@ static void shield_race_inspect(rounds *r) {
     nb_token_release(race->root);
 }
 
-static void cancel_is_not_lost_at_the_end_of_a_shield(void **state) {
-    (void)state;
+TEST(cancel_is_not_lost_at_the_end_of_a_shield) {
     static shield_race race;
     rounds r = {.thread_count = 3,
                 .round_count = test_size(100, 166, 50000),
@@ -844,16 +830,3 @@ static void cancel_is_not_lost_at_the_end_of_a_shield(void **state) {
                 .user = &race};
     rounds_run(&r, "cancel_is_not_lost_at_the_end_of_a_shield");
 }
-
-TEST_MAIN(cmocka_unit_test(child_race_lets_no_child_escape), cmocka_unit_test(release_during_cancel_is_safe),
-          cmocka_unit_test(child_dropped_while_parent_cancels),
-          cmocka_unit_test(eight_cancels_count_each_token_and_task_once), cmocka_unit_test(long_cancel_lets_others_in),
-          cmocka_unit_test(reason_and_data_are_visible_to_who_sees_the_flag),
-          cmocka_unit_test(tasks_are_counted_or_refused_never_both),
-          cmocka_unit_test(callback_never_runs_after_its_unregister),
-          cmocka_unit_test(callback_registered_during_cancel_runs_once),
-          cmocka_unit_test(waiters_are_woken_and_see_what_the_canceller_wrote),
-          cmocka_unit_test(linked_tokens_end_or_are_cancelled_once),
-          cmocka_unit_test(losing_cancel_waits_for_linked_tokens),
-          cmocka_unit_test(expiring_from_several_threads_counts_once),
-          cmocka_unit_test(cancel_is_not_lost_at_the_end_of_a_shield))

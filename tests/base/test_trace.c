@@ -2,7 +2,7 @@
 // The trace: what is recorded comes back, rings and their owners, reading while writing, bad input. The JSON writer has
 // its own file, test_trace_json.c.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/trace.h"
 
@@ -57,8 +57,7 @@ static void read_all(nb_trace *trace, event_list *list) {
     assert_int_equal(nb_trace_read(trace, collect, list), NB_OK);
 }
 
-static void trace_events_come_back_in_order_with_their_times(void **unused) {
-    (void)unused;
+TEST(trace_events_come_back_in_order_with_their_times) {
     fixture room;
     event_list list;
     start(&room, 64);
@@ -87,8 +86,7 @@ static void trace_events_come_back_in_order_with_their_times(void **unused) {
     finish(&room);
 }
 
-static void trace_full_ring_keeps_the_newest(void **unused) {
-    (void)unused;
+TEST(trace_full_ring_keeps_the_newest) {
     fixture room;
     event_list list;
     start(&room, 16);
@@ -103,8 +101,7 @@ static void trace_full_ring_keeps_the_newest(void **unused) {
     finish(&room);
 }
 
-static void trace_counter_cut_in_half_by_the_ring_is_left_out(void **unused) {
-    (void)unused;
+TEST(trace_counter_cut_in_half_by_the_ring_is_left_out) {
     fixture room;
     event_list list;
     start(&room, 16);
@@ -119,8 +116,7 @@ static void trace_counter_cut_in_half_by_the_ring_is_left_out(void **unused) {
     finish(&room);
 }
 
-static void trace_spans_are_read_balanced(void **unused) {
-    (void)unused;
+TEST(trace_spans_are_read_balanced) {
     fixture room;
     event_list list;
     start(&room, 16);
@@ -152,8 +148,7 @@ static void use_scopes(fixture *room, int *rounds) {
     nb_trace_instant(room->thread, room->label);
 }
 
-static void trace_scope_ends_however_the_block_is_left(void **unused) {
-    (void)unused;
+TEST(trace_scope_ends_however_the_block_is_left) {
     fixture room;
     event_list list;
     int rounds = 0;
@@ -169,8 +164,7 @@ static void trace_scope_ends_however_the_block_is_left(void **unused) {
     finish(&room);
 }
 
-static void trace_of_null_thread_records_nothing(void **unused) {
-    (void)unused;
+TEST(trace_of_null_thread_records_nothing) {
     fixture room;
     start(&room, 16);
     nb_trace_begin(NULL, room.label);
@@ -198,8 +192,7 @@ static void look_up_unattached(void *user, uint32_t index) {
     for (int i = 0; i < 3; ++i) nb_trace_instant(nb_trace_current(room->trace), room->label);
 }
 
-static void trace_of_unattached_thread_is_dropped_and_counted(void **unused) {
-    (void)unused;
+TEST(trace_of_unattached_thread_is_dropped_and_counted) {
     fixture room;
     start(&room, 16);
     run_on_thread(look_up_unattached, &room);
@@ -210,8 +203,7 @@ static void trace_of_unattached_thread_is_dropped_and_counted(void **unused) {
     finish(&room);
 }
 
-static void trace_after_detach_is_dropped_and_counted(void **unused) {
-    (void)unused;
+TEST(trace_after_detach_is_dropped_and_counted) {
     fixture room;
     start(&room, 16);
     assert_int_equal(nb_trace_detach(room.thread), NB_OK);
@@ -230,8 +222,7 @@ static void detach_foreign(void *user, uint32_t index) {
     if (nb_trace_destroy(room->trace) != NB_BUSY) room->now = UINT64_MAX;
 }
 
-static void trace_detach_and_destroy_by_another_thread_are_refused(void **unused) {
-    (void)unused;
+TEST(trace_detach_and_destroy_by_another_thread_are_refused) {
     fixture room;
     start(&room, 16);
     run_on_thread(detach_foreign, &room);
@@ -266,8 +257,7 @@ static nb_result visit_once(fixture *room, const char *name, uint64_t frame) {
     return self.result;
 }
 
-static void trace_ring_of_detached_thread_is_readable_until_the_oldest_is_reused(void **unused) {
-    (void)unused;
+TEST(trace_ring_of_detached_thread_is_readable_until_the_oldest_is_reused) {
     fixture room;
     event_list list;
     start_with(&room, (nb_trace_desc){.thread_count_max = 3, .record_count_max = 16, .now = step_clock});
@@ -289,8 +279,7 @@ static void trace_ring_of_detached_thread_is_readable_until_the_oldest_is_reused
     finish(&room);
 }
 
-static void trace_without_a_free_ring_refuses_to_attach(void **unused) {
-    (void)unused;
+TEST(trace_without_a_free_ring_refuses_to_attach) {
     fixture room;
     start_with(&room, (nb_trace_desc){.thread_count_max = 1, .record_count_max = 16, .now = step_clock});
     for (int i = 0; i < 3; ++i) assert_int_equal(visit_once(&room, "other", 1), NB_FULL);
@@ -301,8 +290,7 @@ static void trace_without_a_free_ring_refuses_to_attach(void **unused) {
     finish(&room);
 }
 
-static void trace_attached_twice_is_refused(void **unused) {
-    (void)unused;
+TEST(trace_attached_twice_is_refused) {
     fixture room;
     start(&room, 16);
     nb_trace_thread *again = NULL;
@@ -313,8 +301,7 @@ static void trace_attached_twice_is_refused(void **unused) {
     finish(&room);
 }
 
-static void trace_thread_name_without_room_is_empty(void **unused) {
-    (void)unused;
+TEST(trace_thread_name_without_room_is_empty) {
     nb_labels *labels = NULL;
     nb_labels_desc labels_desc = {.label_count_max = 1};
     assert_int_equal(nb_labels_create(&labels_desc, &labels), NB_OK);
@@ -341,8 +328,7 @@ static void trace_thread_name_without_room_is_empty(void **unused) {
 
 // --- clocks and sinks ---
 
-static void trace_sink_gets_each_event_as_it_happens(void **unused) {
-    (void)unused;
+TEST(trace_sink_gets_each_event_as_it_happens) {
     fixture room;
     event_list live = {.count = 0}, read;
     start_with(&room, (nb_trace_desc){.record_count_max = 64, .now = step_clock, .sink = collect, .sink_user = &live});
@@ -374,8 +360,7 @@ static nb_trace_clock clock_of(nb_trace_desc desc) {
     return clock;
 }
 
-static void trace_clock_follows_the_desc(void **unused) {
-    (void)unused;
+TEST(trace_clock_follows_the_desc) {
     uint64_t now = 0;
     nb_trace_clock best = clock_of((nb_trace_desc){0});
     assert_true(best == NB_TRACE_CLOCK_TSC || best == NB_TRACE_CLOCK_SYSTEM);
@@ -411,8 +396,7 @@ static void times_agree_with_the_system(nb_trace_clock clock) {
     finish(&room);
 }
 
-static void trace_times_agree_with_the_system_clock(void **unused) {
-    (void)unused;
+TEST(trace_times_agree_with_the_system_clock) {
     times_agree_with_the_system(NB_TRACE_CLOCK_DEFAULT);
     times_agree_with_the_system(NB_TRACE_CLOCK_SYSTEM);
 }
@@ -426,8 +410,7 @@ static void read_again(void *user, const nb_trace_event *event) {
         room->now += 1;
 }
 
-static void trace_read_inside_a_read_is_busy(void **unused) {
-    (void)unused;
+TEST(trace_read_inside_a_read_is_busy) {
     fixture room;
     start_with(&room, (nb_trace_desc){.record_count_max = 16});
     nb_trace_instant(room.thread, room.label);
@@ -497,8 +480,7 @@ static void check_chain(void *user, const nb_trace_event *event) {
     if (!is_right) self->wrong_count += 1;
 }
 
-static void trace_read_while_threads_write_attach_and_detach_is_whole(void **unused) {
-    (void)unused;
+TEST(trace_read_while_threads_write_attach_and_detach_is_whole) {
     storm shared = {0};
     // A small ring is overwritten many times during a copy, a large one is likely to be preempted during one.
     const uint32_t sizes[] = {16, 1024, 16384};
@@ -528,8 +510,7 @@ static void trace_read_while_threads_write_attach_and_detach_is_whole(void **unu
 
 // --- bad input and memory ---
 
-static void trace_bad_arguments_are_refused(void **unused) {
-    (void)unused;
+TEST(trace_bad_arguments_are_refused) {
     fixture room;
     start(&room, 16);
     nb_trace_thread *thread = NULL;
@@ -571,8 +552,7 @@ static void trace_bad_arguments_are_refused(void **unused) {
     finish(&room);
 }
 
-static void trace_without_memory_is_not_created(void **unused) {
-    (void)unused;
+TEST(trace_without_memory_is_not_created) {
     for (uint64_t call = 1; call <= 2; ++call) {
         for (int is_from = 0; is_from < 2; ++is_from) {
             test_log log = {0};
@@ -589,8 +569,7 @@ static void trace_without_memory_is_not_created(void **unused) {
     }
 }
 
-static void trace_allocates_nothing_after_creation(void **unused) {
-    (void)unused;
+TEST(trace_allocates_nothing_after_creation) {
     fixture room;
     event_list list;
     start(&room, 64);
@@ -601,20 +580,3 @@ static void trace_allocates_nothing_after_creation(void **unused) {
     assert_int_equal(room.heap.call_count.value, calls);
     finish(&room);
 }
-
-TEST_MAIN(cmocka_unit_test(trace_events_come_back_in_order_with_their_times),
-          cmocka_unit_test(trace_full_ring_keeps_the_newest),
-          cmocka_unit_test(trace_counter_cut_in_half_by_the_ring_is_left_out),
-          cmocka_unit_test(trace_spans_are_read_balanced), cmocka_unit_test(trace_scope_ends_however_the_block_is_left),
-          cmocka_unit_test(trace_of_null_thread_records_nothing),
-          cmocka_unit_test(trace_of_unattached_thread_is_dropped_and_counted),
-          cmocka_unit_test(trace_after_detach_is_dropped_and_counted),
-          cmocka_unit_test(trace_detach_and_destroy_by_another_thread_are_refused),
-          cmocka_unit_test(trace_ring_of_detached_thread_is_readable_until_the_oldest_is_reused),
-          cmocka_unit_test(trace_without_a_free_ring_refuses_to_attach),
-          cmocka_unit_test(trace_attached_twice_is_refused), cmocka_unit_test(trace_thread_name_without_room_is_empty),
-          cmocka_unit_test(trace_sink_gets_each_event_as_it_happens), cmocka_unit_test(trace_clock_follows_the_desc),
-          cmocka_unit_test(trace_times_agree_with_the_system_clock), cmocka_unit_test(trace_read_inside_a_read_is_busy),
-          cmocka_unit_test(trace_read_while_threads_write_attach_and_detach_is_whole),
-          cmocka_unit_test(trace_bad_arguments_are_refused), cmocka_unit_test(trace_without_memory_is_not_created),
-          cmocka_unit_test(trace_allocates_nothing_after_creation))

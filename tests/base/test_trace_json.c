@@ -2,7 +2,7 @@
 // The trace's JSON: exact output for a known history, and strictly valid whatever names, values and histories there
 // are.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/trace.h"
 
@@ -154,8 +154,7 @@ static bool is_json(const char *json) {
     return end != NULL && *skip_space(end) == '\0';
 }
 
-static void checker_refuses_what_is_not_json(void **unused) {
-    (void)unused;
+TEST(checker_refuses_what_is_not_json) {
     const char *good[] = {"{}", "[1,-0.5e+3,\"\\u00e9\xC3\xA9\",null,{\"a\":[]}] ", "0"};
     const char *bad[] = {
         "",    "{",        "[1,]",  "01",           "1.",  "[\"\x01\"]", "\"\\x\"", "[}",    "{\"a\"}",
@@ -168,8 +167,7 @@ static void checker_refuses_what_is_not_json(void **unused) {
 
 // --- the writer ---
 
-static void trace_json_of_a_known_history_is_exact(void **unused) {
-    (void)unused;
+TEST(trace_json_of_a_known_history_is_exact) {
     fixture room;
     start(&room, 64, "main");
     nb_label work = label_of(&room, "work"), load = label_of(&room, "load");
@@ -198,8 +196,7 @@ static void trace_json_of_a_known_history_is_exact(void **unused) {
     finish(&room);
 }
 
-static void trace_json_of_nothing_is_valid(void **unused) {
-    (void)unused;
+TEST(trace_json_of_nothing_is_valid) {
     fixture room;
     start(&room, 16, "main");
     assert_string_equal(write_json(&room), "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n]}\n");
@@ -207,8 +204,7 @@ static void trace_json_of_nothing_is_valid(void **unused) {
     finish(&room);
 }
 
-static void trace_json_of_hostile_names_is_valid(void **unused) {
-    (void)unused;
+TEST(trace_json_of_hostile_names_is_valid) {
     uint64_t random = test_seed(__func__);
     fixture room;
     start(&room, 4096, "\"main\\\n\xFF");
@@ -244,8 +240,7 @@ static void trace_json_of_hostile_names_is_valid(void **unused) {
     finish(&room);
 }
 
-static void trace_json_numbers_are_valid_and_exact(void **unused) {
-    (void)unused;
+TEST(trace_json_numbers_are_valid_and_exact) {
     const double values[] = {0.0,     -0.0, 0.1,           1.0 / 3, 1e300,    -1e-300,  5e-324, 1.7976931348623157e308,
                              1234567, 1e21, 123456789.125, NAN,     INFINITY, -INFINITY};
     const size_t count = sizeof values / sizeof values[0];
@@ -275,8 +270,7 @@ static void trace_json_numbers_are_valid_and_exact(void **unused) {
 }
 
 // Locales whose decimal point is a comma; a machine may have none of them, then this shows nothing.
-static void trace_json_does_not_depend_on_the_locale(void **unused) {
-    (void)unused;
+TEST(trace_json_does_not_depend_on_the_locale) {
     const char *locales[] = {"de_DE.UTF-8", "de_DE.utf8",  "de_DE", "fr_FR.UTF-8",
                              "nl_NL.UTF-8", "pt_BR.UTF-8", "ps_AF"};
     bool has_locale = false;
@@ -305,8 +299,7 @@ static void assert_balanced(const char *json) {
     assert_int_equal(depth, 0);
 }
 
-static void trace_json_spans_are_balanced_whatever_was_overwritten(void **unused) {
-    (void)unused;
+TEST(trace_json_spans_are_balanced_whatever_was_overwritten) {
     uint64_t random = test_seed(__func__);
     fixture room;
     start(&room, 32, "main");
@@ -324,8 +317,7 @@ static void trace_json_spans_are_balanced_whatever_was_overwritten(void **unused
     finish(&room);
 }
 
-static void trace_json_output_that_refuses_is_an_error(void **unused) {
-    (void)unused;
+TEST(trace_json_output_that_refuses_is_an_error) {
     fixture room;
     start(&room, 4096, "main");
     nb_label label = label_of(&room, "span");
@@ -348,8 +340,7 @@ static void read_whole_file(FILE *file, text *out) {
     for (size_t got; (got = fread(buffer, 1, sizeof buffer, file)) > 0;) assert_true(append(out, buffer, got));
 }
 
-static void trace_json_file_holds_the_same_bytes(void **unused) {
-    (void)unused;
+TEST(trace_json_file_holds_the_same_bytes) {
     fixture room;
     text content = {0};
     char path[64];
@@ -367,8 +358,7 @@ static void trace_json_file_holds_the_same_bytes(void **unused) {
     finish(&room);
 }
 
-static void trace_json_bad_arguments_and_paths_are_refused(void **unused) {
-    (void)unused;
+TEST(trace_json_bad_arguments_and_paths_are_refused) {
     fixture room;
     start(&room, 64, "main");
     nb_trace_instant(room.thread, label_of(&room, "once"));
@@ -385,12 +375,3 @@ static void trace_json_bad_arguments_and_paths_are_refused(void **unused) {
     assert_true(test_log_count(&room.log, NB_ITEM_TRACE_WRITE) >= 1);
     finish(&room);
 }
-
-TEST_MAIN(cmocka_unit_test(checker_refuses_what_is_not_json), cmocka_unit_test(trace_json_of_a_known_history_is_exact),
-          cmocka_unit_test(trace_json_of_nothing_is_valid), cmocka_unit_test(trace_json_of_hostile_names_is_valid),
-          cmocka_unit_test(trace_json_numbers_are_valid_and_exact),
-          cmocka_unit_test(trace_json_does_not_depend_on_the_locale),
-          cmocka_unit_test(trace_json_spans_are_balanced_whatever_was_overwritten),
-          cmocka_unit_test(trace_json_output_that_refuses_is_an_error),
-          cmocka_unit_test(trace_json_file_holds_the_same_bytes),
-          cmocka_unit_test(trace_json_bad_arguments_and_paths_are_refused))

@@ -3,7 +3,7 @@
 
 #define NB_TRACE 0
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/trace.h"
 
@@ -12,8 +12,7 @@ static void count_event(void *user, const nb_trace_event *event) {
     *(uint32_t *)user += 1;
 }
 
-static void trace_compiled_out_records_nothing(void **unused) {
-    (void)unused;
+TEST(trace_compiled_out_records_nothing) {
     nb_trace *trace = NULL;
     nb_trace_thread *thread = NULL;
     nb_label label = {0};
@@ -36,5 +35,3 @@ static void trace_compiled_out_records_nothing(void **unused) {
     assert_int_equal(nb_trace_stats_get(trace).recorded_count, 0);
     assert_int_equal(nb_trace_destroy(trace), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(trace_compiled_out_records_nothing))

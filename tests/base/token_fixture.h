@@ -3,7 +3,7 @@
 
 // What the token tests share: a heap and a log a test, small constructors, deep trees on a small stack.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/token.h"
 

@@ -601,7 +601,8 @@ static bool explore_one(const explore_test *test, uint64_t seed, uint64_t schedu
         if (run_schedule(test, seed + i)) continue;
         passed = false;
         print_failure(test, seed + i);
-        fprintf(stderr, "  replay: --seed 0x%llx --schedules 1 %s (%s)\n", (unsigned long long)(seed + i), test->name,
+        fprintf(stderr, "  replay: NB_TEST_SEED=0x%llx NB_TEST_SCHEDULES=1 test_explore %s (%s)\n",
+                (unsigned long long)(seed + i), test->name,
                 replays(test, seed + i) ? "replayed identically" : "DOES NOT REPLAY");
     }
     free(explorer.user);
@@ -645,27 +646,11 @@ static uint64_t default_schedule_count(void) {
     return 4000;
 }
 
-int explore_main(int argc, char **argv, const explore_test *tests, size_t test_count) {
-    uint64_t seed = 1, schedule_count = default_schedule_count();
-    const char *filter = NULL;
-    for (int i = 1; i < argc; ++i) {
-        if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
-            seed = strtoull(argv[++i], NULL, 0);
-        else if (strcmp(argv[i], "--schedules") == 0 && i + 1 < argc)
-            schedule_count = strtoull(argv[++i], NULL, 0);
-        else
-            filter = argv[i];
-    }
+bool explore_passes(const explore_test *test) {
+    const char *seed = getenv("NB_TEST_SEED"), *schedules = getenv("NB_TEST_SCHEDULES");
     explorer_open(NULL);
-    uint32_t failed = 0, passed = 0;
-    for (size_t i = 0; i < test_count; ++i) {
-        if (filter != NULL && strstr(tests[i].name, filter) == NULL) continue;
-        if (explore_one(&tests[i], seed, schedule_count))
-            ++passed;
-        else
-            ++failed;
-    }
+    bool passed = explore_one(test, seed != NULL ? strtoull(seed, NULL, 0) : 1,
+                              schedules != NULL ? strtoull(schedules, NULL, 0) : default_schedule_count());
     explorer_close();
-    printf("explored: %u passed, %u failed\n", passed, failed);
-    return failed == 0 && passed > 0 ? 0 : 1;
+    return passed;
 }

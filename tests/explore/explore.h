@@ -10,8 +10,17 @@
 // Also found: deadlock (everybody parked, no deadline left), livelock (too many steps), an atomic access to freed
 // memory, a leak at the end of a schedule.
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include "nebula/hooks.h"
 #include "nebula/types.h"
+
+#include "support/case.h"
 
 #define EXPLORE_THREADS_MAX 6
 
@@ -39,7 +48,7 @@ _Noreturn void explore_fail(const char *file, int line, const char *message);
 
 // Of a program that runs its schedules one by one, with explore_open.
 typedef struct explore_options {
-    uint32_t step_limit; // after which a schedule counts as a livelock; 0 = that of explore_main
+    uint32_t step_limit; // after which a schedule counts as a livelock; 0 = that of explore_passes
     bool has_threads;    // threads that the library starts are fibers, too
     bool is_long;        // priorities change through the whole of a schedule
 } explore_options;
@@ -62,6 +71,13 @@ size_t explore_heap_live_count(void);
 // From now on no thread starts, or they do again.
 void explore_refuse_threads(bool refuses);
 
-// Runs every test over many seeds: `program [--schedules N] [--seed S] [filter]`. Returns an exit code: 0 all passed,
-// 1 a schedule failed. The number of schedules follows NB_TEST_SIZE unless given.
-int explore_main(int argc, char **argv, const explore_test *tests, size_t test_count);
+// Runs a test over many seeds; false = a schedule failed, and its seed was printed. NB_TEST_SEED is the first seed,
+// NB_TEST_SCHEDULES their number; by default it follows NB_TEST_SIZE.
+bool explore_passes(const explore_test *test);
+
+// A case of the test program: EXPLORE(name, threads, setup, thread, check, size), or with the fields' names.
+#define EXPLORE(case_name, ...)                                          \
+    TEST(case_name) {                                                    \
+        const explore_test explored = {.name = #case_name, __VA_ARGS__}; \
+        assert_true(explore_passes(&explored));                          \
+    }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: scene net gpu record
-// link: -lzstd
 // A careless host: every destroy and detach there is, called from every callback there is. Frames go on after each of
 // them, and then everything can be destroyed. The address sanitizer finds memory that was freed too early.
 
@@ -510,8 +508,7 @@ static bool is_tested(uint32_t place, action what) {
     return place >= NB_PHASE_COUNT || is_in_handlers(place);
 }
 
-static void everything_is_destroyed_from_every_callback(void **state) {
-    (void)state;
+TEST(everything_is_destroyed_from_every_callback) {
     for (uint32_t place = 1; place < PLACE_COUNT; ++place) {
         for (uint32_t what = 0; what < ACTION_COUNT; ++what) {
             if (!is_tested(place, (action)what)) continue;
@@ -522,8 +519,7 @@ static void everything_is_destroyed_from_every_callback(void **state) {
 }
 
 // Between frames a destroy ends what it is asked to end, also under the callback of somebody else.
-static void destroy_between_frames_is_no_promise_for_later(void **state) {
-    (void)state;
+TEST(destroy_between_frames_is_no_promise_for_later) {
     static const action all[] = {DESTROY_SCENE, DESTROY_NETPLAY, DESTROY_GPU, DESTROY_RECORDER, CLOSE_REPLAY};
     static const uint32_t places[] = {PLACE_ATTACH, PLACE_DETACH, PLACE_DETACH_LAST, PLACE_CLOCK, PLACE_STATE};
     for (uint32_t i = 0; i < sizeof places / sizeof places[0]; ++i) {
@@ -558,8 +554,7 @@ static nb_result half_on_phase(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void device_that_attaches_half_way_can_be_destroyed(void **state) {
-    (void)state;
+TEST(device_that_attaches_half_way_can_be_destroyed) {
     for (uint32_t phase = NB_PHASE_NONE; phase <= NB_PHASE_FRAME_END; ++phase) {
         static half h;
         if (phase != NB_PHASE_NONE && !is_in_handlers(phase)) continue;
@@ -580,7 +575,3 @@ static void device_that_attaches_half_way_can_be_destroyed(void **state) {
         rig_close(&h.c.r);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(everything_is_destroyed_from_every_callback),
-          cmocka_unit_test(destroy_between_frames_is_no_promise_for_later),
-          cmocka_unit_test(device_that_attaches_half_way_can_be_destroyed))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// module: net
 // The virtual link: when messages arrive, which do, and that it is the same each time.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/hash.h"
 #include "nebula/link.h"
@@ -36,8 +35,7 @@ static void assert_accounted(const nb_link *link) {
                      stats.received_count + stats.lost_count + stats.dropped_count + stats.waiting_count);
 }
 
-static void perfect_link_hands_out_at_once_and_in_order(void **state) {
-    (void)state;
+TEST(perfect_link_hands_out_at_once_and_in_order) {
     nb_link *link = NULL;
     assert_int_equal(nb_link_create(NULL, &link), NB_OK);
     for (uint32_t i = 0; i < 100; ++i) send_number(link, i / 3, i);
@@ -52,8 +50,7 @@ static void perfect_link_hands_out_at_once_and_in_order(void **state) {
     nb_link_destroy(link);
 }
 
-static void message_arrives_after_its_latency(void **state) {
-    (void)state;
+TEST(message_arrives_after_its_latency) {
     nb_link_conditions c = {.latency_ns = 50 * MS};
     nb_link *link = open_link(&c, 1);
     assert_true(nb_link_next_ns(link) == UINT64_MAX);
@@ -71,8 +68,7 @@ static void message_arrives_after_its_latency(void **state) {
     nb_link_destroy(link);
 }
 
-static void jitter_is_bounded_and_even(void **state) {
-    (void)state;
+TEST(jitter_is_bounded_and_even) {
     nb_link_conditions c = {.latency_ns = 10 * MS, .jitter_ns = 8 * MS};
     nb_link *link = open_link(&c, test_seed(__func__));
     uint32_t early = 0, count = 8000;
@@ -111,8 +107,7 @@ static void drive(nb_link *link, tally *t) {
     assert_int_equal(nb_link_stats_get(link).waiting_bytes, 0);
 }
 
-static void chances_are_what_they_are_said_to_be(void **state) {
-    (void)state;
+TEST(chances_are_what_they_are_said_to_be) {
     static tally t;
     nb_link_conditions c = {
         .latency_ns = 20 * MS, .loss_ppm = 300000, .duplicate_ppm = 100000, .reorder_ppm = 50000, .reorder_ns = 5 * MS};
@@ -143,8 +138,7 @@ static void chances_are_what_they_are_said_to_be(void **state) {
     nb_link_destroy(link);
 }
 
-static void corrupted_message_has_one_wrong_bit(void **state) {
-    (void)state;
+TEST(corrupted_message_has_one_wrong_bit) {
     nb_link_conditions c = {.corrupt_ppm = 500000};
     nb_link *link = open_link(&c, test_seed(__func__));
     uint32_t wrong = 0, bits[64 * 8] = {0};
@@ -169,8 +163,7 @@ static void corrupted_message_has_one_wrong_bit(void **state) {
     nb_link_destroy(link);
 }
 
-static void link_that_is_cut_loses_what_is_sent_and_no_more(void **state) {
-    (void)state;
+TEST(link_that_is_cut_loses_what_is_sent_and_no_more) {
     nb_link_conditions c = {.latency_ns = 10 * MS}, cut = {.latency_ns = 10 * MS, .is_cut = true};
     nb_link *link = open_link(&c, 1);
     send_number(link, 0, 1);
@@ -186,8 +179,7 @@ static void link_that_is_cut_loses_what_is_sent_and_no_more(void **state) {
     nb_link_destroy(link);
 }
 
-static void full_link_drops_and_counts(void **state) {
-    (void)state;
+TEST(full_link_drops_and_counts) {
     nb_link *link = NULL;
     nb_link_desc desc = {
         .conditions = {.latency_ns = 10}, .message_count_max = 3, .message_bytes_max = 8, .bytes_max = 16};
@@ -237,8 +229,7 @@ static uint64_t hash_of_run(uint64_t seed, uint32_t stream) {
     return hash;
 }
 
-static void same_seed_is_the_same_run(void **state) {
-    (void)state;
+TEST(same_seed_is_the_same_run) {
     uint64_t hash = hash_of_run(42, 0);
     assert_true(hash == hash_of_run(42, 0));
     assert_true(hash != hash_of_run(43, 0));
@@ -246,8 +237,7 @@ static void same_seed_is_the_same_run(void **state) {
     assert_true(hash == UINT64_C(0xe613eb92e21b406f)); // on every machine
 }
 
-static void link_takes_its_memory_once(void **state) {
-    (void)state;
+TEST(link_takes_its_memory_once) {
     test_heap heap = {0};
     nb_link *link = NULL;
     nb_link_desc desc = {.conditions = {.latency_ns = 5, .duplicate_ppm = 500000}, .hooks = test_hooks(NULL, &heap)};
@@ -261,10 +251,3 @@ static void link_takes_its_memory_once(void **state) {
     nb_link_destroy(link);
     assert_int_equal(heap.live_count.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(perfect_link_hands_out_at_once_and_in_order),
-          cmocka_unit_test(message_arrives_after_its_latency), cmocka_unit_test(jitter_is_bounded_and_even),
-          cmocka_unit_test(chances_are_what_they_are_said_to_be), cmocka_unit_test(corrupted_message_has_one_wrong_bit),
-          cmocka_unit_test(link_that_is_cut_loses_what_is_sent_and_no_more),
-          cmocka_unit_test(full_link_drops_and_counts), cmocka_unit_test(same_seed_is_the_same_run),
-          cmocka_unit_test(link_takes_its_memory_once))

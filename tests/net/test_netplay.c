@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: net
 // Players who never wait for each other, and end in the same states as if all inputs had been in time.
 
 #include "net/netplay_fixture.h"
@@ -17,8 +16,7 @@ static const nb_link_conditions bad = {.latency_ns = 50 * MS,
 
 // --- the same states ---
 
-static void players_over_a_bad_network_agree_with_the_clean_run(void **state) {
-    (void)state;
+TEST(players_over_a_bad_network_agree_with_the_clean_run) {
     uint64_t seed = test_seed(__func__);
     for (uint32_t count = 2; count <= test_size(4, 8, 8); ++count) {
         static party p;
@@ -43,8 +41,7 @@ static void players_over_a_bad_network_agree_with_the_clean_run(void **state) {
     }
 }
 
-static void inputs_in_time_need_no_guess(void **state) {
-    (void)state;
+TEST(inputs_in_time_need_no_guess) {
     static party p;
     // A message takes two ticks, and is taken in the frame after.
     nb_link_conditions link = {.latency_ns = 2 * PARTY_TICK_NS};
@@ -63,8 +60,7 @@ static void inputs_in_time_need_no_guess(void **state) {
     party_close(&p);
 }
 
-static void each_player_may_have_a_delay_of_his_own(void **state) {
-    (void)state;
+TEST(each_player_may_have_a_delay_of_his_own) {
     static party p;
     party_open(&p,
                &(party_desc){.player_count = 3, .seed = 5, .conditions = bad, .delays = {0, 5, NB_NETPLAY_DELAY_MAX}});
@@ -91,8 +87,7 @@ static nb_result carry_out(const nb_context *context, void *user) {
 
 // As in an engine that runs by itself: messages come and go in handlers, and frames have as many ticks as time has
 // passed, from none to six.
-static void handlers_may_carry_the_messages(void **state) {
-    (void)state;
+TEST(handlers_may_carry_the_messages) {
     uint64_t random = test_seed(__func__);
     for (uint64_t round = 0; round < test_size(3, 30, 300); ++round) {
         static party p;
@@ -123,8 +118,7 @@ static void handlers_may_carry_the_messages(void **state) {
 
 // --- guesses ---
 
-static void guess_is_what_the_player_did_last(void **state) {
-    (void)state;
+TEST(guess_is_what_the_player_did_last) {
     static party p;
     // The first player runs before the second, and is known up to the tick before.
     nb_link_conditions link = {.latency_ns = PARTY_TICK_NS};
@@ -146,8 +140,7 @@ static void guess_is_what_the_player_did_last(void **state) {
 
 // --- the window ---
 
-static void window_that_is_full_holds_the_ticks(void **state) {
-    (void)state;
+TEST(window_that_is_full_holds_the_ticks) {
     static party p;
     party_open(&p, &(party_desc){.player_count = 2, .seed = 9, .window = 20});
     party_run(&p, 50);
@@ -174,8 +167,7 @@ static void window_that_is_full_holds_the_ticks(void **state) {
 }
 
 // The same by the clock, where the loop itself has to be held, also in the middle of a frame of many ticks.
-static void loop_that_was_held_goes_on(void **state) {
-    (void)state;
+TEST(loop_that_was_held_goes_on) {
     static party p;
     party_open(&p, &(party_desc){.player_count = 2, .seed = 11, .window = 10});
     nb_link_conditions cut = {.is_cut = true};
@@ -211,8 +203,7 @@ static void loop_that_was_held_goes_on(void **state) {
 
 // --- time ---
 
-static void player_who_is_ahead_is_told_to_hold_back(void **state) {
-    (void)state;
+TEST(player_who_is_ahead_is_told_to_hold_back) {
     static party p;
     nb_link_conditions link = {.latency_ns = 3 * PARTY_TICK_NS};
     party_open(&p, &(party_desc){.player_count = 2, .seed = 13, .conditions = link, .follows_advice = true});
@@ -232,8 +223,7 @@ static void player_who_is_ahead_is_told_to_hold_back(void **state) {
     party_close(&p);
 }
 
-static void players_in_step_are_not_held(void **state) {
-    (void)state;
+TEST(players_in_step_are_not_held) {
     static party p;
     party_open(&p, &(party_desc){
                        .player_count = 3, .seed = 17, .conditions = {.latency_ns = 80 * MS}, .follows_advice = true});
@@ -268,8 +258,7 @@ static nb_result type_tick(const nb_context *context, void *user) {
     return context->commands.count == 2 ? NB_OK : NB_ERR_RANGE;
 }
 
-static void own_input_reaches_the_sample_alone(void **state) {
-    (void)state;
+TEST(own_input_reaches_the_sample_alone) {
     rig r;
     typist t = {0};
     rig_open_desc(&r, party_engine_desc());
@@ -296,8 +285,7 @@ static void own_input_reaches_the_sample_alone(void **state) {
     assert_int_equal(nb_netplay_destroy(play), NB_OK);
 }
 
-static void match_uses_no_heap(void **state) {
-    (void)state;
+TEST(match_uses_no_heap) {
     static party p;
     party_open(&p, &(party_desc){.player_count = 3, .seed = 19, .conditions = bad, .is_uneven = true});
     party_run(&p, 40);
@@ -311,8 +299,7 @@ static void match_uses_no_heap(void **state) {
     party_close(&p);
 }
 
-static void match_may_begin_at_any_tick(void **state) {
-    (void)state;
+TEST(match_may_begin_at_any_tick) {
     rig r[2];
     typist t = {0};
     nb_netplay *plays[2] = {NULL, NULL};
@@ -343,8 +330,7 @@ static void match_may_begin_at_any_tick(void **state) {
     }
 }
 
-static void engine_without_hashes_plays_all_the_same(void **state) {
-    (void)state;
+TEST(engine_without_hashes_plays_all_the_same) {
     rig r[2];
     typist t = {0};
     nb_netplay *plays[2] = {NULL, NULL};
@@ -384,8 +370,7 @@ static nb_result hog_tick(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void history_that_is_too_short_is_told(void **state) {
-    (void)state;
+TEST(history_that_is_too_short_is_told) {
     rig r;
     typist t = {0};
     static hog h;
@@ -416,12 +401,3 @@ static void history_that_is_too_short_is_told(void **state) {
     assert_int_equal(nb_netplay_destroy(other), NB_OK);
     rig_close(&r), rig_close(&far);
 }
-
-TEST_MAIN(cmocka_unit_test(players_over_a_bad_network_agree_with_the_clean_run),
-          cmocka_unit_test(inputs_in_time_need_no_guess), cmocka_unit_test(each_player_may_have_a_delay_of_his_own),
-          cmocka_unit_test(handlers_may_carry_the_messages), cmocka_unit_test(guess_is_what_the_player_did_last),
-          cmocka_unit_test(window_that_is_full_holds_the_ticks), cmocka_unit_test(loop_that_was_held_goes_on),
-          cmocka_unit_test(player_who_is_ahead_is_told_to_hold_back), cmocka_unit_test(players_in_step_are_not_held),
-          cmocka_unit_test(own_input_reaches_the_sample_alone), cmocka_unit_test(match_uses_no_heap),
-          cmocka_unit_test(match_may_begin_at_any_tick), cmocka_unit_test(engine_without_hashes_plays_all_the_same),
-          cmocka_unit_test(history_that_is_too_short_is_told))

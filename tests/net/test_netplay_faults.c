@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: net
 // Networks from a seed that are as bad as can be and then are not, and players who compute something else.
 
 #include "net/netplay_fixture.h"
@@ -71,8 +70,7 @@ static void close_seed(party *p, uint64_t *rolled) {
 
 // Half the links' round trip is the way there, the other half says that it came; the two ticks are the frame in which a
 // message waits to be sent and the one in which it waits to be taken.
-static void network_seeds_converge_within_a_round_trip(void **state) {
-    (void)state;
+TEST(network_seeds_converge_within_a_round_trip) {
     bool is_alone = getenv("NB_TEST_SEED") != NULL;
     uint64_t first = is_alone ? test_seed(__func__) : 1, rolled = 0;
     uint64_t count = is_alone ? 1 : test_size(60, 10000, 100000);
@@ -91,8 +89,7 @@ static void network_seeds_converge_within_a_round_trip(void **state) {
 }
 
 // Nothing arrives for a time at one of them only; the others wait for it, and all go on.
-static void one_way_that_is_cut_holds_everybody(void **state) {
-    (void)state;
+TEST(one_way_that_is_cut_holds_everybody) {
     static party p;
     party_open(&p, &(party_desc){.player_count = 3, .seed = 21, .conditions = {.latency_ns = 30 * MS}});
     party_run(&p, 30);
@@ -135,17 +132,13 @@ static void play_wrong(uint32_t count, uint64_t seed, uint32_t wrong_player, uin
     party_close(&p);
 }
 
-static void player_who_computes_something_else_is_found(void **state) {
-    (void)state;
+TEST(player_who_computes_something_else_is_found) {
     uint64_t seed = test_seed(__func__);
     for (uint64_t i = 0; i < test_size(12, 60, 600); ++i)
         play_wrong(2 + (uint32_t)(i % 3), seed + i, (uint32_t)(i % 2), 1 + i * 7 % 60);
 }
 
-static void first_tick_may_be_the_wrong_one(void **state) {
-    (void)state;
-    play_wrong(2, 5, 0, 0);
-}
+TEST(first_tick_may_be_the_wrong_one) { play_wrong(2, 5, 0, 0); }
 
 // --- a host that goes elsewhere in time ---
 
@@ -202,8 +195,7 @@ static void go_elsewhere(nb_result (*go)(seat *s), bool is_held) {
     party_close(&p);
 }
 
-static void an_engine_that_goes_elsewhere_in_time_leaves_the_match(void **state) {
-    (void)state;
+TEST(an_engine_that_goes_elsewhere_in_time_leaves_the_match) {
     for (int is_held = 0; is_held < 2; ++is_held) {
         go_elsewhere(go_far, is_held != 0);
         go_elsewhere(go_back, is_held != 0);
@@ -213,8 +205,7 @@ static void an_engine_that_goes_elsewhere_in_time_leaves_the_match(void **state)
     go_elsewhere(load_here, false);
 }
 
-static void a_match_may_begin_with_a_load(void **state) {
-    (void)state;
+TEST(a_match_may_begin_with_a_load) {
     static party p;
     static const party_desc desc = {.player_count = 2, .seed = 4, .is_broken = true, .tick_count = 256};
     party_open(&p, &desc);
@@ -230,9 +221,3 @@ static void a_match_may_begin_with_a_load(void **state) {
     assert_true(p.problem[0] == '\0');
     party_close(&p);
 }
-
-TEST_MAIN(cmocka_unit_test(an_engine_that_goes_elsewhere_in_time_leaves_the_match),
-          cmocka_unit_test(a_match_may_begin_with_a_load), cmocka_unit_test(network_seeds_converge_within_a_round_trip),
-          cmocka_unit_test(one_way_that_is_cut_holds_everybody),
-          cmocka_unit_test(player_who_computes_something_else_is_found),
-          cmocka_unit_test(first_tick_may_be_the_wrong_one))

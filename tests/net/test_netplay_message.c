@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: net
 // Messages of a match: what is written is read, and what was cut, changed, forged, late or for somebody else changes
 // nothing but a counter.
 
@@ -42,8 +41,7 @@ static void make_message(nbi_message *m, uint64_t *random, uint32_t input_count,
     }
 }
 
-static void what_is_written_is_read(void **state) {
-    (void)state;
+TEST(what_is_written_is_read) {
     uint64_t random = test_seed(__func__);
     for (uint64_t i = 0; i < test_size(2000, 20000, 200000); ++i) {
         static nbi_message written, read;
@@ -61,8 +59,7 @@ static void what_is_written_is_read(void **state) {
     }
 }
 
-static void inputs_that_are_held_cost_nothing(void **state) {
-    (void)state;
+TEST(inputs_that_are_held_cost_nothing) {
     static nbi_message m;
     uint64_t random = 1;
     unsigned char bytes[NB_NETPLAY_MESSAGE_BYTES_MAX];
@@ -73,8 +70,7 @@ static void inputs_that_are_held_cost_nothing(void **state) {
 }
 
 // The bytes of version 2, which other builds have to understand.
-static void bytes_of_a_message_are_fixed(void **state) {
-    (void)state;
+TEST(bytes_of_a_message_are_fixed) {
     static nbi_message m;
     unsigned char bytes[NB_NETPLAY_MESSAGE_BYTES_MAX];
     m = (nbi_message){.from = 1,
@@ -152,8 +148,7 @@ static void refuse(seat *s, const void *bytes, size_t size) {
     assert_int_equal(play_stats(s).in_count, taken);
 }
 
-static void every_cut_and_every_bit_is_noticed(void **state) {
-    (void)state;
+TEST(every_cut_and_every_bit_is_noticed) {
     static fight f;
     nb_link_conditions link = {.latency_ns = 3 * PARTY_TICK_NS};
     fight_open(&f, &link);
@@ -198,8 +193,7 @@ static void forge(seat *s, const unsigned char *bytes, size_t size, const forger
     ++*f->count;
 }
 
-static void forged_messages_change_nothing(void **state) {
-    (void)state;
+TEST(forged_messages_change_nothing) {
     static fight f;
     nb_link_conditions link = {.latency_ns = 5 * PARTY_TICK_NS};
     fight_open(&f, &link);
@@ -252,8 +246,7 @@ static void forged_messages_change_nothing(void **state) {
 }
 
 // Counts that are right for themselves, and not for what is there.
-static void counts_that_are_too_large_are_refused(void **state) {
-    (void)state;
+TEST(counts_that_are_too_large_are_refused) {
     static fight f;
     static const nb_link_conditions clean;
     static nbi_message m;
@@ -269,8 +262,7 @@ static void counts_that_are_too_large_are_refused(void **state) {
 }
 
 // Inputs of far ahead: as many as an honest player may have sent come, and no more.
-static void flood_of_inputs_is_refused(void **state) {
-    (void)state;
+TEST(flood_of_inputs_is_refused) {
     static fight f;
     static const nb_link_conditions clean;
     fight_open(&f, &clean);
@@ -300,8 +292,7 @@ static void flood_of_inputs_is_refused(void **state) {
     party_close(&f.p);
 }
 
-static void messages_that_come_late_and_often_are_ignored(void **state) {
-    (void)state;
+TEST(messages_that_come_late_and_often_are_ignored) {
     static fight f;
     nb_link_conditions link = {.latency_ns = 2 * PARTY_TICK_NS};
     fight_open(&f, &link);
@@ -322,8 +313,7 @@ static void messages_that_come_late_and_often_are_ignored(void **state) {
 }
 
 // A match between others with the same players.
-static void message_of_another_match_is_refused(void **state) {
-    (void)state;
+TEST(message_of_another_match_is_refused) {
     static fight f;
     static party other;
     static const nb_link_conditions clean;
@@ -337,9 +327,3 @@ static void message_of_another_match_is_refused(void **state) {
     party_close(&other);
     fight_close(&f);
 }
-
-TEST_MAIN(cmocka_unit_test(what_is_written_is_read), cmocka_unit_test(inputs_that_are_held_cost_nothing),
-          cmocka_unit_test(bytes_of_a_message_are_fixed), cmocka_unit_test(every_cut_and_every_bit_is_noticed),
-          cmocka_unit_test(forged_messages_change_nothing), cmocka_unit_test(counts_that_are_too_large_are_refused),
-          cmocka_unit_test(flood_of_inputs_is_refused), cmocka_unit_test(messages_that_come_late_and_often_are_ignored),
-          cmocka_unit_test(message_of_another_match_is_refused))

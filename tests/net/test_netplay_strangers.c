@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: net
 // Matches with a dishonest player. Its messages stop nobody else, the others agree among themselves, and where they
 // cannot it is the one that is named.
 
@@ -47,8 +46,7 @@ static void assert_goes_on(party *p) {
     assert_true(p->problem[0] == '\0');
 }
 
-static void message_in_the_name_of_another_stops_nobody(void **state) {
-    (void)state;
+TEST(message_in_the_name_of_another_stops_nobody) {
     static party p;
     party_desc desc = strangers();
     party_open(&p, &desc);
@@ -67,8 +65,7 @@ static void message_in_the_name_of_another_stops_nobody(void **state) {
 }
 
 // The carrier was deceived and says that it came from the other player.
-static void tick_count_that_was_never_reached_stops_nobody(void **state) {
-    (void)state;
+TEST(tick_count_that_was_never_reached_stops_nobody) {
     static party p;
     for (uint64_t ahead = 1; ahead < 100; ahead += 11) {
         party_desc desc = strangers();
@@ -85,8 +82,7 @@ static void tick_count_that_was_never_reached_stops_nobody(void **state) {
     }
 }
 
-static void echo_and_hashes_of_the_future_are_ignored(void **state) {
-    (void)state;
+TEST(echo_and_hashes_of_the_future_are_ignored) {
     static party p;
     party_desc desc = strangers();
     party_open(&p, &desc);
@@ -107,8 +103,7 @@ static void echo_and_hashes_of_the_future_are_ignored(void **state) {
 }
 
 // One message says that inputs and hashes are there which were lost on their way. The next true one asks for them.
-static void acknowledgement_of_what_never_came_is_taken_back(void **state) {
-    (void)state;
+TEST(acknowledgement_of_what_never_came_is_taken_back) {
     static party p;
     party_desc desc = strangers();
     party_open(&p, &desc);
@@ -157,8 +152,7 @@ static size_t send_distorted_too(party *p, uint32_t from, uint32_t to, unsigned 
     return size;
 }
 
-static void distorted_messages_of_one_player_stop_nobody(void **state) {
-    (void)state;
+TEST(distorted_messages_of_one_player_stop_nobody) {
     uint64_t seed = test_seed(__func__);
     for (uint64_t round = 0; round < test_size(10, 100, 1000); ++round) {
         static party p;
@@ -185,8 +179,7 @@ static void distorted_messages_of_one_player_stop_nobody(void **state) {
     }
 }
 
-static void sender_of_wrong_messages_is_logged_ever_more_rarely(void **state) {
-    (void)state;
+TEST(sender_of_wrong_messages_is_logged_ever_more_rarely) {
     static party p;
     party_desc desc = strangers();
     party_open(&p, &desc);
@@ -204,8 +197,7 @@ static void sender_of_wrong_messages_is_logged_ever_more_rarely(void **state) {
 
 // --- hashes ---
 
-static void player_that_sends_no_hashes_is_reported(void **state) {
-    (void)state;
+TEST(player_that_sends_no_hashes_is_reported) {
     static party p;
     party_desc desc = strangers();
     desc.mute_count = 1;
@@ -231,8 +223,7 @@ static void player_that_sends_no_hashes_is_reported(void **state) {
 }
 
 // Without its vote there are two, and nobody can say which of them is right.
-static void silent_player_has_no_vote(void **state) {
-    (void)state;
+TEST(silent_player_has_no_vote) {
     static party p;
     party_desc desc = strangers();
     desc.mute_count = 1;
@@ -262,8 +253,7 @@ static size_t hold_hashes_back(party *p, uint32_t from, uint32_t to, unsigned ch
 }
 
 // They come when the hashes of those ticks are no longer kept: nothing is compared with what was overwritten since.
-static void hashes_that_come_too_late_are_no_desync(void **state) {
-    (void)state;
+TEST(hashes_that_come_too_late_are_no_desync) {
     static party p;
     party_desc desc = strangers();
     party_open(&p, &desc);
@@ -279,8 +269,7 @@ static void hashes_that_come_too_late_are_no_desync(void **state) {
 }
 
 // Of four one differs, and is named when the silent one has no vote any more. Then that one differs earlier.
-static void verdict_stays_when_a_silent_player_speaks(void **state) {
-    (void)state;
+TEST(verdict_stays_when_a_silent_player_speaks) {
     static party p;
     party_desc desc = strangers();
     desc.player_count = 4;
@@ -347,8 +336,7 @@ static void play_two_stories(size_t (*tamper)(party *, uint32_t, uint32_t, unsig
     party_close(&p);
 }
 
-static void player_that_tells_two_stories_is_named(void **state) {
-    (void)state;
+TEST(player_that_tells_two_stories_is_named) {
     play_two_stories(tell_two_stories);
     play_two_stories(tell_two_stories_well);
 }
@@ -364,8 +352,7 @@ static size_t accuse(party *p, uint32_t from, uint32_t to, unsigned char *bytes,
     return nbi_message_write(&m, SEED, bytes);
 }
 
-static void accusation_without_a_desync_is_ignored(void **state) {
-    (void)state;
+TEST(accusation_without_a_desync_is_ignored) {
     static party p;
     party_desc desc = strangers();
     party_open(&p, &desc);
@@ -376,8 +363,7 @@ static void accusation_without_a_desync_is_ignored(void **state) {
     party_close(&p);
 }
 
-static void player_that_accuses_all_others_is_named(void **state) {
-    (void)state;
+TEST(player_that_accuses_all_others_is_named) {
     static party p;
     party_desc desc = strangers();
     desc.is_broken = true;
@@ -405,8 +391,7 @@ static size_t accuse_one(party *p, uint32_t from, uint32_t to, unsigned char *by
 }
 
 // The first player cannot know which of the two lies: it names the accused with its witness. The accused knows.
-static void player_that_accuses_one_other_is_the_witness_or_named(void **state) {
-    (void)state;
+TEST(player_that_accuses_one_other_is_the_witness_or_named) {
     static party p;
     static const uint32_t named[LIAR] = {1, LIAR}, witnesses[LIAR] = {LIAR, 1};
     party_desc desc = strangers();
@@ -424,17 +409,3 @@ static void player_that_accuses_one_other_is_the_witness_or_named(void **state) 
     }
     party_close(&p);
 }
-
-TEST_MAIN(cmocka_unit_test(message_in_the_name_of_another_stops_nobody),
-          cmocka_unit_test(tick_count_that_was_never_reached_stops_nobody),
-          cmocka_unit_test(echo_and_hashes_of_the_future_are_ignored),
-          cmocka_unit_test(acknowledgement_of_what_never_came_is_taken_back),
-          cmocka_unit_test(distorted_messages_of_one_player_stop_nobody),
-          cmocka_unit_test(sender_of_wrong_messages_is_logged_ever_more_rarely),
-          cmocka_unit_test(player_that_sends_no_hashes_is_reported), cmocka_unit_test(silent_player_has_no_vote),
-          cmocka_unit_test(hashes_that_come_too_late_are_no_desync),
-          cmocka_unit_test(verdict_stays_when_a_silent_player_speaks),
-          cmocka_unit_test(player_that_tells_two_stories_is_named),
-          cmocka_unit_test(accusation_without_a_desync_is_ignored),
-          cmocka_unit_test(player_that_accuses_all_others_is_named),
-          cmocka_unit_test(player_that_accuses_one_other_is_the_witness_or_named))

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The OS layer: parking, deadlines, threads, pages, cpu count.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "base/base.h"
 #include "base/lock.h"
 
 #define NS_PER_MS 1000000u
 
-static void park_returns_at_once_when_the_word_differs(void **state) {
-    (void)state;
+TEST(park_returns_at_once_when_the_word_differs) {
     nb_atomic_u32 word = {7};
     assert_int_equal(nbi_park_until(&word, 6, NBI_NEVER_NS), NB_OK);
 }
 
-static void park_times_out_never_early(void **state) {
-    (void)state;
+TEST(park_times_out_never_early) {
     nb_atomic_u32 word = {0};
     for (int round = 0; round < 20; ++round) {
         uint64_t deadline = nbi_clock_now_ns() + NS_PER_MS;
@@ -25,8 +23,7 @@ static void park_times_out_never_early(void **state) {
     }
 }
 
-static void park_with_a_past_deadline_times_out(void **state) {
-    (void)state;
+TEST(park_with_a_past_deadline_times_out) {
     nb_atomic_u32 word = {0};
     assert_int_equal(nbi_park_until(&word, 0, 1), NB_TIMEOUT);
 }
@@ -48,8 +45,7 @@ static void ping_pong_run(void *user, uint32_t index) {
     }
 }
 
-static void two_threads_hand_a_word_to_and_fro(void **state) {
-    (void)state;
+TEST(two_threads_hand_a_word_to_and_fro) {
     ping_pong game = {.round_count = (uint32_t)test_size(2000, 50000, 500000)};
     test_thread threads[2];
     test_threads_start(threads, 2, ping_pong_run, &game);
@@ -76,8 +72,7 @@ static void count_under_lock(void *user, uint32_t index) {
     }
 }
 
-static void lock_admits_one_thread_at_a_time(void **state) {
-    (void)state;
+TEST(lock_admits_one_thread_at_a_time) {
     counter_under_lock counter = {.round_count = test_size(20000, 200000, 5000000)};
     test_thread threads[4];
     test_threads_start(threads, 4, count_under_lock, &counter);
@@ -102,8 +97,7 @@ static void probe_thread(void *user) {
     probe->cpu = nbi_cpu_current();
 }
 
-static void thread_gets_its_stack_name_and_cpu(void **state) {
-    (void)state;
+TEST(thread_gets_its_stack_name_and_cpu) {
     thread_probe probe = {0};
     nbi_thread thread = {0};
     nbi_thread_desc desc = {.run = probe_thread,
@@ -121,8 +115,7 @@ static void thread_gets_its_stack_name_and_cpu(void **state) {
     nbi_thread_join(&thread); // joined twice: nothing happens
 }
 
-static void pages_reserve_commit_decommit_and_protect(void **state) {
-    (void)state;
+TEST(pages_reserve_commit_decommit_and_protect) {
     size_t page = nbi_page_size();
     char *pages = nbi_pages_reserve(8 * page);
     assert_non_null(pages);
@@ -141,10 +134,7 @@ static void pages_reserve_commit_decommit_and_protect(void **state) {
     nbi_pages_release(pages, 8 * page);
 }
 
-static void pages_too_large_to_reserve_are_null(void **state) {
-    (void)state;
-    assert_null(nbi_pages_reserve(SIZE_MAX & ~(nbi_page_size() - 1)));
-}
+TEST(pages_too_large_to_reserve_are_null) { assert_null(nbi_pages_reserve(SIZE_MAX & ~(nbi_page_size() - 1))); }
 
 static void count_cpus_on_one(void *user, uint32_t index) {
     (void)index;
@@ -154,8 +144,7 @@ static void count_cpus_on_one(void *user, uint32_t index) {
     *count = nbi_thread_set_affinity(NULL, 1) == NB_OK ? nbi_cpu_count() : 1;
 }
 
-static void cpu_count_is_at_least_one_and_follows_the_mask(void **state) {
-    (void)state;
+TEST(cpu_count_is_at_least_one_and_follows_the_mask) {
     assert_true(nbi_cpu_count() >= 1);
     uint32_t count = 0;
     test_thread thread;
@@ -164,8 +153,7 @@ static void cpu_count_is_at_least_one_and_follows_the_mask(void **state) {
     assert_int_equal(count, 1);
 }
 
-static void clock_never_steps_back(void **state) {
-    (void)state;
+TEST(clock_never_steps_back) {
     uint64_t last = nbi_clock_now_ns();
     for (int i = 0; i < 100000; ++i) {
         uint64_t now = nbi_clock_now_ns();
@@ -174,8 +162,7 @@ static void clock_never_steps_back(void **state) {
     }
 }
 
-static void sleep_until_is_never_early(void **state) {
-    (void)state;
+TEST(sleep_until_is_never_early) {
     uint64_t deadline = nbi_clock_now_ns() + NS_PER_MS;
     nbi_sleep_until_ns(deadline);
     assert_true(nbi_clock_now_ns() >= deadline);
@@ -197,8 +184,7 @@ static bool is_listed(const void *address) {
     return false;
 }
 
-static void variables_are_listed_and_named(void **state) {
-    (void)state;
+TEST(variables_are_listed_and_named) {
     if (!nbi_platform_has(NBI_ABILITY_PROGRAM_MEMORY)) skip();
     static const char *const constant = "text";
     uint32_t local = 0;
@@ -232,8 +218,7 @@ static uint64_t never_end(void *user) {
     return 0;
 }
 
-static void what_a_probe_does_stays_in_it(void **state) {
-    (void)state;
+TEST(what_a_probe_does_stays_in_it) {
     nb_atomic_u32 word = {0};
     uint64_t out = 5;
     if (!nbi_platform_has(NBI_ABILITY_PROBE)) {
@@ -250,12 +235,3 @@ static void what_a_probe_does_stays_in_it(void **state) {
     assert_int_equal(nbi_probe(never_end, &word, 0, &out), NB_TIMEOUT);
     assert_int_equal(out, 5);
 }
-
-TEST_MAIN(cmocka_unit_test(park_returns_at_once_when_the_word_differs), cmocka_unit_test(park_times_out_never_early),
-          cmocka_unit_test(park_with_a_past_deadline_times_out), cmocka_unit_test(two_threads_hand_a_word_to_and_fro),
-          cmocka_unit_test(lock_admits_one_thread_at_a_time), cmocka_unit_test(thread_gets_its_stack_name_and_cpu),
-          cmocka_unit_test(pages_reserve_commit_decommit_and_protect),
-          cmocka_unit_test(pages_too_large_to_reserve_are_null),
-          cmocka_unit_test(cpu_count_is_at_least_one_and_follows_the_mask), cmocka_unit_test(clock_never_steps_back),
-          cmocka_unit_test(sleep_until_is_never_early), cmocka_unit_test(variables_are_listed_and_named),
-          cmocka_unit_test(what_a_probe_does_stays_in_it))

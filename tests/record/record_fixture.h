@@ -3,7 +3,7 @@
 
 // What the tests of recordings share: ticks made from a seed, a sink in memory, and recordings of both.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/bytes.h"
 #include "nebula/hash.h"

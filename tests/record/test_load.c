@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: record
-// link: -lzstd
 // Loads, rewinds and jumps in an engine with work in flight: nothing of the abandoned run reaches the ticks that
 // follow, a save brings its waiting commands along, and a load that fails has changed nothing.
 
@@ -162,8 +160,7 @@ static nb_result by_set_tick(bed *b) {
     return result == NB_OK ? nb_engine_set_tick(engine_of(b), 20) : result;
 }
 
-static void nothing_of_the_abandoned_run_reaches_the_next_ticks(void **state) {
-    (void)state;
+TEST(nothing_of_the_abandoned_run_reaches_the_next_ticks) {
     nb_result (*const ways[])(bed * b) = {by_load, by_rewind, by_set_tick};
     static bed reference;
     uint64_t clean[TAIL], found[TAIL];
@@ -195,8 +192,7 @@ static void nothing_of_the_abandoned_run_reaches_the_next_ticks(void **state) {
     remove(PATH);
 }
 
-static void ticks_asked_for_in_a_pause_are_of_the_run_before(void **state) {
-    (void)state;
+TEST(ticks_asked_for_in_a_pause_are_of_the_run_before) {
     nb_result (*const ways[])(bed * b) = {by_load, by_rewind, by_set_tick};
     static bed b;
     bed_at_20(&b);
@@ -233,8 +229,7 @@ static void correct_old(game *g, const nb_context *context) {
     g->mail_result = nb_context_correct_input(context, game_now(g) - 1, &none);
 }
 
-static void corrections_belong_to_the_run_that_goes_on(void **state) {
-    (void)state;
+TEST(corrections_belong_to_the_run_that_goes_on) {
     static bed b;
     static game_save save;
     bed_at_20(&b);
@@ -254,8 +249,7 @@ static void corrections_belong_to_the_run_that_goes_on(void **state) {
     remove(PATH);
 }
 
-static void a_jump_of_a_replay_takes_nothing_along(void **state) {
-    (void)state;
+TEST(a_jump_of_a_replay_takes_nothing_along) {
     static bed b, reference;
     nb_recorder_desc desc = {.path = "test_load.nbr", .key_ticks = 8, .hooks = test_hooks(NULL, NULL)};
     nb_recorder *recorder = NULL;
@@ -291,8 +285,7 @@ static nb_result unsaved_tick(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void synctest_and_recorder_tell_a_load_from_their_own(void **state) {
-    (void)state;
+TEST(synctest_and_recorder_tell_a_load_from_their_own) {
     static bed b;
     nb_engine_desc engine = game_desc(0);
     engine.synctest_depth = 4;
@@ -327,8 +320,7 @@ static void synctest_and_recorder_tell_a_load_from_their_own(void **state) {
 
 // --- a save brings its commands along ---
 
-static void waiting_commands_are_saved_with_their_tick(void **state) {
-    (void)state;
+TEST(waiting_commands_are_saved_with_their_tick) {
     static bed first, second;
     uint64_t clean[TAIL], found[TAIL];
     bed_open(&first), bed_open(&second);
@@ -358,8 +350,7 @@ static void waiting_commands_are_saved_with_their_tick(void **state) {
     remove(PATH);
 }
 
-static void an_engine_may_load_its_own_commands(void **state) {
-    (void)state;
+TEST(an_engine_may_load_its_own_commands) {
     static bed b;
     static game_save save;
     bed_open(&b);
@@ -431,8 +422,7 @@ static size_t file_unpack(const file *f, unsigned char *content) {
     return size;
 }
 
-static void a_save_of_version_1_is_read_and_has_no_commands(void **state) {
-    (void)state;
+TEST(a_save_of_version_1_is_read_and_has_no_commands) {
     static bed b;
     static file f;
     static unsigned char content[FILE_MAX];
@@ -545,8 +535,7 @@ static void save_make(file *f) {
     bed_close(&b);
 }
 
-static void a_damaged_file_changes_nothing(void **state) {
-    (void)state;
+TEST(a_damaged_file_changes_nothing) {
     static bed b;
     static file good, bad;
     static picture before;
@@ -603,8 +592,7 @@ static void a_damaged_file_changes_nothing(void **state) {
     remove(PATH);
 }
 
-static void more_commands_than_the_engine_takes_are_refused(void **state) {
-    (void)state;
+TEST(more_commands_than_the_engine_takes_are_refused) {
     static bed b;
     static file good;
     save_make(&good);
@@ -622,8 +610,7 @@ static void more_commands_than_the_engine_takes_are_refused(void **state) {
     remove(PATH);
 }
 
-static void a_provider_that_refuses_changes_nothing(void **state) {
-    (void)state;
+TEST(a_provider_that_refuses_changes_nothing) {
     static bed b;
     static file good;
     static picture before;
@@ -649,8 +636,7 @@ static void a_provider_that_refuses_changes_nothing(void **state) {
     remove(PATH);
 }
 
-static void each_failed_allocation_changes_nothing(void **state) {
-    (void)state;
+TEST(each_failed_allocation_changes_nothing) {
     static file good;
     static picture before;
     save_make(&good);
@@ -689,8 +675,7 @@ static nb_result load_inside(const nb_context *context, void *user) {
     return result == nb_engine_rewind(context->engine, 20) ? result : NB_ERR_MISUSE;
 }
 
-static void inside_a_frame_every_load_is_refused(void **state) {
-    (void)state;
+TEST(inside_a_frame_every_load_is_refused) {
     static bed b, reference;
     static file good;
     uint64_t clean[TAIL], found[TAIL];
@@ -736,8 +721,7 @@ static void visitor_detach(nb_engine *engine, void *user) {
     expect_unchanged(v->b, &v->before);
 }
 
-static void a_load_in_on_attach_is_refused_whole(void **state) {
-    (void)state;
+TEST(a_load_in_on_attach_is_refused_whole) {
     static bed b;
     static file good;
     static visitor v;
@@ -762,8 +746,7 @@ static void run_elsewhere(void *user) {
     v->attached = try_load(v->b);
 }
 
-static void a_load_on_another_thread_is_refused_whole(void **state) {
-    (void)state;
+TEST(a_load_on_another_thread_is_refused_whole) {
     static bed b;
     static file good;
     static visitor v;
@@ -785,8 +768,7 @@ static void a_load_on_another_thread_is_refused_whole(void **state) {
 
 // --- ticks beyond all games ---
 
-static void impossible_ticks_are_refused(void **state) {
-    (void)state;
+TEST(impossible_ticks_are_refused) {
     static bed b;
     static game_save save;
     static const uint64_t ticks[] = {NB_TICK_COUNT_MAX + 1, UINT64_MAX / 2, UINT64_MAX - 1, UINT64_MAX};
@@ -815,16 +797,3 @@ static void impossible_ticks_are_refused(void **state) {
     bed_close(&b);
     remove(PATH);
 }
-
-TEST_MAIN(
-    cmocka_unit_test(nothing_of_the_abandoned_run_reaches_the_next_ticks),
-    cmocka_unit_test(ticks_asked_for_in_a_pause_are_of_the_run_before),
-    cmocka_unit_test(corrections_belong_to_the_run_that_goes_on),
-    cmocka_unit_test(a_jump_of_a_replay_takes_nothing_along),
-    cmocka_unit_test(synctest_and_recorder_tell_a_load_from_their_own),
-    cmocka_unit_test(waiting_commands_are_saved_with_their_tick), cmocka_unit_test(an_engine_may_load_its_own_commands),
-    cmocka_unit_test(a_save_of_version_1_is_read_and_has_no_commands), cmocka_unit_test(a_damaged_file_changes_nothing),
-    cmocka_unit_test(more_commands_than_the_engine_takes_are_refused),
-    cmocka_unit_test(a_provider_that_refuses_changes_nothing), cmocka_unit_test(each_failed_allocation_changes_nothing),
-    cmocka_unit_test(inside_a_frame_every_load_is_refused), cmocka_unit_test(a_load_in_on_attach_is_refused_whole),
-    cmocka_unit_test(a_load_on_another_thread_is_refused_whole), cmocka_unit_test(impossible_ticks_are_refused))

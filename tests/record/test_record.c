@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: record
-// link: -lzstd
 // Recorders: what goes in comes out, the frame never waits, failures end a recording and never leave a gap.
 
 #define _DEFAULT_SOURCE // fork, kill, mkfifo, MAP_ANONYMOUS
@@ -42,8 +40,7 @@ static void expect_whole(const recording *r, memory_sink *sink) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void random_recordings_come_back(void **state) {
-    (void)state;
+TEST(random_recordings_come_back) {
     uint64_t random = test_seed("random_recordings_come_back");
     uint64_t count = test_size(40, 400, 4000);
     for (uint64_t i = 0; i < count; ++i) {
@@ -60,8 +57,7 @@ static void random_recordings_come_back(void **state) {
     }
 }
 
-static void an_empty_recording_is_whole(void **state) {
-    (void)state;
+TEST(an_empty_recording_is_whole) {
     recording r = {.block_ticks = 4};
     memory_sink sink;
     recording_make(&r, &sink);
@@ -69,8 +65,7 @@ static void an_empty_recording_is_whole(void **state) {
     free(sink.bytes);
 }
 
-static void a_tick_that_does_not_fit_begins_the_next_block(void **state) {
-    (void)state;
+TEST(a_tick_that_does_not_fit_begins_the_next_block) {
     recording r = {.seed = 5, .tick_count = 300, .block_ticks = 60000};
     memory_sink sink = {0};
     nb_recorder_desc desc = recording_desc(&r, &sink);
@@ -86,8 +81,7 @@ static void a_tick_that_does_not_fit_begins_the_next_block(void **state) {
 
 // --- a writer that is too slow ---
 
-static void a_slow_writer_ends_the_recording_and_never_blocks(void **state) {
-    (void)state;
+TEST(a_slow_writer_ends_the_recording_and_never_blocks) {
     test_log log = {0};
     memory_sink sink = {.is_held = {1}};
     recording r = {.seed = 7, .tick_count = 1000, .block_ticks = 1};
@@ -128,8 +122,7 @@ static void a_slow_writer_ends_the_recording_and_never_blocks(void **state) {
     free(sink.bytes);
 }
 
-static void a_tick_larger_than_a_block_ends_the_recording(void **state) {
-    (void)state;
+TEST(a_tick_larger_than_a_block_ends_the_recording) {
     test_log log = {0};
     memory_sink sink = {0};
     recording r = {.seed = 7, .tick_count = 3, .block_ticks = 8};
@@ -153,8 +146,7 @@ static void a_tick_larger_than_a_block_ends_the_recording(void **state) {
     free(sink.bytes);
 }
 
-static void a_writer_that_hangs_is_waited_for_and_asked_again(void **state) {
-    (void)state;
+TEST(a_writer_that_hangs_is_waited_for_and_asked_again) {
     test_log log = {0};
     test_heap heap = {0};
     memory_sink sink = {.is_held = {1}};
@@ -174,8 +166,7 @@ static void a_writer_that_hangs_is_waited_for_and_asked_again(void **state) {
     free(sink.bytes);
 }
 
-static void key_states_wait_for_the_writer(void **state) {
-    (void)state;
+TEST(key_states_wait_for_the_writer) {
     memory_sink sink = {.is_held = {1}};
     recording r = {.seed = 7, .block_ticks = 4};
     nb_recorder_desc desc = recording_desc(&r, &sink);
@@ -196,8 +187,7 @@ static void key_states_wait_for_the_writer(void **state) {
 
 // --- writing that fails ---
 
-static void a_failed_write_leaves_a_file_that_is_right_up_to_there(void **state) {
-    (void)state;
+TEST(a_failed_write_leaves_a_file_that_is_right_up_to_there) {
     recording r = {.seed = 3, .tick_count = 60, .block_ticks = 5, .key_ticks = 20};
     uint32_t failed_count = 0;
     for (uint32_t fail_at = 1; fail_at < 40; ++fail_at) {
@@ -231,8 +221,7 @@ static void a_failed_write_leaves_a_file_that_is_right_up_to_there(void **state)
     assert_int_equal(failed_count, 17); // head, 12 blocks, 3 key states, the end
 }
 
-static void a_full_disk_ends_the_recording(void **state) {
-    (void)state;
+TEST(a_full_disk_ends_the_recording) {
     FILE *full = fopen("/dev/full", "w");
     if (full == NULL) skip();
     fclose(full);
@@ -256,8 +245,7 @@ static void a_full_disk_ends_the_recording(void **state) {
     assert_int_equal(test_log_count(&log, NB_ITEM_RECORD_FILE), 1);
 }
 
-static void a_path_that_cannot_be_made_is_refused(void **state) {
-    (void)state;
+TEST(a_path_that_cannot_be_made_is_refused) {
     test_log log = {0};
     test_heap heap = {0};
     nb_recorder_desc desc = {.path = "/no/such/folder/file.nbr", .hooks = test_hooks(&log, &heap)};
@@ -268,8 +256,7 @@ static void a_path_that_cannot_be_made_is_refused(void **state) {
     assert_int_equal(test_log_count(&log, NB_ITEM_RECORD_FILE), 1);
 }
 
-static void every_failed_allocation_is_survived(void **state) {
-    (void)state;
+TEST(every_failed_allocation_is_survived) {
     recording r = {.seed = 3, .tick_count = 40, .block_ticks = 5, .key_ticks = 20};
     bool has_passed = false;
     for (uint64_t fail_at = 1; fail_at < 100 && !has_passed; ++fail_at) {
@@ -314,8 +301,7 @@ static void thread_heap_free(void *user, void *memory, size_t size_bytes) {
     test_heap_free(&((thread_heap *)user)->heap, memory, size_bytes);
 }
 
-static void pushing_needs_no_heap(void **state) {
-    (void)state;
+TEST(pushing_needs_no_heap) {
     thread_heap h = {.thread_id = nbi_thread_id()};
     memory_sink sink = {0};
     recording r = {.seed = 3, .tick_count = 200, .block_ticks = 5, .key_ticks = 20};
@@ -351,8 +337,7 @@ static void record_for_ever(const recording *r, nb_atomic_u64 *pushed) {
     _exit(1);
 }
 
-static void a_killed_process_loses_the_blocks_of_the_queue_at_most(void **state) {
-    (void)state;
+TEST(a_killed_process_loses_the_blocks_of_the_queue_at_most) {
     recording r = {.seed = 17, .block_ticks = 3};
     nb_atomic_u64 *pushed = mmap(NULL, sizeof *pushed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(pushed != MAP_FAILED);
@@ -442,8 +427,7 @@ static nb_result record_to(disk *d, bool is_synced) {
     return nb_recorder_destroy(recorder);
 }
 
-static void blocks_are_flushed_where_that_is_asked_for(void **state) {
-    (void)state;
+TEST(blocks_are_flushed_where_that_is_asked_for) {
     disk plain = {0}, synced = {0}, bad_sync = {.sync_error = 5}, bad_close = {.close_error = 5};
     disk bad_open = {.open_error = 13}, bad_folder = {.folder_error = 5};
     assert_int_equal(record_to(&plain, false), NB_OK);
@@ -534,8 +518,7 @@ static void record_game(memory_sink *sink, uint64_t *run_hash, bool hashes_state
     rig_close(&r);
 }
 
-static void an_engine_replays_to_the_same_hash_of_each_tick(void **state) {
-    (void)state;
+TEST(an_engine_replays_to_the_same_hash_of_each_tick) {
     memory_sink sink;
     uint64_t recorded_hash;
     record_game(&sink, &recorded_hash, false);
@@ -584,8 +567,7 @@ static void an_engine_replays_to_the_same_hash_of_each_tick(void **state) {
     free(sink.bytes);
 }
 
-static void a_divergence_is_named(void **state) {
-    (void)state;
+TEST(a_divergence_is_named) {
     memory_sink sink;
     uint64_t recorded_hash;
     record_game(&sink, &recorded_hash, true);
@@ -610,8 +592,7 @@ static void a_divergence_is_named(void **state) {
     free(sink.bytes);
 }
 
-static void key_states_are_those_of_their_ticks(void **state) {
-    (void)state;
+TEST(key_states_are_those_of_their_ticks) {
     memory_sink sink;
     uint64_t recorded_hash;
     record_game(&sink, &recorded_hash, false);
@@ -639,8 +620,7 @@ static void key_states_are_those_of_their_ticks(void **state) {
     free(sink.bytes);
 }
 
-static void another_layout_is_not_fed(void **state) {
-    (void)state;
+TEST(another_layout_is_not_fed) {
     memory_sink sink;
     uint64_t recorded_hash;
     record_game(&sink, &recorded_hash, false);
@@ -671,8 +651,7 @@ static nb_result destroy_in_tick(const nb_context *context, void *user) {
     return *recorder != NULL && nb_recorder_destroy(*recorder) == NB_BUSY ? NB_OK : NB_ERR_MISUSE;
 }
 
-static void a_recorder_is_not_destroyed_inside_a_frame(void **state) {
-    (void)state;
+TEST(a_recorder_is_not_destroyed_inside_a_frame) {
     rig r;
     game g;
     game_open(&r, &g, false);
@@ -711,8 +690,7 @@ static void use_fifo(rig *r) {
     assert_non_null(strstr(r->log.last_message, "not a regular file"));
 }
 
-static void a_fifo_is_refused_and_never_waited_for(void **state) {
-    (void)state;
+TEST(a_fifo_is_refused_and_never_waited_for) {
     rig r;
     game g;
     game_open(&r, &g, false);
@@ -735,19 +713,3 @@ static void a_fifo_is_refused_and_never_waited_for(void **state) {
     remove(FIFO_PATH), remove("test_record_save.tmp");
     rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(a_fifo_is_refused_and_never_waited_for), cmocka_unit_test(random_recordings_come_back),
-          cmocka_unit_test(an_empty_recording_is_whole),
-          cmocka_unit_test(a_tick_that_does_not_fit_begins_the_next_block),
-          cmocka_unit_test(a_slow_writer_ends_the_recording_and_never_blocks),
-          cmocka_unit_test(a_tick_larger_than_a_block_ends_the_recording),
-          cmocka_unit_test(a_writer_that_hangs_is_waited_for_and_asked_again),
-          cmocka_unit_test(key_states_wait_for_the_writer),
-          cmocka_unit_test(a_failed_write_leaves_a_file_that_is_right_up_to_there),
-          cmocka_unit_test(a_full_disk_ends_the_recording), cmocka_unit_test(a_path_that_cannot_be_made_is_refused),
-          cmocka_unit_test(a_killed_process_loses_the_blocks_of_the_queue_at_most),
-          cmocka_unit_test(every_failed_allocation_is_survived), cmocka_unit_test(pushing_needs_no_heap),
-          cmocka_unit_test(blocks_are_flushed_where_that_is_asked_for),
-          cmocka_unit_test(an_engine_replays_to_the_same_hash_of_each_tick), cmocka_unit_test(a_divergence_is_named),
-          cmocka_unit_test(key_states_are_those_of_their_ticks), cmocka_unit_test(another_layout_is_not_fed),
-          cmocka_unit_test(a_recorder_is_not_destroyed_inside_a_frame))

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: record
-// link: -lzstd
 // Recordings that end early under a host that goes on as if nothing had happened: the cause is said once, and every
 // tick that the file does not have is counted.
 
@@ -94,8 +92,7 @@ static void said_once(const game *g, nb_log_item item, const char *text) {
     if (strstr(g->first, text) == NULL) fail_msg("\"%s\" is not in: %s", text, g->first);
 }
 
-static void a_full_disk_is_said_once_and_all_ticks_are_lost(void **state) {
-    (void)state;
+TEST(a_full_disk_is_said_once_and_all_ticks_are_lost) {
     FILE *full = fopen("/dev/full", "w");
     if (full == NULL) skip(); // only Linux has it
     fclose(full);
@@ -116,8 +113,7 @@ static void a_full_disk_is_said_once_and_all_ticks_are_lost(void **state) {
     }
 }
 
-static void a_slow_writer_is_said_once_and_all_ticks_are_counted(void **state) {
-    (void)state;
+TEST(a_slow_writer_is_said_once_and_all_ticks_are_counted) {
     for (int keeps_history = 0; keeps_history < 2; ++keeps_history) {
         static game g;
         memory_sink sink = {.is_held = {1}};
@@ -138,8 +134,7 @@ static void a_slow_writer_is_said_once_and_all_ticks_are_counted(void **state) {
 }
 
 // Whichever write fails: what is not in the file is counted as lost.
-static void a_failed_write_loses_what_the_file_does_not_have(void **state) {
-    (void)state;
+TEST(a_failed_write_loses_what_the_file_does_not_have) {
     for (uint32_t fail_at = 2; fail_at < 22; ++fail_at) {
         static game g;
         memory_sink sink = {.fail_at = fail_at};
@@ -160,8 +155,7 @@ static void a_failed_write_loses_what_the_file_does_not_have(void **state) {
     }
 }
 
-static void ticks_that_wait_for_their_block_are_lost_with_it(void **state) {
-    (void)state;
+TEST(ticks_that_wait_for_their_block_are_lost_with_it) {
     static game g;
     memory_sink sink = {.is_held = {1}, .fail_at = 1};
     game_open(&g, (nb_recorder_desc){.sink = sink_of(&sink)}, false);
@@ -180,8 +174,7 @@ static nb_result no_sync(void *user) {
     return NB_ERR_OS;
 }
 
-static void a_sink_that_cannot_be_flushed_is_said(void **state) {
-    (void)state;
+TEST(a_sink_that_cannot_be_flushed_is_said) {
     static game g;
     memory_sink sink = {0};
     nb_recorder_desc desc = {.sink = sink_of(&sink), .block_ticks = 3, .is_synced = true};
@@ -198,8 +191,7 @@ static void a_sink_that_cannot_be_flushed_is_said(void **state) {
 }
 
 // A host of its own, which does not look at results: ticks go on behind the one that was too large.
-static void an_oversized_tick_is_said_once_with_its_size(void **state) {
-    (void)state;
+TEST(an_oversized_tick_is_said_once_with_its_size) {
     static game g;
     memset(&g, 0, sizeof g);
     memory_sink sink = {0};
@@ -226,8 +218,7 @@ static void an_oversized_tick_is_said_once_with_its_size(void **state) {
 }
 
 // What is no end stays a mistake of the caller's, and the recording goes on.
-static void a_tick_left_out_by_the_caller_ends_nothing(void **state) {
-    (void)state;
+TEST(a_tick_left_out_by_the_caller_ends_nothing) {
     static game g;
     memset(&g, 0, sizeof g);
     memory_sink sink = {0};
@@ -244,8 +235,7 @@ static void a_tick_left_out_by_the_caller_ends_nothing(void **state) {
     free(sink.bytes);
 }
 
-static void ticks_left_out_by_the_engine_end_the_recording(void **state) {
-    (void)state;
+TEST(ticks_left_out_by_the_engine_end_the_recording) {
     for (int keeps_history = 0; keeps_history < 2; ++keeps_history) {
         static game g;
         memory_sink sink = {0};
@@ -272,8 +262,7 @@ typedef struct jump {
     bool is_quiet; // the states alone are loaded
 } jump;
 
-static void another_state_ends_the_recording(void **state) {
-    (void)state;
+TEST(another_state_ends_the_recording) {
     static const jump jumps[] = {{20, false}, {5, false}, {19, false}, {300, false}, {20, true}};
     for (uint32_t i = 0; i < 2 * sizeof jumps / sizeof jumps[0]; ++i) {
         static game g;
@@ -304,8 +293,7 @@ static void another_state_ends_the_recording(void **state) {
     }
 }
 
-static void a_recording_may_begin_after_a_load(void **state) {
-    (void)state;
+TEST(a_recording_may_begin_after_a_load) {
     static game g;
     memory_sink sink = {0};
     unsigned char saved[256];
@@ -322,13 +310,3 @@ static void a_recording_may_begin_after_a_load(void **state) {
     assert_int_equal(lost_count, 0);
     free(sink.bytes);
 }
-
-TEST_MAIN(cmocka_unit_test(another_state_ends_the_recording), cmocka_unit_test(a_recording_may_begin_after_a_load),
-          cmocka_unit_test(a_full_disk_is_said_once_and_all_ticks_are_lost),
-          cmocka_unit_test(a_slow_writer_is_said_once_and_all_ticks_are_counted),
-          cmocka_unit_test(a_failed_write_loses_what_the_file_does_not_have),
-          cmocka_unit_test(ticks_that_wait_for_their_block_are_lost_with_it),
-          cmocka_unit_test(a_sink_that_cannot_be_flushed_is_said),
-          cmocka_unit_test(an_oversized_tick_is_said_once_with_its_size),
-          cmocka_unit_test(a_tick_left_out_by_the_caller_ends_nothing),
-          cmocka_unit_test(ticks_left_out_by_the_engine_end_the_recording))

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: record
-// link: -lzstd
 // Recordings of engines that go back: what is written is what each tick got in the end, with key states to match.
 
 #include "frame/engine/engine_fixture.h"
@@ -106,8 +104,7 @@ static void assert_replays(const game *g, const memory_sink *sink, uint64_t tick
     rig_close(&fresh.r);
 }
 
-static void late_input_is_recorded_where_it_belongs(void **state) {
-    (void)state;
+TEST(late_input_is_recorded_where_it_belongs) {
     static const uint64_t lags[] = {0, 1, LAG, 16};
     for (size_t i = 0; i < sizeof lags / sizeof lags[0]; ++i) {
         static game g;
@@ -126,8 +123,7 @@ static void late_input_is_recorded_where_it_belongs(void **state) {
 }
 
 // A tick larger than a history keeps cannot be gone back behind: what waits before it is written, and it as well.
-static void large_ticks_do_not_wait(void **state) {
-    (void)state;
+TEST(large_ticks_do_not_wait) {
     static game g;
     memory_sink sink;
     game_open(&g, 0, true);
@@ -159,8 +155,7 @@ static nb_result run_rewound(game *g, memory_sink *sink, uint64_t back_to, uint3
     return nb_recorder_destroy(recorder);
 }
 
-static void another_future_is_recorded_instead(void **state) {
-    (void)state;
+TEST(another_future_is_recorded_instead) {
     for (uint64_t back_to = 44; back_to < 60; ++back_to) { // 44 ticks are written, the others wait
         static game g;
         memory_sink sink;
@@ -173,8 +168,7 @@ static void another_future_is_recorded_instead(void **state) {
     }
 }
 
-static void the_same_future_goes_on(void **state) {
-    (void)state;
+TEST(the_same_future_goes_on) {
     static game g;
     memory_sink sink;
     nb_recorder_stats stats;
@@ -185,8 +179,7 @@ static void the_same_future_goes_on(void **state) {
     free(sink.bytes);
 }
 
-static void another_future_of_what_is_written_ends_the_recording(void **state) {
-    (void)state;
+TEST(another_future_of_what_is_written_ends_the_recording) {
     static game g;
     memory_sink sink;
     nb_recorder_stats stats;
@@ -219,8 +212,7 @@ static void counted_free(void *user, void *memory, size_t size_bytes) {
     free(memory);
 }
 
-static void waiting_ticks_need_no_heap(void **state) {
-    (void)state;
+TEST(waiting_ticks_need_no_heap) {
     static game g;
     memory_sink sink;
     counted_heap heap = {.thread_id = nbi_thread_id()};
@@ -241,8 +233,3 @@ static void waiting_ticks_need_no_heap(void **state) {
     rig_close(&g.r);
     free(sink.bytes);
 }
-
-TEST_MAIN(cmocka_unit_test(late_input_is_recorded_where_it_belongs), cmocka_unit_test(large_ticks_do_not_wait),
-          cmocka_unit_test(another_future_is_recorded_instead), cmocka_unit_test(the_same_future_goes_on),
-          cmocka_unit_test(another_future_of_what_is_written_ends_the_recording),
-          cmocka_unit_test(waiting_ticks_need_no_heap))

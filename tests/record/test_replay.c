@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: record
-// link: -lzstd
 // Replays of bytes that are not what they should be: cut, flipped, forged. Nothing wrong is handed out, nothing
 // crashes, and memory stays below the file and a constant.
 
@@ -94,8 +92,7 @@ static reading read_bytes(const recording *r, const unsigned char *bytes, size_t
 
 static const recording small = {.seed = 21, .first_tick = 100, .tick_count = 12, .block_ticks = 4, .key_ticks = 8};
 
-static void cut_at_each_byte_it_plays_to_its_last_whole_block(void **state) {
-    (void)state;
+TEST(cut_at_each_byte_it_plays_to_its_last_whole_block) {
     memory_sink sink;
     recording_make(&small, &sink);
     uint64_t before = 0;
@@ -115,8 +112,7 @@ static void cut_at_each_byte_it_plays_to_its_last_whole_block(void **state) {
     free(sink.bytes);
 }
 
-static void each_flipped_bit_is_noticed(void **state) {
-    (void)state;
+TEST(each_flipped_bit_is_noticed) {
     memory_sink sink;
     recording_make(&small, &sink);
     for (size_t i = 0; i < sink.size_bytes; ++i) {
@@ -165,8 +161,7 @@ static reading forge_u64(uint32_t number, size_t offset, uint64_t value, bool is
 }
 
 // The last ticks that there can be are recorded and read; one more is forged.
-static void ticks_beyond_all_games_are_damage(void **state) {
-    (void)state;
+TEST(ticks_beyond_all_games_are_damage) {
     recording last = small;
     last.first_tick = NB_TICK_COUNT_MAX - last.tick_count;
     memory_sink sink;
@@ -190,8 +185,7 @@ static void ticks_beyond_all_games_are_damage(void **state) {
 }
 
 // Blocks of `small`: key 100, ticks 100..103, 104..107, key 108, ticks 108..111, end.
-static void forged_heads_of_blocks_end_it_there(void **state) {
-    (void)state;
+TEST(forged_heads_of_blocks_end_it_there) {
     static const struct {
         size_t offset;
         uint64_t value;
@@ -230,8 +224,7 @@ static void forged_heads_of_blocks_end_it_there(void **state) {
     }
 }
 
-static void forged_ends_are_noticed(void **state) {
-    (void)state;
+TEST(forged_ends_are_noticed) {
     assert_int_equal(forge_u64(5, 4, NBI_BLOCK_ERROR, true).info.end, NB_REPLAY_END_DAMAGED); // without a reason
     assert_int_equal(forge_u64(5, 20, 1, true).info.end, NB_REPLAY_END_DAMAGED);
     assert_int_equal(forge_u64(5, 8, 7, false).info.end, NB_REPLAY_END_DAMAGED);
@@ -282,8 +275,7 @@ static size_t forge_content(unsigned char *file, size_t capacity, const void *ra
     return head_bytes + NBI_BLOCK_BYTES + stored;
 }
 
-static void forged_ticks_are_refused(void **state) {
-    (void)state;
+TEST(forged_ticks_are_refused) {
     static unsigned char file[4096], raw[512];
     static const struct {
         uint32_t events, commands, hashes, zero, ticks;
@@ -321,8 +313,7 @@ static void forged_ticks_are_refused(void **state) {
     }
 }
 
-static void a_forged_frame_is_refused(void **state) {
-    (void)state;
+TEST(a_forged_frame_is_refused) {
     static unsigned char file[4096], raw[24];
     size_t size = forge_content(file, sizeof file, raw, sizeof raw, sizeof raw, 1);
     nb_record_head head = {.tick_rate = {60, 1}};
@@ -342,8 +333,7 @@ static void a_forged_frame_is_refused(void **state) {
     }
 }
 
-static void forged_heads_are_refused(void **state) {
-    (void)state;
+TEST(forged_heads_are_refused) {
     memory_sink sink;
     recording_make(&small, &sink);
     static const struct {
@@ -368,8 +358,7 @@ static void forged_heads_are_refused(void **state) {
     free(sink.bytes);
 }
 
-static void a_block_of_another_file_does_not_pass(void **state) {
-    (void)state;
+TEST(a_block_of_another_file_does_not_pass) {
     recording other = small;
     memory_sink sink, foreign;
     recording_make(&small, &sink);
@@ -391,8 +380,7 @@ static void a_block_of_another_file_does_not_pass(void **state) {
     free(foreign.bytes);
 }
 
-static void a_block_that_is_missing_or_twice_is_noticed(void **state) {
-    (void)state;
+TEST(a_block_that_is_missing_or_twice_is_noticed) {
     memory_sink sink;
     recording_make(&small, &sink);
     size_t second = block_at(&sink, 1), third = block_at(&sink, 2);
@@ -414,8 +402,7 @@ static void a_block_that_is_missing_or_twice_is_noticed(void **state) {
 
 // --- seeking ---
 
-static void seeking_finds_each_tick(void **state) {
-    (void)state;
+TEST(seeking_finds_each_tick) {
     recording r = {.seed = 5, .first_tick = 1000, .tick_count = 300, .block_ticks = 7, .key_ticks = 50};
     memory_sink sink;
     recording_make(&r, &sink);
@@ -453,8 +440,7 @@ static void seeking_finds_each_tick(void **state) {
     free(sink.bytes);
 }
 
-static void a_recording_without_key_states_has_none(void **state) {
-    (void)state;
+TEST(a_recording_without_key_states_has_none) {
     recording r = {.seed = 5, .tick_count = 30, .block_ticks = 7};
     memory_sink sink;
     recording_make(&r, &sink);
@@ -469,8 +455,7 @@ static void a_recording_without_key_states_has_none(void **state) {
     free(sink.bytes);
 }
 
-static void a_forged_block_leaves_the_place_where_it_was(void **state) {
-    (void)state;
+TEST(a_forged_block_leaves_the_place_where_it_was) {
     static unsigned char file[4096], raw[48];
     nb_bytes_put_u32(raw, 1); // an event that is not there
     size_t size = forge_content(file, sizeof file, raw, 24, 24, 1);
@@ -487,8 +472,7 @@ static void a_forged_block_leaves_the_place_where_it_was(void **state) {
 
 // --- key states into memory ---
 
-static void a_key_state_above_the_limit_takes_no_memory(void **state) {
-    (void)state;
+TEST(a_key_state_above_the_limit_takes_no_memory) {
     memory_sink sink = {0};
     recording r = {.block_ticks = 4};
     nb_recorder_desc desc = recording_desc(&r, &sink);
@@ -523,8 +507,7 @@ static void a_key_state_above_the_limit_takes_no_memory(void **state) {
     free(sink.bytes);
 }
 
-static void a_forged_key_state_is_refused(void **state) {
-    (void)state;
+TEST(a_forged_key_state_is_refused) {
     memory_sink sink;
     recording_make(&small, &sink);
     size_t at = block_at(&sink, 0);
@@ -548,8 +531,7 @@ static void a_forged_key_state_is_refused(void **state) {
 
 // --- files and memory ---
 
-static void files_are_read(void **state) {
-    (void)state;
+TEST(files_are_read) {
     char path[] = "test_replay_file.nbr";
     recording r = {.seed = 5, .tick_count = 30, .block_ticks = 7, .key_ticks = 10};
     nb_recorder_desc desc = recording_desc(&r, NULL);
@@ -583,8 +565,7 @@ static void files_are_read(void **state) {
     remove("test_replay_file.nbr");
 }
 
-static void every_failed_allocation_is_survived(void **state) {
-    (void)state;
+TEST(every_failed_allocation_is_survived) {
     memory_sink sink;
     recording_make(&small, &sink);
     bool has_passed = false;
@@ -616,8 +597,7 @@ static void every_failed_allocation_is_survived(void **state) {
 }
 
 // Random changes with checksums made right again: what a test by hand does not think of.
-static void random_forgeries_are_survived(void **state) {
-    (void)state;
+TEST(random_forgeries_are_survived) {
     uint64_t random = test_seed("random_forgeries_are_survived");
     memory_sink sink;
     recording_make(&small, &sink);
@@ -640,15 +620,3 @@ static void random_forgeries_are_survived(void **state) {
     free(before);
     free(sink.bytes);
 }
-
-TEST_MAIN(cmocka_unit_test(cut_at_each_byte_it_plays_to_its_last_whole_block),
-          cmocka_unit_test(each_flipped_bit_is_noticed), cmocka_unit_test(ticks_beyond_all_games_are_damage),
-          cmocka_unit_test(forged_heads_of_blocks_end_it_there), cmocka_unit_test(forged_ends_are_noticed),
-          cmocka_unit_test(forged_ticks_are_refused), cmocka_unit_test(a_forged_frame_is_refused),
-          cmocka_unit_test(forged_heads_are_refused), cmocka_unit_test(a_block_of_another_file_does_not_pass),
-          cmocka_unit_test(a_block_that_is_missing_or_twice_is_noticed), cmocka_unit_test(seeking_finds_each_tick),
-          cmocka_unit_test(a_recording_without_key_states_has_none),
-          cmocka_unit_test(a_forged_block_leaves_the_place_where_it_was),
-          cmocka_unit_test(a_key_state_above_the_limit_takes_no_memory),
-          cmocka_unit_test(a_forged_key_state_is_refused), cmocka_unit_test(files_are_read),
-          cmocka_unit_test(every_failed_allocation_is_survived), cmocka_unit_test(random_forgeries_are_survived))

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// module: record
-// link: -lzstd
 // Save files: what was saved comes back, a file that is not exactly that changes nothing, and no failure or crash at
 // any moment of writing leaves less than the old file or the new one.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/bytes.h"
 #include "nebula/hash.h"
@@ -71,8 +69,7 @@ static bool is_there(const char *path) {
 
 // --- files ---
 
-static void a_save_comes_back(void **state) {
-    (void)state;
+TEST(a_save_comes_back) {
     bed b;
     bed_open(&b);
     for (uint64_t seed = 1; seed < 5; ++seed) {
@@ -95,8 +92,7 @@ static void a_save_comes_back(void **state) {
     bed_close(&b);
 }
 
-static void what_is_no_file_is_refused(void **state) {
-    (void)state;
+TEST(what_is_no_file_is_refused) {
     bed b;
     bed_open(&b);
     bed_fill(&b, 1);
@@ -162,8 +158,7 @@ static nb_result try_read(bed *b, const unsigned char *from, size_t size) {
     return result;
 }
 
-static void cut_at_each_byte_it_is_refused(void **state) {
-    (void)state;
+TEST(cut_at_each_byte_it_is_refused) {
     bed b;
     bed_open(&b);
     bed_fill(&b, 5);
@@ -183,8 +178,7 @@ static void cut_at_each_byte_it_is_refused(void **state) {
     bed_close(&b);
 }
 
-static void each_flipped_bit_is_refused(void **state) {
-    (void)state;
+TEST(each_flipped_bit_is_refused) {
     bed b;
     bed_open(&b);
     bed_fill(&b, 5);
@@ -204,8 +198,7 @@ static void sign(bytes saved) {
     nb_bytes_put_u64(saved.at + 64, nb_hash64(saved.at, 64, 0));
 }
 
-static void forged_numbers_are_refused(void **state) {
-    (void)state;
+TEST(forged_numbers_are_refused) {
     bed b;
     bed_open(&b);
     bed_fill(&b, 5);
@@ -252,8 +245,7 @@ static void forged_numbers_are_refused(void **state) {
     bed_close(&b);
 }
 
-static void a_right_frame_with_a_wrong_state_is_refused(void **state) {
-    (void)state;
+TEST(a_right_frame_with_a_wrong_state_is_refused) {
     bed b;
     bed_open(&b);
     bed_fill(&b, 5);
@@ -286,8 +278,7 @@ static void a_right_frame_with_a_wrong_state_is_refused(void **state) {
     bed_close(&b);
 }
 
-static void a_provider_that_refuses_loses_nothing(void **state) {
-    (void)state;
+TEST(a_provider_that_refuses_loses_nothing) {
     bed b;
     bed_open(&b);
     bed_fill(&b, 5);
@@ -301,8 +292,7 @@ static void a_provider_that_refuses_loses_nothing(void **state) {
     bed_close(&b);
 }
 
-static void another_layout_is_refused(void **state) {
-    (void)state;
+TEST(another_layout_is_refused) {
     bed b;
     bed_open(&b);
     bed_fill(&b, 5);
@@ -424,8 +414,7 @@ static nb_result write_to(bed *b, disk *d) {
     return nbi_save_write(PATH, b->states, (nb_input_view){NULL, 0}, &b->desc, &ops);
 }
 
-static void each_failing_step_keeps_the_old_file(void **state) {
-    (void)state;
+TEST(each_failing_step_keeps_the_old_file) {
     bed b;
     bed_open(&b);
     bed_fill(&b, 5);
@@ -443,8 +432,7 @@ static void each_failing_step_keeps_the_old_file(void **state) {
     bed_close(&b);
 }
 
-static void a_loss_of_power_at_any_step_leaves_a_whole_file(void **state) {
-    (void)state;
+TEST(a_loss_of_power_at_any_step_leaves_a_whole_file) {
     bed b;
     bed_open(&b);
     for (int crash_at = 1; crash_at <= 6; ++crash_at) {
@@ -456,8 +444,7 @@ static void a_loss_of_power_at_any_step_leaves_a_whole_file(void **state) {
     bed_close(&b);
 }
 
-static void what_a_crash_left_behind_is_overwritten(void **state) {
-    (void)state;
+TEST(what_a_crash_left_behind_is_overwritten) {
     bed b;
     bed_open(&b);
     bed_fill(&b, 5);
@@ -474,8 +461,7 @@ static void what_a_crash_left_behind_is_overwritten(void **state) {
     bed_close(&b);
 }
 
-static void every_failed_allocation_is_survived(void **state) {
-    (void)state;
+TEST(every_failed_allocation_is_survived) {
     bed b;
     bed_open(&b);
     bed_fill(&b, 1);
@@ -537,8 +523,7 @@ static void saver_open(saver *s, uint64_t seed) {
     assert_int_equal(nb_engine_module_attach(s->engine, &module, NULL), NB_OK);
 }
 
-static void an_engine_goes_on_where_it_was_saved(void **state) {
-    (void)state;
+TEST(an_engine_goes_on_where_it_was_saved) {
     static const char path[] = "test_save_engine.nbs";
     saver first, second, other;
     saver_open(&first, 7), saver_open(&second, 7), saver_open(&other, 8);
@@ -559,13 +544,3 @@ static void an_engine_goes_on_where_it_was_saved(void **state) {
     nb_engine_destroy(first.engine), nb_engine_destroy(second.engine), nb_engine_destroy(other.engine);
     remove(path);
 }
-
-TEST_MAIN(cmocka_unit_test(a_save_comes_back), cmocka_unit_test(an_engine_goes_on_where_it_was_saved),
-          cmocka_unit_test(what_is_no_file_is_refused), cmocka_unit_test(cut_at_each_byte_it_is_refused),
-          cmocka_unit_test(each_flipped_bit_is_refused), cmocka_unit_test(forged_numbers_are_refused),
-          cmocka_unit_test(a_right_frame_with_a_wrong_state_is_refused),
-          cmocka_unit_test(a_provider_that_refuses_loses_nothing), cmocka_unit_test(another_layout_is_refused),
-          cmocka_unit_test(each_failing_step_keeps_the_old_file),
-          cmocka_unit_test(a_loss_of_power_at_any_step_leaves_a_whole_file),
-          cmocka_unit_test(what_a_crash_left_behind_is_overwritten),
-          cmocka_unit_test(every_failed_allocation_is_survived))

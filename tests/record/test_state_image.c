@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// module: record
-// link: -lzstd -Wl,--wrap=nbi_program_get
 // Raw memory full of addresses, as old games have it: as an image it is loaded where its addresses mean something and
 // refused elsewhere, and where nobody said that it is one, builds with assertions find out.
 
 #include "frame/engine/engine_fixture.h"
-#include "log_lines.h"
+#include "support/faults.h"
+#include "support/log_lines.h"
 
 #include "nebula/rollback.h"
 #include "nebula/save_file.h"
@@ -19,15 +18,10 @@ static unsigned char other_identity[20];
 static uint64_t moved_by;
 static uint32_t program_kind; // 0 = this one, 1 = another build, 2 = moved, 3 = one that nothing is known of
 
-nbi_program __real_nbi_program_get(void);
-nbi_program __wrap_nbi_program_get(void);
-
-nbi_program __wrap_nbi_program_get(void) {
-    nbi_program program = __real_nbi_program_get();
-    if (program_kind == 1) program.identity = other_identity, program.identity_bytes = sizeof other_identity;
-    if (program_kind == 2) program.address += moved_by;
-    if (program_kind == 3) program = (nbi_program){0};
-    return program;
+static void change_program(nbi_program *program) {
+    if (program_kind == 1) program->identity = other_identity, program->identity_bytes = sizeof other_identity;
+    if (program_kind == 2) program->address += moved_by;
+    if (program_kind == 3) *program = (nbi_program){0};
 }
 
 // --- a game in one piece of memory, linked by addresses ---
@@ -106,8 +100,7 @@ static void expect_said(const client *c, const zone *saved, const zone *now) {
     assert_int_equal(log_lines_count(&c->log, NB_ITEM_SAVE_LAYOUT), 1);
 }
 
-static void an_image_loads_where_it_was_saved(void **state) {
-    (void)state;
+TEST(an_image_loads_where_it_was_saved) {
     static client first, second;
     client_open(&first, &here, NB_STATE_IMAGE);
     assert_int_equal(nb_save_engine(PATH, first.engine, NULL), NB_OK);
@@ -127,8 +120,7 @@ static void an_image_loads_where_it_was_saved(void **state) {
     remove(PATH);
 }
 
-static void an_image_at_another_address_is_refused_with_both(void **state) {
-    (void)state;
+TEST(an_image_at_another_address_is_refused_with_both) {
     static client first, second;
     client_open(&first, &here, NB_STATE_IMAGE);
     assert_int_equal(nb_save_engine(PATH, first.engine, NULL), NB_OK);
@@ -145,8 +137,7 @@ static void an_image_at_another_address_is_refused_with_both(void **state) {
     remove(PATH);
 }
 
-static void an_image_of_another_program_is_refused(void **state) {
-    (void)state;
+TEST(an_image_of_another_program_is_refused) {
     for (uint32_t kind = 1; kind <= 3; ++kind) {
         static client first, second;
         moved_by = 0x1000;
@@ -154,6 +145,7 @@ static void an_image_of_another_program_is_refused(void **state) {
         assert_int_equal(nb_save_engine(PATH, first.engine, NULL), NB_OK);
         client_close(&first);
         program_kind = kind;
+        os.change_program = change_program;
         client_open(&second, &here, NB_STATE_IMAGE);
         assert_int_equal(client_load(&second), NB_ERR_UNSUPPORTED);
         expect_said(&second, &here, &here);
@@ -167,10 +159,9 @@ static void an_image_of_another_program_is_refused(void **state) {
     remove(PATH);
 }
 
-static void the_program_has_an_identity(void **state) {
-    (void)state;
+TEST(the_program_has_an_identity) {
     if (!nbi_platform_has(NBI_ABILITY_PROGRAM)) skip();
-    nbi_program first = __real_nbi_program_get(), again = __real_nbi_program_get();
+    nbi_program first = nbi_program_get(), again = nbi_program_get();
     assert_true(first.identity_bytes >= 8);
     assert_memory_equal(first.identity, again.identity, first.identity_bytes);
     assert_true(first.address == again.address);
@@ -213,8 +204,7 @@ static void expect_found(nb_states *states, log_lines *log, uint32_t count, cons
         fail_msg("\"%s\" is not in: %s", text, log->lines[count - 1].message);
 }
 
-static void an_address_in_a_plain_state_is_named_once(void **state) {
-    (void)state;
+TEST(an_address_in_a_plain_state_is_named_once) {
     static client c;
     client_open(&c, &here, 0);
     nb_states *states = nb_engine_states(c.engine);
@@ -243,8 +233,7 @@ static nb_result blob_load(void *user, const void *bytes, size_t size_bytes) {
     return NB_OK;
 }
 
-static void numbers_are_no_addresses_and_far_ones_are_found_later(void **state) {
-    (void)state;
+TEST(numbers_are_no_addresses_and_far_ones_are_found_later) {
     if (!nbi_platform_has(NBI_ABILITY_PROGRAM)) skip();
     static log_lines log;
     nb_states_desc desc = {.hooks = log_lines_hooks(&log)};
@@ -281,8 +270,7 @@ static void numbers_are_no_addresses_and_far_ones_are_found_later(void **state) 
     free(words), free(heap);
 }
 
-static void a_provider_that_cannot_be_is_named(void **state) {
-    (void)state;
+TEST(a_provider_that_cannot_be_is_named) {
     static log_lines log;
     nb_states_desc desc = {.hooks = log_lines_hooks(&log)};
     nb_states *states = NULL;
@@ -292,10 +280,3 @@ static void a_provider_that_cannot_be_is_named(void **state) {
     assert_string_equal(message_of(&log, NB_ITEM_STATE_ARGUMENT), "state \"zone\": memory without a size");
     nb_states_destroy(states);
 }
-
-TEST_MAIN(cmocka_unit_test(an_image_loads_where_it_was_saved),
-          cmocka_unit_test(an_image_at_another_address_is_refused_with_both),
-          cmocka_unit_test(an_image_of_another_program_is_refused), cmocka_unit_test(the_program_has_an_identity),
-          cmocka_unit_test(an_address_in_a_plain_state_is_named_once),
-          cmocka_unit_test(numbers_are_no_addresses_and_far_ones_are_found_later),
-          cmocka_unit_test(a_provider_that_cannot_be_is_named))

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: record
-// link: -lzstd
 // Recordings that are simulated again: the same for any number of workers, and where not, named as exactly as can be.
 
 #include "record/verify_fixture.h"
@@ -43,8 +41,7 @@ static bool has_text(const nb_verify_report *report, const char *text) { return 
 
 // --- what is right ---
 
-static void a_clean_recording_is_the_same_for_any_number_of_workers(void **state) {
-    (void)state;
+TEST(a_clean_recording_is_the_same_for_any_number_of_workers) {
     memory_sink sink;
     ship_record(&plain, &sink);
     static const uint32_t worker_counts[] = {NB_WORKER_COUNT_NONE, 1, 3};
@@ -75,8 +72,7 @@ static void note_progress(void *user, uint64_t done_count, uint64_t total_count)
     ++p->count;
 }
 
-static void it_begins_at_the_key_state_before_and_ends_where_asked(void **state) {
-    (void)state;
+TEST(it_begins_at_the_key_state_before_and_ends_where_asked) {
     memory_sink sink;
     ship_record(&plain, &sink);
     nb_verify_report whole, report;
@@ -104,8 +100,7 @@ static void it_begins_at_the_key_state_before_and_ends_where_asked(void **state)
     free(sink.bytes);
 }
 
-static void one_that_begins_later_begins_with_its_key_state(void **state) {
-    (void)state;
+TEST(one_that_begins_later_begins_with_its_key_state) {
     ship_recording later = {.tick_count = 100, .skip_ticks = 33, .has_single = true};
     nb_verify_report report = verify_fault(&later, FAULT_NONE);
     assert_int_equal(report.verdict, NB_VERDICT_SAME);
@@ -117,16 +112,14 @@ static void one_that_begins_later_begins_with_its_key_state(void **state) {
     assert_int_equal(report.tick_count, 0);
 }
 
-static void without_hashes_there_is_nothing_to_say(void **state) {
-    (void)state;
+TEST(without_hashes_there_is_nothing_to_say) {
     nb_verify_report report = verify_fault(&(ship_recording){.tick_count = 20, .has_no_hashes = true}, FAULT_NONE);
     assert_int_equal(report.verdict, NB_VERDICT_NO_HASHES);
     assert_int_equal(report.tick_count, 20);
     assert_int_equal(report.compared_count, 0);
 }
 
-static void a_cut_recording_is_verified_up_to_the_cut(void **state) {
-    (void)state;
+TEST(a_cut_recording_is_verified_up_to_the_cut) {
     memory_sink sink;
     ship_record(&plain, &sink);
     sink.size_bytes -= sink.size_bytes / 4;
@@ -139,8 +132,7 @@ static void a_cut_recording_is_verified_up_to_the_cut(void **state) {
     free(sink.bytes);
 }
 
-static void another_build_is_noted(void **state) {
-    (void)state;
+TEST(another_build_is_noted) {
     memory_sink sink;
     ship_record(&plain, &sink);
     test_log log = {0};
@@ -181,8 +173,7 @@ static ship_rig rig_ships(nb_replay *replay) {
     return r;
 }
 
-static void a_replay_jumps_and_runs_on_as_recorded(void **state) {
-    (void)state;
+TEST(a_replay_jumps_and_runs_on_as_recorded) {
     memory_sink sink;
     test_log log = {0};
     ship_record(&plain, &sink);
@@ -217,8 +208,7 @@ static nb_result jump_inside(const nb_context *context, void *user) {
     return nb_replay_jump(user, context->engine, 5) == NB_BUSY ? NB_OK : NB_ERR_MISUSE;
 }
 
-static void a_jump_that_cannot_be_made_says_so(void **state) {
-    (void)state;
+TEST(a_jump_that_cannot_be_made_says_so) {
     memory_sink sink;
     test_log log = {0};
     ship_record(&(ship_recording){.tick_count = 200, .skip_ticks = 9}, &sink);
@@ -255,8 +245,7 @@ static uint64_t hash_of(const nb_record_tick *tick, const char *name) {
     return 0;
 }
 
-static void each_state_and_each_simulated_column_has_a_hash(void **state) {
-    (void)state;
+TEST(each_state_and_each_simulated_column_has_a_hash) {
     memory_sink sink;
     test_log log = {0};
     ship_record(&plain, &sink);
@@ -281,8 +270,7 @@ static void each_state_and_each_simulated_column_has_a_hash(void **state) {
 
 // --- what is wrong ---
 
-static void a_changed_constant_is_named_with_column_and_row(void **state) {
-    (void)state;
+TEST(a_changed_constant_is_named_with_column_and_row) {
     nb_verify_report report = verify_fault(&plain, FAULT_CONSTANT);
     assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
     assert_int_equal(report.tick, FAULT_TICK);
@@ -303,8 +291,7 @@ static void a_changed_constant_is_named_with_column_and_row(void **state) {
     assert_int_equal(game_fault.run_count, 2);
 }
 
-static void the_row_is_that_of_the_column_that_diverged_first(void **state) {
-    (void)state;
+TEST(the_row_is_that_of_the_column_that_diverged_first) {
     // By the next key state the ship is elsewhere, too, and that column comes first.
     nb_verify_report report = verify_fault(&plain, FAULT_SPEED);
     assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
@@ -323,8 +310,7 @@ static void the_row_is_that_of_the_column_that_diverged_first(void **state) {
     assert_int_equal(report.difference.kind, NB_DIFFERENCE_ROW_COUNT);
 }
 
-static void a_fault_is_named_from_a_key_state_on(void **state) {
-    (void)state;
+TEST(a_fault_is_named_from_a_key_state_on) {
     memory_sink sink;
     nb_verify_report report;
     ship_record(&plain, &sink);
@@ -339,8 +325,7 @@ static void a_fault_is_named_from_a_key_state_on(void **state) {
     free(sink.bytes);
 }
 
-static void without_single_hashes_the_next_key_state_names_the_column(void **state) {
-    (void)state;
+TEST(without_single_hashes_the_next_key_state_names_the_column) {
     nb_verify_report report = verify_fault(&(ship_recording){.tick_count = 200}, FAULT_CONSTANT);
     assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
     assert_int_equal(report.tick, FAULT_TICK);
@@ -349,8 +334,7 @@ static void without_single_hashes_the_next_key_state_names_the_column(void **sta
     assert_int_equal(report.difference.row, FAULT_ROW);
 }
 
-static void without_a_later_key_state_the_row_is_not_known(void **state) {
-    (void)state;
+TEST(without_a_later_key_state_the_row_is_not_known) {
     nb_verify_report report = verify_fault(&(ship_recording){.tick_count = 110, .has_single = true}, FAULT_CONSTANT);
     assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
     assert_int_equal(report.tick, FAULT_TICK);
@@ -364,8 +348,7 @@ static void without_a_later_key_state_the_row_is_not_known(void **state) {
     assert_string_equal(report.provider, "");
 }
 
-static void a_row_too_many_is_named(void **state) {
-    (void)state;
+TEST(a_row_too_many_is_named) {
     nb_verify_report report = verify_fault(&plain, FAULT_ROWS);
     assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
     assert_int_equal(report.tick, FAULT_TICK);
@@ -376,8 +359,7 @@ static void a_row_too_many_is_named(void **state) {
     assert_int_equal(report.difference.row, SHIP_COUNT);
 }
 
-static void a_racy_handler_is_not_deterministic(void **state) {
-    (void)state;
+TEST(a_racy_handler_is_not_deterministic) {
     for (uint32_t workers = 0; workers < 4; workers += 3) {
         memory_sink sink;
         nb_verify_report report;
@@ -397,8 +379,7 @@ static void a_racy_handler_is_not_deterministic(void **state) {
     }
 }
 
-static void a_second_run_that_is_right_is_not_deterministic(void **state) {
-    (void)state;
+TEST(a_second_run_that_is_right_is_not_deterministic) {
     nb_verify_report report = verify_fault(&plain, FAULT_ONCE);
     assert_int_equal(report.verdict, NB_VERDICT_NOT_DETERMINISTIC);
     assert_int_equal(report.tick, FAULT_TICK);
@@ -406,8 +387,7 @@ static void a_second_run_that_is_right_is_not_deterministic(void **state) {
     assert_int_equal(report.difference.offset_bytes, 0);
 }
 
-static void a_write_outside_ticks_is_named_with_its_phase(void **state) {
-    (void)state;
+TEST(a_write_outside_ticks_is_named_with_its_phase) {
     memory_sink sink;
     ship_record(&plain, &sink);
     for (uint32_t phase = NB_PHASE_FRAME_START; phase < NB_PHASE_DETACHED_SERVICES; ++phase) {
@@ -427,8 +407,7 @@ static void a_write_outside_ticks_is_named_with_its_phase(void **state) {
     free(sink.bytes);
 }
 
-static void a_write_just_before_a_key_state_is_named(void **state) {
-    (void)state;
+TEST(a_write_just_before_a_key_state_is_named) {
     ship_recording keys = plain;
     keys.key_ticks = FAULT_TICK / 2;
     game_fault.phase = NB_PHASE_GAMEPLAY;
@@ -439,8 +418,7 @@ static void a_write_just_before_a_key_state_is_named(void **state) {
     assert_int_equal(report.difference_tick, FAULT_TICK);
 }
 
-static void a_job_and_its_merge_are_told_apart(void **state) {
-    (void)state;
+TEST(a_job_and_its_merge_are_told_apart) {
     nb_verify_report report = verify_fault(&plain, FAULT_JOB);
     assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
     assert_int_equal(report.phase, NB_PHASE_PARALLEL_TASKS);
@@ -450,8 +428,7 @@ static void a_job_and_its_merge_are_told_apart(void **state) {
     assert_int_equal(report.phase, NB_PHASE_POST_PARALLEL);
 }
 
-static void without_room_for_probes_the_phase_is_not_known(void **state) {
-    (void)state;
+TEST(without_room_for_probes_the_phase_is_not_known) {
     game_fault.is_full = true;
     game_fault.phase = NB_PHASE_GAMEPLAY;
     nb_verify_report report = verify_fault(&plain, FAULT_PHASE);
@@ -461,8 +438,7 @@ static void without_room_for_probes_the_phase_is_not_known(void **state) {
     assert_string_equal(report.provider, "score");
 }
 
-static void another_beginning_is_named(void **state) {
-    (void)state;
+TEST(another_beginning_is_named) {
     nb_verify_report report = verify_fault(&plain, FAULT_START);
     assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
     assert_int_equal(report.tick, 0);
@@ -473,16 +449,14 @@ static void another_beginning_is_named(void **state) {
     assert_true(has_text(&report, ": tick 0, before it began, world/ships.x"));
 }
 
-static void another_layout_is_refused(void **state) {
-    (void)state;
+TEST(another_layout_is_refused) {
     nb_verify_report report = verify_fault(&plain, FAULT_LAYOUT);
     assert_int_equal(report.verdict, NB_VERDICT_OTHER_LAYOUT);
     assert_int_equal(report.tick_count, 0);
     assert_string_equal(report.text, nb_verdict_text(NB_VERDICT_OTHER_LAYOUT));
 }
 
-static void a_game_that_fails_leaves_nothing(void **state) {
-    (void)state;
+TEST(a_game_that_fails_leaves_nothing) {
     memory_sink sink;
     nb_verify_report report;
     memset(&report, 0x5A, sizeof report);
@@ -522,8 +496,7 @@ static nb_replay_diff compare(const ship_recording *a, fault fault_a, const ship
     return diff;
 }
 
-static void two_recordings_differ_where_they_do(void **state) {
-    (void)state;
+TEST(two_recordings_differ_where_they_do) {
     const nb_replay_game *game = &ship_replay_game;
     nb_replay_diff diff = compare(&plain, FAULT_NONE, &plain, FAULT_NONE, game);
     assert_int_equal(diff.kind, NB_REPLAY_DIFF_NONE);
@@ -569,8 +542,7 @@ static void two_recordings_differ_where_they_do(void **state) {
     assert_int_equal(compare(&keys, FAULT_CONSTANT, &plain, FAULT_NONE, game).difference.kind, NB_DIFFERENCE_NONE);
 }
 
-static void two_recordings_may_begin_and_end_elsewhere(void **state) {
-    (void)state;
+TEST(two_recordings_may_begin_and_end_elsewhere) {
     ship_recording later = plain;
     later.skip_ticks = 20;
     nb_replay_diff diff = compare(&later, FAULT_NONE, &plain, FAULT_NONE, NULL);
@@ -594,26 +566,3 @@ static void two_recordings_may_begin_and_end_elsewhere(void **state) {
     nb_replay_close(cut);
     free(sink.bytes);
 }
-
-TEST_MAIN(cmocka_unit_test(a_clean_recording_is_the_same_for_any_number_of_workers),
-          cmocka_unit_test(it_begins_at_the_key_state_before_and_ends_where_asked),
-          cmocka_unit_test(one_that_begins_later_begins_with_its_key_state),
-          cmocka_unit_test(without_hashes_there_is_nothing_to_say),
-          cmocka_unit_test(a_cut_recording_is_verified_up_to_the_cut), cmocka_unit_test(another_build_is_noted),
-          cmocka_unit_test(a_replay_jumps_and_runs_on_as_recorded),
-          cmocka_unit_test(a_jump_that_cannot_be_made_says_so),
-          cmocka_unit_test(each_state_and_each_simulated_column_has_a_hash),
-          cmocka_unit_test(a_changed_constant_is_named_with_column_and_row),
-          cmocka_unit_test(the_row_is_that_of_the_column_that_diverged_first),
-          cmocka_unit_test(a_fault_is_named_from_a_key_state_on),
-          cmocka_unit_test(without_single_hashes_the_next_key_state_names_the_column),
-          cmocka_unit_test(without_a_later_key_state_the_row_is_not_known), cmocka_unit_test(a_row_too_many_is_named),
-          cmocka_unit_test(a_racy_handler_is_not_deterministic),
-          cmocka_unit_test(a_second_run_that_is_right_is_not_deterministic),
-          cmocka_unit_test(a_write_outside_ticks_is_named_with_its_phase),
-          cmocka_unit_test(without_room_for_probes_the_phase_is_not_known),
-          cmocka_unit_test(a_write_just_before_a_key_state_is_named),
-          cmocka_unit_test(a_job_and_its_merge_are_told_apart), cmocka_unit_test(another_beginning_is_named),
-          cmocka_unit_test(two_recordings_differ_where_they_do),
-          cmocka_unit_test(two_recordings_may_begin_and_end_elsewhere), cmocka_unit_test(another_layout_is_refused),
-          cmocka_unit_test(a_game_that_fails_leaves_nothing))

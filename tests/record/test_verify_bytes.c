@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: record
-// link: -lzstd
 // Verifying recordings that are not what they should be: cut, flipped, forged. Nothing crashes, nothing wrong is said,
 // and memory stays below that of a whole recording, the file and a constant.
 
@@ -60,8 +58,7 @@ static outcome verify_bytes(const unsigned char *bytes, size_t size_bytes, uint6
 
 static const ship_recording small = {.tick_count = 24, .key_ticks = 8, .has_single = true};
 
-static void cut_at_each_byte_it_is_verified_up_to_there(void **state) {
-    (void)state;
+TEST(cut_at_each_byte_it_is_verified_up_to_there) {
     memory_sink sink;
     ship_record(&small, &sink);
     outcome whole = verify_bytes(sink.bytes, sink.size_bytes, 0);
@@ -83,8 +80,7 @@ static void cut_at_each_byte_it_is_verified_up_to_there(void **state) {
     free(sink.bytes);
 }
 
-static void a_flipped_bit_never_makes_it_diverge(void **state) {
-    (void)state;
+TEST(a_flipped_bit_never_makes_it_diverge) {
     memory_sink sink;
     ship_record(&small, &sink);
     uint64_t count = 0;
@@ -196,8 +192,7 @@ static outcome verify_forged(const forgery *f, uint64_t from_tick) {
 
 #define NOTHING .hash_tick = NBI_TICK_NONE, .input_tick = NBI_TICK_NONE
 
-static void forged_ticks_are_found_out(void **state) {
-    (void)state;
+TEST(forged_ticks_are_found_out) {
     outcome found = verify_forged(&(forgery){NOTHING}, 0);
     assert_int_equal(found.report.verdict, NB_VERDICT_SAME);
     // Only its hash is another: state and keys say that it is the same.
@@ -216,8 +211,7 @@ static void forged_ticks_are_found_out(void **state) {
     assert_int_equal(found.report.tick, 0);
 }
 
-static void forged_input_is_told_from_other_states(void **state) {
-    (void)state;
+TEST(forged_input_is_told_from_other_states) {
     memory_sink sink, forged;
     test_log log = {0};
     ship_record(&small, &sink);
@@ -239,8 +233,7 @@ static void forged_input_is_told_from_other_states(void **state) {
     free(sink.bytes);
 }
 
-static void hashes_now_and_then_find_it_later(void **state) {
-    (void)state;
+TEST(hashes_now_and_then_find_it_later) {
     // A key state lies between what went wrong and the hash that shows it: it is the recording's, not this run's.
     forgery f = {.hash_tick = NBI_TICK_NONE, .input_tick = 13, .hash_step = 10};
     outcome found = verify_forged(&f, 0);
@@ -288,8 +281,7 @@ static void forge_block(const memory_sink *from, uint64_t tick, uint32_t event_c
     free(raw);
 }
 
-static void forged_counts_are_refused(void **state) {
-    (void)state;
+TEST(forged_counts_are_refused) {
     memory_sink sink, forged;
     test_log log = {0};
     ship_record(&small, &sink);
@@ -315,8 +307,7 @@ static void forged_counts_are_refused(void **state) {
     free(sink.bytes);
 }
 
-static void forged_key_states_are_refused(void **state) {
-    (void)state;
+TEST(forged_key_states_are_refused) {
     // Not looked at where it begins at the start.
     forgery flipped = {NOTHING, .has_key = true, .key_tick = 16};
     assert_int_equal(verify_forged(&flipped, 0).report.verdict, NB_VERDICT_SAME);
@@ -338,8 +329,7 @@ static void forged_key_states_are_refused(void **state) {
     assert_true(found.peak_bytes <= whole.peak_bytes + whole.peak_bytes + MEMORY_CONSTANT);
 }
 
-static void whatever_is_forged_nothing_crashes(void **state) {
-    (void)state;
+TEST(whatever_is_forged_nothing_crashes) {
     uint64_t random = test_seed("whatever_is_forged_nothing_crashes");
     memory_sink sink;
     ship_record(&small, &sink);
@@ -363,8 +353,7 @@ static void whatever_is_forged_nothing_crashes(void **state) {
     free(sink.bytes);
 }
 
-static void every_failed_allocation_is_survived(void **state) {
-    (void)state;
+TEST(every_failed_allocation_is_survived) {
     memory_sink sink;
     ship_record(&(ship_recording){.tick_count = 130, .has_single = true}, &sink);
     bool is_over = false;
@@ -392,9 +381,3 @@ static void every_failed_allocation_is_survived(void **state) {
     assert_true(memory_count > 10);
     free(sink.bytes);
 }
-
-TEST_MAIN(cmocka_unit_test(cut_at_each_byte_it_is_verified_up_to_there),
-          cmocka_unit_test(a_flipped_bit_never_makes_it_diverge), cmocka_unit_test(forged_ticks_are_found_out),
-          cmocka_unit_test(forged_input_is_told_from_other_states), cmocka_unit_test(hashes_now_and_then_find_it_later),
-          cmocka_unit_test(forged_counts_are_refused), cmocka_unit_test(forged_key_states_are_refused),
-          cmocka_unit_test(whatever_is_forged_nothing_crashes), cmocka_unit_test(every_failed_allocation_is_survived))

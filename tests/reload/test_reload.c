@@ -136,8 +136,7 @@ static void reload(host *h, uint32_t version) {
     h->version = version;
 }
 
-static void libraries_are_reloaded_while_their_work_is_in_flight(void **state) {
-    (void)state;
+TEST(libraries_are_reloaded_while_their_work_is_in_flight) {
     static host h;
     host_open(&h);
     for (uint32_t i = 0; i < RELOAD_COUNT; ++i) {
@@ -160,8 +159,7 @@ static void libraries_are_reloaded_while_their_work_is_in_flight(void **state) {
     host_close(&h);
 }
 
-static void library_that_fails_to_attach_is_unloaded_at_once(void **state) {
-    (void)state;
+TEST(library_that_fails_to_attach_is_unloaded_at_once) {
     static host h;
     host_open(&h);
     for (uint32_t i = 0; i < 10; ++i) {
@@ -186,6 +184,3 @@ static void library_that_fails_to_attach_is_unloaded_at_once(void **state) {
     h.shared.attach_count -= 10; // those that were refused are not detached
     host_close(&h);
 }
-
-TEST_MAIN(cmocka_unit_test(libraries_are_reloaded_while_their_work_is_in_flight),
-          cmocka_unit_test(library_that_fails_to_attach_is_unloaded_at_once))

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: scene
-// link: -lm
 // Which node hangs from which: poses in the world, nodes that come and go, and parents that are refused.
 
 #include "scene/scene_fixture.h"
@@ -9,8 +7,7 @@
 
 // --- poses of whole forests ---
 
-static void world_poses_agree_with_a_walk_up_the_parents(void **state) {
-    (void)state;
+TEST(world_poses_agree_with_a_walk_up_the_parents) {
     uint64_t seed = test_seed(__func__);
     for (uint32_t round = 0; round < test_size(4, 8, 60); ++round) {
         stage_rig s;
@@ -38,8 +35,7 @@ static void fill_wide(stage_rig *s, uint32_t count) {
     }
 }
 
-static void poses_are_the_same_bits_with_any_number_of_workers(void **state) {
-    (void)state;
+TEST(poses_are_the_same_bits_with_any_number_of_workers) {
     static const uint32_t worker_counts[] = {0, 1, 2, 4};
     uint64_t first = 0;
     for (uint32_t i = 0; i < 4; ++i) {
@@ -61,8 +57,7 @@ static void poses_are_the_same_bits_with_any_number_of_workers(void **state) {
     }
 }
 
-static void only_what_has_changed_is_worked_out(void **state) {
-    (void)state;
+TEST(only_what_has_changed_is_worked_out) {
     stage_rig s;
     scene_open(&s, 10000);
     nb_entity roots[100];
@@ -101,8 +96,7 @@ static void go(stage_rig *s, const nb_context *context) {
     if (context->tick->index == 1) assert_int_equal(nb_scene_despawn(s->scene, s->node), NB_OK);
 }
 
-static void nodes_go_with_what_they_hang_from(void **state) {
-    (void)state;
+TEST(nodes_go_with_what_they_hang_from) {
     stage_rig s;
     scene_open(&s, 10000);
     nb_entity root = spawn(&s, (nb_entity){0}, 1), arm = spawn(&s, root, 1), hand = spawn(&s, arm, 1);
@@ -126,8 +120,7 @@ static void go_alone(stage_rig *s, const nb_context *context) {
     if (context->tick->index == 1) nb_stage_despawn(nb_context_stage(context, 0), s->node);
 }
 
-static void orphans_are_drawn_as_roots_until_they_go(void **state) {
-    (void)state;
+TEST(orphans_are_drawn_as_roots_until_they_go) {
     stage_rig s;
     scene_open(&s, 300);
     // The root's row is far from the others', whose memory nobody touches when it goes.
@@ -171,8 +164,7 @@ static void stage_family(stage_rig *s, const nb_context *context) {
     }
 }
 
-static void staged_nodes_hang_from_staged_ones(void **state) {
-    (void)state;
+TEST(staged_nodes_hang_from_staged_ones) {
     stage_rig s;
     scene_open(&s, 6);
     s.node = spawn(&s, (nb_entity){0}, 10);
@@ -188,8 +180,7 @@ static void staged_nodes_hang_from_staged_ones(void **state) {
     scene_close(&s);
 }
 
-static void child_goes_where_its_parent_found_no_room(void **state) {
-    (void)state;
+TEST(child_goes_where_its_parent_found_no_room) {
     stage_rig s;
     scene_open(&s, 3);
     for (uint32_t i = 0; i < 2; ++i) spawn(&s, (nb_entity){0}, 1);
@@ -213,8 +204,7 @@ static void child_goes_where_its_parent_found_no_room(void **state) {
 
 // --- parents ---
 
-static void nothing_hangs_from_itself(void **state) {
-    (void)state;
+TEST(nothing_hangs_from_itself) {
     stage_rig s;
     scene_open(&s, 100);
     nb_entity root = spawn(&s, (nb_entity){0}, 1), arm = spawn(&s, root, 1), hand = spawn(&s, arm, 1);
@@ -243,8 +233,7 @@ static nb_entity chain(stage_rig *s, uint32_t count, nb_entity *last) {
     return first;
 }
 
-static void trees_are_as_deep_as_they_may_be_and_no_deeper(void **state) {
-    (void)state;
+TEST(trees_are_as_deep_as_they_may_be_and_no_deeper) {
     stage_rig s;
     nb_entity last, end, node;
     scene_open(&s, 1000);
@@ -273,8 +262,7 @@ static void trees_are_as_deep_as_they_may_be_and_no_deeper(void **state) {
     scene_close(&s);
 }
 
-static void chains_joined_between_two_frames_are_as_deep_as_both(void **state) {
-    (void)state;
+TEST(chains_joined_between_two_frames_are_as_deep_as_both) {
     stage_rig s;
     nb_entity a_last, b_last, c_last;
     scene_open(&s, 100);
@@ -321,8 +309,7 @@ static bool is_possible(const stage_rig *s, uint32_t row, uint32_t parent) {
     return depth_parent + 1 + deepest - depth < NB_SCENE_DEPTH_MAX;
 }
 
-static void parents_are_refused_exactly_where_they_are_impossible(void **state) {
-    (void)state;
+TEST(parents_are_refused_exactly_where_they_are_impossible) {
     uint64_t random = test_seed(__func__);
     uint32_t refused_count = 0, count = 100;
     stage_rig s;
@@ -348,8 +335,7 @@ static void write_parent(stage_rig *s, uint32_t row, uint32_t parent) {
     *NB_ROW_WRITE(s->world, s->table, NB_SCENE_PARENT, nb_entity, row) = nb_world_entity(s->world, s->table, parent);
 }
 
-static void circles_and_chains_made_by_hand_are_cut(void **state) {
-    (void)state;
+TEST(circles_and_chains_made_by_hand_are_cut) {
     stage_rig s;
     scene_open(&s, 1000);
     for (uint32_t i = 0; i < 300; ++i) spawn(&s, (nb_entity){0}, 1);
@@ -379,8 +365,7 @@ static void circles_and_chains_made_by_hand_are_cut(void **state) {
     scene_close(&s);
 }
 
-static void node_stays_where_it_is_below_another_parent(void **state) {
-    (void)state;
+TEST(node_stays_where_it_is_below_another_parent) {
     stage_rig s;
     scene_open(&s, 100);
     uint64_t random = 9;
@@ -408,8 +393,7 @@ static void node_stays_where_it_is_below_another_parent(void **state) {
     scene_close(&s);
 }
 
-static void columns_of_the_game_come_behind_those_of_the_scene(void **state) {
-    (void)state;
+TEST(columns_of_the_game_come_behind_those_of_the_scene) {
     const nb_column_desc columns[] = {{.name = "mesh", .size_bytes = sizeof(uint32_t)}};
     stage_rig s;
     scene_open_desc(&s, rig_desc(0), (nb_scene_desc){.name = "actors", .columns = columns, .column_count = 1});
@@ -427,8 +411,7 @@ static void columns_of_the_game_come_behind_those_of_the_scene(void **state) {
     scene_close(&s);
 }
 
-static void two_scenes_of_an_engine_know_their_own_nodes(void **state) {
-    (void)state;
+TEST(two_scenes_of_an_engine_know_their_own_nodes) {
     stage_rig s;
     nb_scene *menu = NULL;
     nb_scene_desc desc = {.name = "menu"};
@@ -447,17 +430,3 @@ static void two_scenes_of_an_engine_know_their_own_nodes(void **state) {
     frame(&s, TICK_NS);
     scene_close(&s);
 }
-
-TEST_MAIN(cmocka_unit_test(world_poses_agree_with_a_walk_up_the_parents),
-          cmocka_unit_test(poses_are_the_same_bits_with_any_number_of_workers),
-          cmocka_unit_test(only_what_has_changed_is_worked_out), cmocka_unit_test(nodes_go_with_what_they_hang_from),
-          cmocka_unit_test(orphans_are_drawn_as_roots_until_they_go),
-          cmocka_unit_test(staged_nodes_hang_from_staged_ones),
-          cmocka_unit_test(child_goes_where_its_parent_found_no_room), cmocka_unit_test(nothing_hangs_from_itself),
-          cmocka_unit_test(trees_are_as_deep_as_they_may_be_and_no_deeper),
-          cmocka_unit_test(chains_joined_between_two_frames_are_as_deep_as_both),
-          cmocka_unit_test(parents_are_refused_exactly_where_they_are_impossible),
-          cmocka_unit_test(circles_and_chains_made_by_hand_are_cut),
-          cmocka_unit_test(node_stays_where_it_is_below_another_parent),
-          cmocka_unit_test(columns_of_the_game_come_behind_those_of_the_scene),
-          cmocka_unit_test(two_scenes_of_an_engine_know_their_own_nodes))

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: scene
-// link: -lm
 // What is drawn between two ticks, what is not drawn on its way, and who may read it.
 
 #include "scene/scene_fixture.h"
@@ -22,8 +20,7 @@ static void move_node(stage_rig *s, const nb_context *context) {
     local->scale += 1;
 }
 
-static void poses_are_drawn_between_two_ticks(void **state) {
-    (void)state;
+TEST(poses_are_drawn_between_two_ticks) {
     static const double parts[] = {0.0, 0.125, 0.5, 0.75, 0.9};
     for (uint32_t i = 0; i < 5; ++i) {
         stage_rig s;
@@ -47,8 +44,7 @@ static void turn_node(stage_rig *s, const nb_context *context) {
     for (int i = 0; i < 4; ++i) local->rotation[i] = context->tick->index == 0 ? (i == 3) : -quarter[i];
 }
 
-static void turns_go_the_short_way(void **state) {
-    (void)state;
+TEST(turns_go_the_short_way) {
     stage_rig s;
     scene_open(&s, 10);
     s.node = spawn(&s, (nb_entity){0}, 0);
@@ -70,8 +66,7 @@ static void jump_node(stage_rig *s, const nb_context *context) {
     if (context->tick->index == 2) assert_int_equal(nb_world_teleport(s->world, s->node), NB_OK);
 }
 
-static void teleported_node_is_not_drawn_on_its_way(void **state) {
-    (void)state;
+TEST(teleported_node_is_not_drawn_on_its_way) {
     stage_rig s;
     scene_open(&s, 10);
     s.node = spawn(&s, (nb_entity){0}, 0);
@@ -94,8 +89,7 @@ static void add_node(stage_rig *s, const nb_context *context) {
         assert_int_equal(nb_scene_stage(s->scene, nb_context_stage(context, 0), &desc, NULL), NB_OK);
 }
 
-static void new_node_does_not_come_from_the_origin(void **state) {
-    (void)state;
+TEST(new_node_does_not_come_from_the_origin) {
     stage_rig s;
     scene_open(&s, 10);
     s.node = spawn(&s, (nb_entity){0}, 10);
@@ -117,8 +111,7 @@ static void hang_elsewhere(stage_rig *s, const nb_context *context) {
         assert_int_equal(nb_scene_parent_set(s->scene, s->node, s->other, NB_SCENE_KEEP_WORLD), NB_OK);
 }
 
-static void node_with_another_parent_stays_between_ticks(void **state) {
-    (void)state;
+TEST(node_with_another_parent_stays_between_ticks) {
     stage_rig s;
     scene_open(&s, 10);
     s.node = spawn(&s, spawn(&s, (nb_entity){0}, 100), 5);
@@ -130,8 +123,7 @@ static void node_with_another_parent_stays_between_ticks(void **state) {
     scene_close(&s);
 }
 
-static void exact_scene_is_drawn_as_of_its_newest_tick(void **state) {
-    (void)state;
+TEST(exact_scene_is_drawn_as_of_its_newest_tick) {
     stage_rig s;
     scene_open_desc(&s, rig_desc(0), (nb_scene_desc){.is_exact = true});
     s.node = spawn(&s, (nb_entity){0}, 0);
@@ -148,8 +140,7 @@ static void rest(stage_rig *s, const nb_context *context) {
     if (context->tick->index < 3) nb_scene_local_write(s->scene, s->node)->position[0] += 1;
 }
 
-static void node_that_rests_is_worked_out_no_more(void **state) {
-    (void)state;
+TEST(node_that_rests_is_worked_out_no_more) {
     stage_rig s;
     scene_open(&s, 100);
     s.node = spawn(&s, (nb_entity){0}, 0);
@@ -193,8 +184,7 @@ static void move_steadily(stage_rig *s, const nb_context *context) {
     nb_scene_local_write(s->scene, s->node)->position[0] += 1;
 }
 
-static void jobs_read_poses_of_this_frame_from_the_snapshot(void **state) {
-    (void)state;
+TEST(jobs_read_poses_of_this_frame_from_the_snapshot) {
     stage_rig s;
     reader r = {.s = &s};
     scene_open_desc(&s, rig_desc(2), (nb_scene_desc){.node_count_max = 10, .is_exact = true});
@@ -208,8 +198,7 @@ static void jobs_read_poses_of_this_frame_from_the_snapshot(void **state) {
     scene_close(&s);
 }
 
-static void frames_need_no_heap(void **state) {
-    (void)state;
+TEST(frames_need_no_heap) {
     stage_rig s;
     scene_open_desc(&s, rig_desc(1), (nb_scene_desc){.node_count_max = 3000});
     s.seed = 3;
@@ -222,11 +211,3 @@ static void frames_need_no_heap(void **state) {
     assert_true(scene_stats(&s).order_count > order_count + 20);
     scene_close(&s);
 }
-
-TEST_MAIN(cmocka_unit_test(poses_are_drawn_between_two_ticks), cmocka_unit_test(turns_go_the_short_way),
-          cmocka_unit_test(teleported_node_is_not_drawn_on_its_way),
-          cmocka_unit_test(new_node_does_not_come_from_the_origin),
-          cmocka_unit_test(node_with_another_parent_stays_between_ticks),
-          cmocka_unit_test(exact_scene_is_drawn_as_of_its_newest_tick),
-          cmocka_unit_test(node_that_rests_is_worked_out_no_more),
-          cmocka_unit_test(jobs_read_poses_of_this_frame_from_the_snapshot), cmocka_unit_test(frames_need_no_heap))

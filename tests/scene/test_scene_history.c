@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: scene
-// link: -lm
 // Scenes whose ticks are simulated again, rewound, saved and loaded; and one that finds no memory.
 
 #include "scene/scene_fixture.h"
@@ -23,8 +21,7 @@ static void open_game(stage_rig *s, nb_engine_desc desc, uint64_t seed) {
     game_fill(s, 100);
 }
 
-static void rewound_scene_is_drawn_as_it_was(void **state) {
-    (void)state;
+TEST(rewound_scene_is_drawn_as_it_was) {
     stage_rig s;
     uint64_t hashes[TICK_COUNT + 1], states[TICK_COUNT + 1], seed = test_seed(__func__);
     open_game(&s, history_desc(), seed);
@@ -57,8 +54,7 @@ static void swap_parent(stage_rig *s, const nb_context *context) {
 }
 
 // Another node takes the parent's row, so that only the entities tell one time from the other.
-static void rewound_parent_is_a_parent_again(void **state) {
-    (void)state;
+TEST(rewound_parent_is_a_parent_again) {
     stage_rig s;
     scene_open_desc(&s, history_desc(), (nb_scene_desc){.node_count_max = 10, .is_exact = true});
     s.node = spawn(&s, (nb_entity){0}, 1);
@@ -77,8 +73,7 @@ static void rewound_parent_is_a_parent_again(void **state) {
     scene_close(&s);
 }
 
-static void ticks_simulated_again_are_the_same(void **state) {
-    (void)state;
+TEST(ticks_simulated_again_are_the_same) {
     stage_rig s;
     nb_engine_desc desc = rig_desc(0);
     nb_synctest_report report;
@@ -107,8 +102,7 @@ static nb_result correct(const nb_context *context, void *user) {
     return nb_context_correct_input(context, c->tick, &input);
 }
 
-static void late_commands_give_the_scene_that_timely_ones_do(void **state) {
-    (void)state;
+TEST(late_commands_give_the_scene_that_timely_ones_do) {
     stage_rig late;
     corrector c = {.tick = 21, .code = 9};
     open_game(&late, history_desc(), 11);
@@ -136,8 +130,7 @@ static void late_commands_give_the_scene_that_timely_ones_do(void **state) {
     scene_close(&late);
 }
 
-static void loaded_scene_is_drawn_like_the_saved_one(void **state) {
-    (void)state;
+TEST(loaded_scene_is_drawn_like_the_saved_one) {
     stage_rig a, b;
     static unsigned char bytes[1 << 20];
     size_t size_bytes = 0;
@@ -163,8 +156,7 @@ static void loaded_scene_is_drawn_like_the_saved_one(void **state) {
 
 // --- the end, and memory ---
 
-static void scene_without_memory_leaves_nothing_behind(void **state) {
-    (void)state;
+TEST(scene_without_memory_leaves_nothing_behind) {
     for (uint64_t fail = 1; fail < 100; ++fail) {
         rig r;
         nb_scene *scene = NULL;
@@ -186,8 +178,7 @@ static void scene_without_memory_leaves_nothing_behind(void **state) {
     fail_msg("never enough memory");
 }
 
-static void scene_may_outlive_its_engine(void **state) {
-    (void)state;
+TEST(scene_may_outlive_its_engine) {
     rig r;
     nb_scene *scene = NULL;
     test_heap heap = {0};
@@ -204,9 +195,3 @@ static void scene_may_outlive_its_engine(void **state) {
     assert_int_equal(nb_scene_destroy(scene), NB_OK);
     assert_int_equal(heap.live_count.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(rewound_scene_is_drawn_as_it_was), cmocka_unit_test(rewound_parent_is_a_parent_again),
-          cmocka_unit_test(ticks_simulated_again_are_the_same),
-          cmocka_unit_test(late_commands_give_the_scene_that_timely_ones_do),
-          cmocka_unit_test(loaded_scene_is_drawn_like_the_saved_one),
-          cmocka_unit_test(scene_without_memory_leaves_nothing_behind), cmocka_unit_test(scene_may_outlive_its_engine))

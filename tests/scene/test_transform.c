@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: scene
-// link: -lm
 // The arithmetic of poses, against doubles and its own rules.
 
 #include "scene/scene_fixture.h"
@@ -12,8 +10,7 @@ static void assert_near(const nb_matrix34 *is, const plain_matrix *wanted, doubl
     }
 }
 
-static void poses_compose_as_their_matrices_do(void **state) {
-    (void)state;
+TEST(poses_compose_as_their_matrices_do) {
     uint64_t random = test_seed(__func__);
     for (uint32_t i = 0; i < 2000; ++i) {
         nb_transform a = any_transform(&random), b = any_transform(&random);
@@ -36,8 +33,7 @@ static void poses_compose_as_their_matrices_do(void **state) {
     }
 }
 
-static void inverse_leads_back(void **state) {
-    (void)state;
+TEST(inverse_leads_back) {
     uint64_t random = test_seed(__func__);
     for (uint32_t i = 0; i < 2000; ++i) {
         nb_transform a = any_transform(&random);
@@ -54,8 +50,7 @@ static void inverse_leads_back(void **state) {
     assert_true(inverse.scale == 0 && inverse.position[1] == 0); // no infinities
 }
 
-static void mixed_poses_begin_and_end_right(void **state) {
-    (void)state;
+TEST(mixed_poses_begin_and_end_right) {
     uint64_t random = test_seed(__func__);
     for (uint32_t i = 0; i < 500; ++i) {
         nb_transform a = any_transform(&random), b = any_transform(&random);
@@ -67,8 +62,7 @@ static void mixed_poses_begin_and_end_right(void **state) {
     }
 }
 
-static void turns_add_up_and_keep_their_length(void **state) {
-    (void)state;
+TEST(turns_add_up_and_keep_their_length) {
     nb_transform t = nb_transform_identity();
     uint32_t count = 100000; // 10,000 rounds of 0.01 radians would not be a whole number of turns
     for (uint32_t i = 0; i < count; ++i) t = nb_transform_turn(t, 0, 0, 0.01f);
@@ -84,6 +78,3 @@ static void turns_add_up_and_keep_their_length(void **state) {
     for (uint32_t i = 0; i < 30; ++i) large = nb_transform_turn(large, 0, 0, 0);
     assert_true(fabsf(large.rotation[0] - 0.6f) < 1e-3f && fabsf(large.rotation[3] - 0.8f) < 1e-3f);
 }
-
-TEST_MAIN(cmocka_unit_test(poses_compose_as_their_matrices_do), cmocka_unit_test(inverse_leads_back),
-          cmocka_unit_test(mixed_poses_begin_and_end_right), cmocka_unit_test(turns_add_up_and_keep_their_length))

@@ -157,7 +157,7 @@ static uint64_t whole_trace(const explore_outcome *outcome) {
     return mix(s->trace, outcome->schedule_hash);
 }
 
-static bool fail(const explore_outcome *outcome) {
+static bool report(const explore_outcome *outcome) {
     const sim *s = explore_user();
     fprintf(stderr, "seed 0x%llx, %s, round %llu: %s\n", (unsigned long long)now_running.seed,
             mode_name(now_running.mode), (unsigned long long)s->round, outcome->failure);
@@ -177,12 +177,12 @@ static bool run_seed(const options *o, uint64_t seed, sim_mode mode, totals *sum
     sum->step_count += outcome.step_count;
     sum->tick_count += s->peers[0].run_count + s->peers[1].run_count;
     if (o->is_verbose || !passed) print_plan(s, &outcome);
-    if (!passed) fail(&outcome);
+    if (!passed) report(&outcome);
     if (passed && seed % REPEAT_PERIOD != 0) return true;
     bool passed_again = explore_run(&simulation, seed, &outcome);
     if (passed_again == passed && whole_trace(&outcome) == first_trace) return passed;
     outcome.failure = "the same seed was another run the second time";
-    return fail(&outcome);
+    return report(&outcome);
 }
 
 int main(int argc, char **argv) {

@@ -4,7 +4,7 @@
 // What the tests of the scheduler share: a scheduler that is checked for leaks and exact accounting when it is closed,
 // events to synchronise with, and tasks that note that, and in which order, they ran.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/tasks.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The budget for submitting. With a budget of a nanosecond the first submit uses it up, whatever the machine.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "tasks/tasks_fixture.h"
 
@@ -36,8 +36,7 @@ static uint64_t run_all(tasks *t) {
 }
 
 // One is let in by each frame, in the order of the submits; Critical ones always.
-static void leftovers_keep_their_order_for_the_next_frame(void **state) {
-    (void)state;
+TEST(leftovers_keep_their_order_for_the_next_frame) {
     tasks t;
     tasks_open(&t, 0);
     noted all = {0};
@@ -62,8 +61,7 @@ static void leftovers_keep_their_order_for_the_next_frame(void **state) {
     tasks_close(&t);
 }
 
-static void there_is_no_limit_without_a_budget(void **state) {
-    (void)state;
+TEST(there_is_no_limit_without_a_budget) {
     tasks t;
     tasks_open(&t, 0);
     noted all = {0};
@@ -88,8 +86,7 @@ static void there_is_no_limit_without_a_budget(void **state) {
     tasks_close(&t);
 }
 
-static void waiting_lets_go(void **state) {
-    (void)state;
+TEST(waiting_lets_go) {
     for (uint32_t workers = 0; workers < 3; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -117,8 +114,7 @@ static void waiting_lets_go(void **state) {
     }
 }
 
-static void held_tasks_can_be_cancelled_and_stopped(void **state) {
-    (void)state;
+TEST(held_tasks_can_be_cancelled_and_stopped) {
     tasks t;
     tasks_open(&t, 0);
     noted all = {0};
@@ -138,7 +134,3 @@ static void held_tasks_can_be_cancelled_and_stopped(void **state) {
     assert_int_equal(stats_of(&t).cancel_count, 3);
     tasks_close(&t);
 }
-
-TEST_MAIN(cmocka_unit_test(leftovers_keep_their_order_for_the_next_frame),
-          cmocka_unit_test(there_is_no_limit_without_a_budget), cmocka_unit_test(waiting_lets_go),
-          cmocka_unit_test(held_tasks_can_be_cancelled_and_stopped))

@@ -12,8 +12,7 @@ static nb_token *token_open(tasks *t) {
 
 // --- tokens ---
 
-static void test_pre_cancelled_task_never_runs(void **state) {
-    (void)state;
+TEST(test_pre_cancelled_task_never_runs) {
     tasks t;
     tasks_open(&t, 1);
     nb_token *token = token_open(&t);
@@ -36,8 +35,7 @@ static void test_pre_cancelled_task_never_runs(void **state) {
     tasks_close(&t);
 }
 
-static void cancelled_token_stops_queued_tasks_and_counts_them(void **state) {
-    (void)state;
+TEST(cancelled_token_stops_queued_tasks_and_counts_them) {
     tasks t;
     tasks_open(&t, 0);
     nb_token *token = token_open(&t);
@@ -80,8 +78,7 @@ static void run_until_stopped(nb_task_context *context, void *argument) {
     nbi_atomic_fetch_add_seq_cst_u32(&s->saw_stop, 1);
 }
 
-static void cancel_counts_running_and_queued_tasks_exactly(void **state) {
-    (void)state;
+TEST(cancel_counts_running_and_queued_tasks_exactly) {
     tasks t;
     tasks_open(&t, 2);
     nb_token *token = token_open(&t);
@@ -110,8 +107,7 @@ static void cancel_counts_running_and_queued_tasks_exactly(void **state) {
 }
 
 // Claimed, waited for, helped with: nothing gets a cancelled task to run.
-static void no_way_of_running_runs_a_cancelled_task(void **state) {
-    (void)state;
+TEST(no_way_of_running_runs_a_cancelled_task) {
     tasks t;
     tasks_open(&t, 0);
     nb_token *token = token_open(&t);
@@ -134,8 +130,7 @@ static void no_way_of_running_runs_a_cancelled_task(void **state) {
 }
 
 // The task's own handle keeps the token alive until the task has ended.
-static void token_lives_as_long_as_its_tasks(void **state) {
-    (void)state;
+TEST(token_lives_as_long_as_its_tasks) {
     tasks t;
     tasks_open(&t, 0);
     uint64_t before = t.heap.live_count.value;
@@ -155,8 +150,7 @@ static void token_lives_as_long_as_its_tasks(void **state) {
 }
 
 // A submit that is refused for another reason leaves nothing behind on the token.
-static void refused_submit_leaves_the_token_as_it_was(void **state) {
-    (void)state;
+TEST(refused_submit_leaves_the_token_as_it_was) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 8});
     uint64_t before = t.heap.live_count.value;
@@ -181,8 +175,7 @@ static void refused_submit_leaves_the_token_as_it_was(void **state) {
     tasks_close(&t);
 }
 
-static void should_stop_is_false_until_there_is_a_reason(void **state) {
-    (void)state;
+TEST(should_stop_is_false_until_there_is_a_reason) {
     nb_task_context context = {0};
     tasks t;
     tasks_open(&t, 0);
@@ -203,8 +196,7 @@ static void should_stop_is_false_until_there_is_a_reason(void **state) {
 
 // --- stopping ---
 
-static void stop_refuses_new_tasks_and_cancels_queued_ones(void **state) {
-    (void)state;
+TEST(stop_refuses_new_tasks_and_cancels_queued_ones) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -238,8 +230,7 @@ static void stop_refuses_new_tasks_and_cancels_queued_ones(void **state) {
     }
 }
 
-static void destroy_cancels_what_is_queued(void **state) {
-    (void)state;
+TEST(destroy_cancels_what_is_queued) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -268,8 +259,7 @@ static void run_stop(nb_task_context *context, void *argument) {
     if (!nb_task_should_stop(context)) abort();
 }
 
-static void task_may_stop_its_scheduler(void **state) {
-    (void)state;
+TEST(task_may_stop_its_scheduler) {
     for (uint32_t workers = 0; workers <= 1; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -296,8 +286,7 @@ static void run_blocked(nb_task_context *context, void *argument) {
 }
 
 // A task that sleeps in a wait for tasks that are cancelled wakes, and the scheduler can end.
-static void destroy_wakes_tasks_that_wait(void **state) {
-    (void)state;
+TEST(destroy_wakes_tasks_that_wait) {
     tasks t;
     tasks_open(&t, 3);
     blocked b = {0};
@@ -333,8 +322,7 @@ static void run_chaos(nb_task_context *context, void *argument) {
 }
 
 // T6: queued tasks, running tasks that submit more, a stop in the middle of it, and a second one.
-static void accounting_is_exact_when_stopped_in_the_middle(void **state) {
-    (void)state;
+TEST(accounting_is_exact_when_stopped_in_the_middle) {
     for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -356,14 +344,3 @@ static void accounting_is_exact_when_stopped_in_the_middle(void **state) {
         tasks_close(&t);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(test_pre_cancelled_task_never_runs),
-          cmocka_unit_test(cancelled_token_stops_queued_tasks_and_counts_them),
-          cmocka_unit_test(cancel_counts_running_and_queued_tasks_exactly),
-          cmocka_unit_test(no_way_of_running_runs_a_cancelled_task), cmocka_unit_test(token_lives_as_long_as_its_tasks),
-          cmocka_unit_test(refused_submit_leaves_the_token_as_it_was),
-          cmocka_unit_test(should_stop_is_false_until_there_is_a_reason),
-          cmocka_unit_test(stop_refuses_new_tasks_and_cancels_queued_ones),
-          cmocka_unit_test(destroy_cancels_what_is_queued), cmocka_unit_test(task_may_stop_its_scheduler),
-          cmocka_unit_test(destroy_wakes_tasks_that_wait),
-          cmocka_unit_test(accounting_is_exact_when_stopped_in_the_middle))

@@ -58,8 +58,7 @@ static nb_check_stats row_of(const tasks *t, uint32_t label) {
     return (nb_check_stats){0};
 }
 
-static void task_that_asks_too_late_is_told_of_once(void **state) {
-    (void)state;
+TEST(task_that_asks_too_late_is_told_of_once) {
     tasks t;
     open_with_limit(&t, LIMIT_CHECK_NS);
     nb_token *token = token_open(&t);
@@ -75,8 +74,7 @@ static void task_that_asks_too_late_is_told_of_once(void **state) {
     tasks_close(&t);
 }
 
-static void task_that_never_asks_is_found(void **state) {
-    (void)state;
+TEST(task_that_never_asks_is_found) {
     tasks t;
     open_with_limit(&t, LIMIT_CHECK_NS);
     nb_token *token = token_open(&t);
@@ -89,8 +87,7 @@ static void task_that_never_asks_is_found(void **state) {
     tasks_close(&t);
 }
 
-static void without_a_limit_nothing_is_late_and_labels_are_kept_apart(void **state) {
-    (void)state;
+TEST(without_a_limit_nothing_is_late_and_labels_are_kept_apart) {
     tasks t;
     open_with_limit(&t, 0);
     nb_token *token = token_open(&t);
@@ -105,8 +102,7 @@ static void without_a_limit_nothing_is_late_and_labels_are_kept_apart(void **sta
     tasks_close(&t);
 }
 
-static void tasks_without_a_token_are_not_timed(void **state) {
-    (void)state;
+TEST(tasks_without_a_token_are_not_timed) {
     tasks t;
     open_with_limit(&t, LIMIT_CHECK_NS);
     run_all(&t, NULL, run_sleepy, 1, SAMPLED_OF);
@@ -114,8 +110,7 @@ static void tasks_without_a_token_are_not_timed(void **state) {
     tasks_close(&t);
 }
 
-static void labels_beyond_the_table_share_its_last_row(void **state) {
-    (void)state;
+TEST(labels_beyond_the_table_share_its_last_row) {
     tasks t;
     open_with_limit(&t, NEVER_LATE_NS);
     nb_token *token = token_open(&t);
@@ -132,8 +127,3 @@ static void labels_beyond_the_table_share_its_last_row(void **state) {
     nb_token_release(token);
     tasks_close(&t);
 }
-
-TEST_MAIN(cmocka_unit_test(task_that_asks_too_late_is_told_of_once), cmocka_unit_test(task_that_never_asks_is_found),
-          cmocka_unit_test(without_a_limit_nothing_is_late_and_labels_are_kept_apart),
-          cmocka_unit_test(tasks_without_a_token_are_not_timed),
-          cmocka_unit_test(labels_beyond_the_table_share_its_last_row))

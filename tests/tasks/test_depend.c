@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tasks that wait for the end of others.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "tasks/tasks_fixture.h"
 
@@ -42,8 +42,7 @@ static nb_task submit_node(tasks *t, sequence *all, uint32_t index, nb_group gro
 
 static uint32_t place_of(sequence *all, uint32_t index) { return nbi_atomic_load_acquire_u32(&all->places[index]); }
 
-static void chain_runs_in_order(void **state) {
-    (void)state;
+TEST(chain_runs_in_order) {
     for (uint32_t workers = 0; workers < 4; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -60,8 +59,7 @@ static void chain_runs_in_order(void **state) {
 }
 
 // Without workers nobody but the waiting thread can run what the group's task depends on.
-static void waiting_thread_runs_what_its_group_depends_on(void **state) {
-    (void)state;
+TEST(waiting_thread_runs_what_its_group_depends_on) {
     tasks t;
     tasks_open(&t, 0);
     static sequence all;
@@ -81,8 +79,7 @@ static void waiting_thread_runs_what_its_group_depends_on(void **state) {
     tasks_close(&t);
 }
 
-static void wait_for_a_task_runs_its_dependencies_first(void **state) {
-    (void)state;
+TEST(wait_for_a_task_runs_its_dependencies_first) {
     tasks t;
     tasks_open(&t, 0);
     static sequence all;
@@ -97,8 +94,7 @@ static void wait_for_a_task_runs_its_dependencies_first(void **state) {
     tasks_close(&t);
 }
 
-static void dependency_added_to_a_queued_task_holds_it(void **state) {
-    (void)state;
+TEST(dependency_added_to_a_queued_task_holds_it) {
     tasks t;
     tasks_open(&t, 0);
     static sequence all;
@@ -121,8 +117,7 @@ static void dependency_added_to_a_queued_task_holds_it(void **state) {
     tasks_close(&t);
 }
 
-static void circle_is_refused(void **state) {
-    (void)state;
+TEST(circle_is_refused) {
     tasks t;
     tasks_open(&t, 0);
     static sequence all;
@@ -138,8 +133,7 @@ static void circle_is_refused(void **state) {
     tasks_close(&t);
 }
 
-static void cancelled_dependency_lets_go(void **state) {
-    (void)state;
+TEST(cancelled_dependency_lets_go) {
     tasks t;
     tasks_open(&t, 0);
     static sequence all;
@@ -156,8 +150,7 @@ static void cancelled_dependency_lets_go(void **state) {
     tasks_close(&t);
 }
 
-static void too_many_dependencies_are_refused_whole(void **state) {
-    (void)state;
+TEST(too_many_dependencies_are_refused_whole) {
     tasks t;
     nb_scheduler_desc desc = {.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 64, .dependency_count_max = 4};
     tasks_open_desc(&t, desc);
@@ -197,8 +190,7 @@ static void run_self_wait(nb_task_context *context, void *argument) {
     w->result = nb_task_wait(w->t->scheduler, after, NB_NEVER_NS);
 }
 
-static void waiting_for_what_depends_on_oneself_is_a_deadlock(void **state) {
-    (void)state;
+TEST(waiting_for_what_depends_on_oneself_is_a_deadlock) {
     for (uint32_t workers = 0; workers < 3; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -216,8 +208,7 @@ static void waiting_for_what_depends_on_oneself_is_a_deadlock(void **state) {
     }
 }
 
-static void stop_ends_what_waits(void **state) {
-    (void)state;
+TEST(stop_ends_what_waits) {
     tasks t;
     tasks_open(&t, 0);
     static sequence all;
@@ -233,8 +224,7 @@ static void stop_ends_what_waits(void **state) {
 }
 
 // Layers of tasks, each waiting for a few of the layer before, while the workers run them.
-static void layers_never_overtake_each_other(void **state) {
-    (void)state;
+TEST(layers_never_overtake_each_other) {
     uint64_t seed = test_seed(__func__);
     for (uint64_t round = test_size(60, 600, 20000); round > 0; --round) {
         tasks t;
@@ -267,10 +257,3 @@ static void layers_never_overtake_each_other(void **state) {
         tasks_close(&t);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(chain_runs_in_order), cmocka_unit_test(waiting_thread_runs_what_its_group_depends_on),
-          cmocka_unit_test(wait_for_a_task_runs_its_dependencies_first),
-          cmocka_unit_test(dependency_added_to_a_queued_task_holds_it), cmocka_unit_test(circle_is_refused),
-          cmocka_unit_test(cancelled_dependency_lets_go), cmocka_unit_test(too_many_dependencies_are_refused_whole),
-          cmocka_unit_test(waiting_for_what_depends_on_oneself_is_a_deadlock), cmocka_unit_test(stop_ends_what_waits),
-          cmocka_unit_test(layers_never_overtake_each_other))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The frame fence: frames, tickets, waits, time-outs, late work, quarantine.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/fence.h"
 #include "tasks/fence.h"
@@ -70,8 +70,7 @@ static void barrier_work(void *user, uint32_t index) {
     nb_fence_return(b->fence, b->tickets[index]);
 }
 
-static void test_barrier_waits_for_all_critical(void **state) {
-    (void)state;
+TEST(test_barrier_waits_for_all_critical) {
     barrier b = {.fence = fence_open()};
     nb_frame frame = begin(b.fence);
     for (int i = 0; i < 5; ++i) b.tickets[i] = take(b.fence, frame);
@@ -95,8 +94,7 @@ static void test_barrier_waits_for_all_critical(void **state) {
     test_threads_join(threads, 5);
 }
 
-static void test_frame_counter_increments(void **state) {
-    (void)state;
+TEST(test_frame_counter_increments) {
     nb_fence *fence = fence_open();
     assert_int_equal(nb_frame_number(nb_fence_current(fence)), 0);
     for (uint64_t number = 1; number <= 3; ++number) {
@@ -109,8 +107,7 @@ static void test_frame_counter_increments(void **state) {
 }
 
 // Late tickets of frame 1 come back before, during and after the wait for frame 2, and never change it.
-static void test_tasks_from_different_frames_independent(void **state) {
-    (void)state;
+TEST(test_tasks_from_different_frames_independent) {
     nb_fence *fence = fence_open();
     nb_frame first = begin(fence);
     nb_fence_ticket late[3] = {take(fence, first), take(fence, first), take(fence, first)};
@@ -134,8 +131,7 @@ static void test_tasks_from_different_frames_independent(void **state) {
     fence_end(fence);
 }
 
-static void test_wait_with_no_critical_tasks_returns_immediately(void **state) {
-    (void)state;
+TEST(test_wait_with_no_critical_tasks_returns_immediately) {
     nb_fence *fence = fence_open();
     nb_fence_report report;
     nb_frame frame = begin(fence);
@@ -161,8 +157,7 @@ static bool tick_instead(void *user, nb_frame frame) {
     return false;
 }
 
-static void test_fence_timeout_does_not_deadlock(void **state) {
-    (void)state;
+TEST(test_fence_timeout_does_not_deadlock) {
     ticking t = {.step_ns = 1000000};
     nb_clock_manual_init(&t.clock, 5000000);
     nb_fence_desc desc = desc_of_test();
@@ -209,8 +204,7 @@ static void test_fence_timeout_does_not_deadlock(void **state) {
 
 static nb_frame frame_numbered(uint64_t number) { return (nb_frame){number << 8 | 1}; }
 
-static void test_task_result_staleness_detection(void **state) {
-    (void)state;
+TEST(test_task_result_staleness_detection) {
     assert_int_equal(nb_frame_age(frame_numbered(10), frame_numbered(15)), 5);
     assert_true(nb_frame_age(frame_numbered(10), frame_numbered(15)) > 3);
     assert_int_equal(nb_frame_age(frame_numbered(15), frame_numbered(15)), 0);
@@ -220,8 +214,7 @@ static void test_task_result_staleness_detection(void **state) {
 
 // --- tickets ---
 
-static void ticket_counts_once_wherever_it_comes_from(void **state) {
-    (void)state;
+TEST(ticket_counts_once_wherever_it_comes_from) {
     nb_fence *fence = fence_open(), *other = NULL;
     nb_fence_desc desc = {.ticket_count_max = 64, .hooks = test_hooks(&fixture_log, &fixture_heap)};
     other = fence_of(&desc);
@@ -252,8 +245,7 @@ static void ticket_counts_once_wherever_it_comes_from(void **state) {
     fence_end(fence);
 }
 
-static void work_takes_more_while_it_has_a_ticket(void **state) {
-    (void)state;
+TEST(work_takes_more_while_it_has_a_ticket) {
     nb_fence *fence = fence_open();
     nb_frame frame = begin(fence);
     nb_fence_ticket parent = take(fence, (nb_frame){0}), child, none;
@@ -269,8 +261,7 @@ static void work_takes_more_while_it_has_a_ticket(void **state) {
     fence_end(fence);
 }
 
-static void tickets_run_out_and_come_back(void **state) {
-    (void)state;
+TEST(tickets_run_out_and_come_back) {
     nb_fence_desc desc = desc_of_test();
     desc.ticket_count_max = 3;
     nb_fence *fence = fence_of(&desc);
@@ -291,8 +282,7 @@ static void tickets_run_out_and_come_back(void **state) {
 }
 
 // What one frame's word can hold is refused beyond that, and neither its generation nor its flags are touched.
-static void units_beyond_the_word_are_refused(void **state) {
-    (void)state;
+TEST(units_beyond_the_word_are_refused) {
     nb_fence *fence = fence_open();
     nb_frame frame = begin(fence);
     nbi_tally *tally = NULL;
@@ -316,8 +306,7 @@ static void units_beyond_the_word_are_refused(void **state) {
 // --- frames and slots ---
 
 // Frame numbers pass the end of what a slot's word holds, with a late frame on the other side.
-static void frames_go_on_where_the_word_begins_again(void **state) {
-    (void)state;
+TEST(frames_go_on_where_the_word_begins_again) {
     nb_fence_desc desc = desc_of_test();
     nb_fence *fence = NULL;
     nb_fence_report report;
@@ -346,8 +335,7 @@ static void frames_go_on_where_the_word_begins_again(void **state) {
     fence_end(fence);
 }
 
-static void over_frame_is_complete_then_superseded(void **state) {
-    (void)state;
+TEST(over_frame_is_complete_then_superseded) {
     nb_fence_desc desc = desc_of_test();
     desc.slot_count = 3;
     nb_fence *fence = fence_of(&desc);
@@ -370,8 +358,7 @@ static void over_frame_is_complete_then_superseded(void **state) {
     fence_end(fence);
 }
 
-static void late_frames_make_the_ring_grow_and_then_fill(void **state) {
-    (void)state;
+TEST(late_frames_make_the_ring_grow_and_then_fill) {
     nb_fence_desc desc = desc_of_test();
     desc.slot_count = 2;
     desc.slot_count_max = 5;
@@ -418,8 +405,7 @@ static void return_late(void *user, uint32_t index) {
     nb_fence_return(late->fence, late->ticket);
 }
 
-static void begin_waits_for_a_slot_if_asked_to(void **state) {
-    (void)state;
+TEST(begin_waits_for_a_slot_if_asked_to) {
     nb_fence_desc desc = desc_of_test();
     desc.slot_count = desc.slot_count_max = 2;
     desc.policy = NB_FENCE_POLICY_WAIT;
@@ -452,8 +438,7 @@ static uint64_t return_when_asked(void *user) {
     return c->call_count;
 }
 
-static void begin_waits_until_the_slot_is_back_and_no_longer(void **state) {
-    (void)state;
+TEST(begin_waits_until_the_slot_is_back_and_no_longer) {
     late_clock c = {.call_count = 0};
     nb_fence_desc desc = desc_of_test();
     desc.slot_count = desc.slot_count_max = 2;
@@ -475,8 +460,7 @@ static void begin_waits_until_the_slot_is_back_and_no_longer(void **state) {
     fence_end(fence);
 }
 
-static void coordinator_is_one_thread_until_disowned(void **state) {
-    (void)state;
+TEST(coordinator_is_one_thread_until_disowned) {
     nb_fence *fence = fence_open();
     assert_int_equal(nb_fence_seal(fence), NB_ERR_MISUSE); // no frame yet
     begin(fence);
@@ -489,8 +473,7 @@ static void coordinator_is_one_thread_until_disowned(void **state) {
     fence_end(fence);
 }
 
-static void closing_ends_frames_tickets_and_waits(void **state) {
-    (void)state;
+TEST(closing_ends_frames_tickets_and_waits) {
     nb_fence *fence = fence_open();
     nb_frame done = begin(fence), frame = begin(fence), none_frame = {77};
     nb_fence_ticket ticket = take(fence, frame), none;
@@ -549,8 +532,7 @@ static helper *helper_open(helper *h, uint64_t cost_ns) {
     return h;
 }
 
-static void waiting_thread_does_the_work_itself(void **state) {
-    (void)state;
+TEST(waiting_thread_does_the_work_itself) {
     helper h;
     helper_open(&h, 1000);
     nb_fence_help help = {.run = help_return, .user = &h};
@@ -564,8 +546,7 @@ static void waiting_thread_does_the_work_itself(void **state) {
 }
 
 // The deadline stops the help between two pieces of work, not within one.
-static void helped_work_overruns_the_deadline_and_is_counted(void **state) {
-    (void)state;
+TEST(helped_work_overruns_the_deadline_and_is_counted) {
     helper h;
     helper_open(&h, 60);
     nb_fence_help help = {.run = help_return, .list = help_list, .user = &h};
@@ -583,8 +564,7 @@ static void helped_work_overruns_the_deadline_and_is_counted(void **state) {
 }
 
 // A poll neither helps, nor makes the frame degraded, nor is it reported.
-static void poll_only_looks(void **state) {
-    (void)state;
+TEST(poll_only_looks) {
     helper h;
     helper_open(&h, 60);
     nb_frame frame = nb_fence_current(h.fence);
@@ -602,8 +582,7 @@ static void poll_only_looks(void **state) {
 
 // --- frame memory ---
 
-static void late_frame_keeps_its_arena_frame(void **state) {
-    (void)state;
+TEST(late_frame_keeps_its_arena_frame) {
     nb_thread_arenas *arenas = NULL;
     nb_thread_arena *mine = NULL;
     nb_thread_arenas_desc arenas_desc = {.capacity_bytes = 65536, .slot_count = 2};
@@ -637,8 +616,7 @@ static void late_frame_keeps_its_arena_frame(void **state) {
 }
 
 // Also where the arenas cannot advance, and where the ring is full.
-static void full_arenas_and_full_ring_leave_no_pin_behind(void **state) {
-    (void)state;
+TEST(full_arenas_and_full_ring_leave_no_pin_behind) {
     nb_thread_arenas *arenas = NULL;
     static test_log quiet;
     nb_thread_arenas_desc arenas_desc = {
@@ -697,8 +675,7 @@ static nb_result court_frame(court *c, uint32_t label, lateness late) {
     return result;
 }
 
-static void label_late_three_times_in_a_row_no_longer_counts(void **state) {
-    (void)state;
+TEST(label_late_three_times_in_a_row_no_longer_counts) {
     court c;
     court_open(&c);
     for (int i = 0; i < 2; ++i) assert_int_equal(court_frame(&c, 5, LATE), NB_TIMEOUT);
@@ -726,8 +703,7 @@ static void label_late_three_times_in_a_row_no_longer_counts(void **state) {
     fence_end(c.fence);
 }
 
-static void quarantined_ticket_still_holds_the_fence(void **state) {
-    (void)state;
+TEST(quarantined_ticket_still_holds_the_fence) {
     court c;
     court_open(&c);
     for (int i = 0; i < 3; ++i) assert_int_equal(court_frame(&c, 5, LATE), NB_TIMEOUT);
@@ -744,8 +720,7 @@ static void quarantined_ticket_still_holds_the_fence(void **state) {
 }
 
 // More late labels than the table has room for: the rest is never struck, and nothing breaks.
-static void more_late_labels_than_the_table_holds(void **state) {
-    (void)state;
+TEST(more_late_labels_than_the_table_holds) {
     court c;
     court_open(&c);
     nb_fence_help help = {.run = tick_instead, .user = &c.t};
@@ -768,8 +743,7 @@ static void more_late_labels_than_the_table_holds(void **state) {
 
 // --- memory ---
 
-static void creation_survives_every_failed_allocation(void **state) {
-    (void)state;
+TEST(creation_survives_every_failed_allocation) {
     nb_fence_desc desc = desc_of_test();
     nb_fence *fence = NULL;
     for (fixture_heap.fail_at = 1;; ++fixture_heap.fail_at) {
@@ -787,8 +761,7 @@ static void creation_survives_every_failed_allocation(void **state) {
     fence_end(fence);
 }
 
-static void desc_default_spells_out_the_zeros(void **state) {
-    (void)state;
+TEST(desc_default_spells_out_the_zeros) {
     nb_fence_desc desc = nb_fence_desc_default();
     assert_int_equal(desc.slot_count, 8);
     assert_int_equal(desc.slot_count_max, 64);
@@ -801,23 +774,3 @@ static void desc_default_spells_out_the_zeros(void **state) {
     assert_int_equal(nb_fence_destroy(fence), NB_OK);
     assert_int_equal(nb_fence_destroy(NULL), NB_OK);
 }
-
-TEST_MAIN(
-    cmocka_unit_test(test_barrier_waits_for_all_critical), cmocka_unit_test(test_frame_counter_increments),
-    cmocka_unit_test(test_tasks_from_different_frames_independent),
-    cmocka_unit_test(test_wait_with_no_critical_tasks_returns_immediately),
-    cmocka_unit_test(test_fence_timeout_does_not_deadlock), cmocka_unit_test(test_task_result_staleness_detection),
-    cmocka_unit_test(ticket_counts_once_wherever_it_comes_from),
-    cmocka_unit_test(work_takes_more_while_it_has_a_ticket), cmocka_unit_test(tickets_run_out_and_come_back),
-    cmocka_unit_test(units_beyond_the_word_are_refused), cmocka_unit_test(frames_go_on_where_the_word_begins_again),
-    cmocka_unit_test(over_frame_is_complete_then_superseded),
-    cmocka_unit_test(late_frames_make_the_ring_grow_and_then_fill),
-    cmocka_unit_test(begin_waits_for_a_slot_if_asked_to),
-    cmocka_unit_test(begin_waits_until_the_slot_is_back_and_no_longer),
-    cmocka_unit_test(coordinator_is_one_thread_until_disowned), cmocka_unit_test(closing_ends_frames_tickets_and_waits),
-    cmocka_unit_test(waiting_thread_does_the_work_itself),
-    cmocka_unit_test(helped_work_overruns_the_deadline_and_is_counted), cmocka_unit_test(poll_only_looks),
-    cmocka_unit_test(late_frame_keeps_its_arena_frame), cmocka_unit_test(full_arenas_and_full_ring_leave_no_pin_behind),
-    cmocka_unit_test(label_late_three_times_in_a_row_no_longer_counts),
-    cmocka_unit_test(quarantined_ticket_still_holds_the_fence), cmocka_unit_test(more_late_labels_than_the_table_holds),
-    cmocka_unit_test(creation_survives_every_failed_allocation), cmocka_unit_test(desc_default_spells_out_the_zeros))

@@ -4,7 +4,7 @@
 
 #define _GNU_SOURCE // setitimer
 
-#include "support.h"
+#include "support/support.h"
 
 #include <signal.h>
 #include <sys/time.h>
@@ -103,8 +103,7 @@ static void frames_coordinate(frames *f) {
     expect(&f->failure_count, now_ns < done_ns + SECOND_NS);
 }
 
-static void every_wait_ends_with_its_last_return(void **state) {
-    (void)state;
+TEST(every_wait_ends_with_its_last_return) {
     static const uint32_t worker_counts[] = {1, 2, 4, 8};
     uint64_t seed = test_seed("every_wait_ends_with_its_last_return");
     for (size_t i = 0; i < sizeof worker_counts / sizeof worker_counts[0]; ++i) {
@@ -177,8 +176,7 @@ static void late_frame(late_work *w, uint64_t round) {
     expect(&w->failure_count, result == NB_TIMEOUT || (result == NB_OK && is_done));
 }
 
-static void late_returns_complete_no_newer_frame(void **state) {
-    (void)state;
+TEST(late_returns_complete_no_newer_frame) {
     nb_fence_desc desc = stress_desc(LATE_FRAMES * 2);
     desc.slot_count = 2;
     desc.hooks.logger.level_min = NB_LOG_OFF; // time-outs and double returns are the rule here
@@ -266,8 +264,7 @@ static void ending_thread(void *user, uint32_t index) {
     }
 }
 
-static void fence_may_end_as_soon_as_the_wait_has(void **state) {
-    (void)state;
+TEST(fence_may_end_as_soon_as_the_wait_has) {
     ending e = {.round_count = test_size(3000, 30000, 1000000)};
     // The gate's 32 bits count six a round.
     test_thread threads[3];
@@ -315,8 +312,7 @@ static void storm_thread(void *user, uint32_t index) {
     }
 }
 
-static void no_record_is_handed_out_twice(void **state) {
-    (void)state;
+TEST(no_record_is_handed_out_twice) {
     nb_fence_desc desc = stress_desc(STORM_TICKETS);
     storm s = {.round_count = test_size(5000, 50000, 5000000)};
     assert_int_equal(nb_fence_create(&desc, &s.fence), NB_OK);
@@ -341,8 +337,7 @@ static int compare_u64(const void *left, const void *right) {
 }
 
 // Lateness is reported; only a whole second of it fails, for machines are busy. Being early always fails.
-static void timeouts_are_never_early(void **state) {
-    (void)state;
+TEST(timeouts_are_never_early) {
     nb_fence_desc desc = stress_desc(4);
     nb_fence *fence = NULL;
     nb_frame frame = {0};
@@ -404,8 +399,7 @@ static void sleeper(void *user, uint32_t index) {
     nbi_atomic_fetch_add_seq_cst_u32(&s->awake_count, 1);
 }
 
-static void signals_neither_shorten_nor_lose_a_wait(void **state) {
-    (void)state;
+TEST(signals_neither_shorten_nor_lose_a_wait) {
     uint64_t round_count = test_size(2, 10, 200);
     for (uint64_t round = 0; round < round_count; ++round) {
         nb_fence_desc desc = stress_desc(4);
@@ -433,8 +427,3 @@ static void signals_neither_shorten_nor_lose_a_wait(void **state) {
         assert_int_equal(nb_fence_destroy(s.fence), NB_OK);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(every_wait_ends_with_its_last_return),
-          cmocka_unit_test(late_returns_complete_no_newer_frame),
-          cmocka_unit_test(fence_may_end_as_soon_as_the_wait_has), cmocka_unit_test(no_record_is_handed_out_twice),
-          cmocka_unit_test(timeouts_are_never_early), cmocka_unit_test(signals_neither_shorten_nor_lose_a_wait))

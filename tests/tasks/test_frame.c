@@ -49,8 +49,7 @@ static nb_task_desc in_frame(const framed *f) {
 
 // --- the barrier ---
 
-static void test_barrier_waits_for_all_critical(void **state) {
-    (void)state;
+TEST(test_barrier_waits_for_all_critical) {
     for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
         framed f;
         framed_open(&f, workers);
@@ -68,8 +67,7 @@ static void test_barrier_waits_for_all_critical(void **state) {
     }
 }
 
-static void test_non_critical_tasks_continue_past_barrier(void **state) {
-    (void)state;
+TEST(test_non_critical_tasks_continue_past_barrier) {
     framed f;
     framed_open(&f, 2);
     held floating = {0};
@@ -87,8 +85,7 @@ static void test_non_critical_tasks_continue_past_barrier(void **state) {
     framed_close(&f);
 }
 
-static void test_tasks_from_different_frames_independent(void **state) {
-    (void)state;
+TEST(test_tasks_from_different_frames_independent) {
     framed f;
     framed_open(&f, 2);
     held late = {0};
@@ -117,8 +114,7 @@ static void test_tasks_from_different_frames_independent(void **state) {
     framed_close(&f);
 }
 
-static void waiting_thread_runs_the_frame_without_workers(void **state) {
-    (void)state;
+TEST(waiting_thread_runs_the_frame_without_workers) {
     framed f;
     framed_open(&f, 0);
     order ran = {0};
@@ -138,8 +134,7 @@ static void waiting_thread_runs_the_frame_without_workers(void **state) {
 }
 
 // The thread that ran its last task goes on with a long floating one.
-static void frame_is_over_though_its_thread_runs_on(void **state) {
-    (void)state;
+TEST(frame_is_over_though_its_thread_runs_on) {
     framed f;
     framed_open(&f, 1);
     held first = {0}, other = {0};
@@ -194,8 +189,7 @@ static noted_frame note_frame(framed *f, nb_task_desc desc) {
     return n;
 }
 
-static void critical_is_frame_bound_while_a_frame_is_open(void **state) {
-    (void)state;
+TEST(critical_is_frame_bound_while_a_frame_is_open) {
     framed f;
     framed_open(&f, 0);
     nb_task_desc critical = in_frame(&f), fenceless = {.priority = NB_PRIORITY_CRITICAL}, floating = in_frame(&f);
@@ -225,8 +219,7 @@ static void critical_is_frame_bound_while_a_frame_is_open(void **state) {
     framed_close(&f);
 }
 
-static void frame_bound_submit_needs_an_open_frame(void **state) {
-    (void)state;
+TEST(frame_bound_submit_needs_an_open_frame) {
     framed f;
     framed_open(&f, 0);
     nb_task_desc desc = {.run = run_nothing, .lifetime = NB_LIFETIME_FRAME};
@@ -270,8 +263,7 @@ static void run_lineage(nb_task_context *context, void *argument) {
     for (uint32_t i = 0; self.depth != 0 && i < self.width; ++i) nb_task_submit(context->scheduler, &desc, NULL);
 }
 
-static void frame_waits_for_what_its_tasks_submit_to_it(void **state) {
-    (void)state;
+TEST(frame_waits_for_what_its_tasks_submit_to_it) {
     for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
         framed f;
         framed_open(&f, workers);
@@ -294,8 +286,7 @@ static void frame_waits_for_what_its_tasks_submit_to_it(void **state) {
 }
 
 // A timed-out frame's task submits more into it, while a newer frame is open.
-static void late_task_still_submits_to_its_own_frame(void **state) {
-    (void)state;
+TEST(late_task_still_submits_to_its_own_frame) {
     framed f;
     framed_open(&f, 2);
     held late = {0};
@@ -315,8 +306,7 @@ static void late_task_still_submits_to_its_own_frame(void **state) {
     framed_close(&f);
 }
 
-static void cancelled_and_stopped_tasks_return_their_tickets(void **state) {
-    (void)state;
+TEST(cancelled_and_stopped_tasks_return_their_tickets) {
     framed f;
     framed_open(&f, 0);
     nb_token *token = NULL;
@@ -345,8 +335,7 @@ static void cancelled_and_stopped_tasks_return_their_tickets(void **state) {
 
 // --- time-outs ---
 
-static void time_out_names_late_tasks(void **state) {
-    (void)state;
+TEST(time_out_names_late_tasks) {
     framed f;
     framed_open(&f, 1);
     nb_label running_label = {0};
@@ -380,8 +369,7 @@ static void time_out_names_late_tasks(void **state) {
 }
 
 // Over 64 slots are in use, so that late ones are found wherever they lie.
-static void time_out_finds_late_tasks_among_many(void **state) {
-    (void)state;
+TEST(time_out_finds_late_tasks_among_many) {
     framed f;
     framed_open(&f, 1);
     held late = {0};
@@ -427,8 +415,7 @@ static void run_wait_for_frame_inside(nb_task_context *context, void *argument) 
     nb_group_end(context->scheduler, group, NB_NEVER_NS);
 }
 
-static void waiting_for_ones_own_frame_is_found(void **state) {
-    (void)state;
+TEST(waiting_for_ones_own_frame_is_found) {
     static const task_function bodies[] = {run_wait_for_frame, run_wait_for_frame_inside};
     for (int i = 0; i < 2; ++i) {
         framed f;
@@ -453,8 +440,7 @@ static void serve_a_frame(framed *f) {
     assert_int_equal(framed_wait(f, NB_NEVER_NS, NULL), NB_OK);
 }
 
-static void one_worker_is_left_for_frame_bound_work(void **state) {
-    (void)state;
+TEST(one_worker_is_left_for_frame_bound_work) {
     framed f;
     framed_open(&f, 3);
     held floating = {0};
@@ -477,8 +463,7 @@ static void one_worker_is_left_for_frame_bound_work(void **state) {
 }
 
 // The desc has another ceiling: none, a low one, and the highest number there is.
-static void ceiling_is_as_the_desc_says(void **state) {
-    (void)state;
+TEST(ceiling_is_as_the_desc_says) {
     const uint32_t maxima[] = {3, 1, UINT32_MAX}, running[] = {3, 1, 3};
     for (int i = 0; i < 3; ++i) {
         framed f;
@@ -499,8 +484,7 @@ static void ceiling_is_as_the_desc_says(void **state) {
 }
 
 // When a worker turns away from floating work, another one that sleeps takes what is queued.
-static void floating_work_goes_on_when_there_is_room_again(void **state) {
-    (void)state;
+TEST(floating_work_goes_on_when_there_is_room_again) {
     framed f;
     framed_open(&f, 2);
     for (int round = 0; round < 50; ++round) {
@@ -536,8 +520,7 @@ static void run_take(nb_task_context *context, void *argument) {
     if (k->blocks[index] != NULL) memset(k->blocks[index], 0x5A, 64);
 }
 
-static void floating_task_has_memory_until_it_returns(void **state) {
-    (void)state;
+TEST(floating_task_has_memory_until_it_returns) {
     framed f;
     framed_open(&f, 0);
     taken k = {0};
@@ -551,8 +534,7 @@ static void floating_task_has_memory_until_it_returns(void **state) {
 }
 
 // A late task's memory stays its own, whatever frames come and go meanwhile.
-static void late_task_keeps_the_memory_of_its_frame(void **state) {
-    (void)state;
+TEST(late_task_keeps_the_memory_of_its_frame) {
     tasks t;
     nb_thread_arenas *arenas = NULL;
     nb_fence *fence = NULL;
@@ -586,8 +568,7 @@ static void late_task_keeps_the_memory_of_its_frame(void **state) {
     assert_int_equal(nb_thread_arenas_destroy(arenas), NB_OK);
 }
 
-static void quarantined_label_no_longer_holds_its_frame(void **state) {
-    (void)state;
+TEST(quarantined_label_no_longer_holds_its_frame) {
     tasks t;
     tasks_open(&t, 1);
     nb_labels *labels = NULL;
@@ -615,21 +596,3 @@ static void quarantined_label_no_longer_holds_its_frame(void **state) {
     assert_int_equal(nb_fence_destroy(fence), NB_OK);
     nb_labels_destroy(labels);
 }
-
-TEST_MAIN(cmocka_unit_test(test_barrier_waits_for_all_critical),
-          cmocka_unit_test(test_non_critical_tasks_continue_past_barrier),
-          cmocka_unit_test(test_tasks_from_different_frames_independent),
-          cmocka_unit_test(waiting_thread_runs_the_frame_without_workers),
-          cmocka_unit_test(frame_is_over_though_its_thread_runs_on),
-          cmocka_unit_test(critical_is_frame_bound_while_a_frame_is_open),
-          cmocka_unit_test(frame_bound_submit_needs_an_open_frame),
-          cmocka_unit_test(frame_waits_for_what_its_tasks_submit_to_it),
-          cmocka_unit_test(late_task_still_submits_to_its_own_frame),
-          cmocka_unit_test(cancelled_and_stopped_tasks_return_their_tickets),
-          cmocka_unit_test(time_out_names_late_tasks), cmocka_unit_test(time_out_finds_late_tasks_among_many),
-          cmocka_unit_test(waiting_for_ones_own_frame_is_found),
-          cmocka_unit_test(one_worker_is_left_for_frame_bound_work), cmocka_unit_test(ceiling_is_as_the_desc_says),
-          cmocka_unit_test(floating_work_goes_on_when_there_is_room_again),
-          cmocka_unit_test(floating_task_has_memory_until_it_returns),
-          cmocka_unit_test(late_task_keeps_the_memory_of_its_frame),
-          cmocka_unit_test(quarantined_label_no_longer_holds_its_frame))

@@ -1,62 +1,9 @@
 // SPDX-License-Identifier: MIT
-// link: -Wl,--wrap=nbi_pages_reserve,--wrap=nbi_pages_commit,--wrap=nbi_pages_release,--wrap=nbi_thread_start
 // A scheduler whose memory, pages or threads fail to come: a clean error, nothing left behind, and the next try works.
 
-#include "resident.h"
+#include "support/faults.h"
+#include "support/resident.h"
 #include "tasks/tasks_fixture.h"
-
-// --- calls that fail on demand ---
-
-static struct {
-    nb_atomic_u64 page_calls, thread_calls;
-    uint64_t page_fail_at, page_fail_from; // as in test_heap
-    uint64_t thread_fail_at, thread_fail_from;
-    nb_atomic_u64 reserved_bytes;
-    nb_atomic_u32 reserved_count, started_count;
-} os;
-
-void *__real_nbi_pages_reserve(size_t size_bytes);
-void *__wrap_nbi_pages_reserve(size_t size_bytes);
-nb_result __real_nbi_pages_commit(void *address, size_t size_bytes);
-nb_result __wrap_nbi_pages_commit(void *address, size_t size_bytes);
-void __real_nbi_pages_release(void *address, size_t size_bytes);
-void __wrap_nbi_pages_release(void *address, size_t size_bytes);
-nb_result __real_nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc);
-nb_result __wrap_nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc);
-
-static bool call_fails(nb_atomic_u64 *calls, uint64_t fail_at, uint64_t fail_from) {
-    uint64_t call = nbi_atomic_fetch_add_seq_cst_u64(calls, 1) + 1;
-    return call == fail_at || (fail_from != 0 && call >= fail_from);
-}
-
-void *__wrap_nbi_pages_reserve(size_t size_bytes) {
-    if (call_fails(&os.page_calls, os.page_fail_at, os.page_fail_from)) return NULL;
-    void *pages = __real_nbi_pages_reserve(size_bytes);
-    if (pages == NULL) return NULL;
-    nbi_atomic_fetch_add_seq_cst_u64(&os.reserved_bytes, size_bytes);
-    nbi_atomic_fetch_add_seq_cst_u32(&os.reserved_count, 1);
-    return pages;
-}
-
-nb_result __wrap_nbi_pages_commit(void *address, size_t size_bytes) {
-    if (call_fails(&os.page_calls, os.page_fail_at, os.page_fail_from)) return NB_ERR_MEMORY;
-    return __real_nbi_pages_commit(address, size_bytes);
-}
-
-void __wrap_nbi_pages_release(void *address, size_t size_bytes) {
-    nbi_atomic_fetch_sub_seq_cst_u64(&os.reserved_bytes, size_bytes);
-    nbi_atomic_fetch_sub_seq_cst_u32(&os.reserved_count, 1);
-    __real_nbi_pages_release(address, size_bytes);
-}
-
-nb_result __wrap_nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc) {
-    if (call_fails(&os.thread_calls, os.thread_fail_at, os.thread_fail_from)) return NB_ERR_OS;
-    nb_result result = __real_nbi_thread_start(thread, desc);
-    if (result == NB_OK) nbi_atomic_fetch_add_seq_cst_u32(&os.started_count, 1);
-    return result;
-}
-
-static void os_reset(void) { memset(&os, 0, sizeof os); }
 
 static void assert_nothing_left(const test_heap *heap) {
     assert_int_equal(heap->live_count.value, 0);
@@ -94,8 +41,7 @@ static uint32_t create_with_failing_heap(bool is_lasting) {
     }
 }
 
-static void creation_survives_every_failed_allocation(void **state) {
-    (void)state;
+TEST(creation_survives_every_failed_allocation) {
     // The scheduler, and a lane each for the coordinator, two workers and the other threads, at the least.
     assert_in_range(create_with_failing_heap(false), 5, 100);
     assert_in_range(create_with_failing_heap(true), 5, 100);
@@ -104,8 +50,8 @@ static void creation_survives_every_failed_allocation(void **state) {
 static uint32_t create_with_failing_pages(bool is_lasting) {
     for (uint32_t n = 1;; ++n) {
         os_reset();
-        os.page_fail_at = is_lasting ? 0 : n;
-        os.page_fail_from = is_lasting ? n : 0;
+        os.pages.fail_at = is_lasting ? 0 : n;
+        os.pages.fail_from = is_lasting ? n : 0;
         test_heap heap = {0};
         static test_log log;
         nb_scheduler_desc desc = small_desc(&log, &heap, 2);
@@ -122,8 +68,7 @@ static uint32_t create_with_failing_pages(bool is_lasting) {
     }
 }
 
-static void creation_survives_every_failed_page_call(void **state) {
-    (void)state;
+TEST(creation_survives_every_failed_page_call) {
     assert_in_range(create_with_failing_pages(false), 2, 100);
     assert_in_range(create_with_failing_pages(true), 2, 100);
 }
@@ -142,13 +87,12 @@ static void note_stop(void *user, uint32_t index) {
     nbi_atomic_fetch_add_seq_cst_u32(&((worker_ends *)user)->stops, 1);
 }
 
-static void creation_survives_every_thread_that_does_not_start(void **state) {
-    (void)state;
+TEST(creation_survives_every_thread_that_does_not_start) {
     for (int is_lasting = 0; is_lasting <= 1; ++is_lasting) {
         for (uint32_t n = 1; n <= 4; ++n) {
             os_reset();
-            os.thread_fail_at = is_lasting ? 0 : n;
-            os.thread_fail_from = is_lasting ? n : 0;
+            os.threads.fail_at = is_lasting ? 0 : n;
+            os.threads.fail_from = is_lasting ? n : 0;
             test_heap heap = {0};
             test_log log = {0};
             worker_ends ends = {0};
@@ -169,8 +113,7 @@ static void creation_survives_every_thread_that_does_not_start(void **state) {
 }
 
 // What the OS itself refuses: more stack than there is address space.
-static void creation_survives_a_stack_that_the_os_refuses(void **state) {
-    (void)state;
+TEST(creation_survives_a_stack_that_the_os_refuses) {
     os_reset();
     test_heap heap = {0};
     test_log log = {0};
@@ -203,22 +146,21 @@ static void attach_twice(void *user, uint32_t index) {
     nb_task task = {0};
     a->waited = nb_task_submit(scheduler, &desc, &task);
     event_await(runs, 1);
-    a->t->heap.fail_at = a->t->heap.fail_from = os.page_fail_at = os.page_fail_from = 0;
+    a->t->heap.fail_at = a->t->heap.fail_from = os.pages.fail_at = os.pages.fail_from = 0;
     a->second = nb_scheduler_attach(scheduler);
     if (a->second == NB_OK) nb_scheduler_detach(scheduler);
 }
 
-static void attach_survives_failed_memory(void **state) {
-    (void)state;
+TEST(attach_survives_failed_memory) {
     for (int kind = 0; kind < 3; ++kind) {
         os_reset();
         tasks t;
         tasks_open(&t, 1);
         attaching a = {.t = &t};
         if (kind == 0) t.heap.fail_from = nbi_atomic_load_seq_cst_u64(&t.heap.call_count) + 1;
-        uint64_t pages = nbi_atomic_load_seq_cst_u64(&os.page_calls);
-        if (kind == 1) os.page_fail_from = pages + 1;
-        if (kind == 2) os.page_fail_from = pages + 2;
+        uint64_t pages = nbi_atomic_load_seq_cst_u64(&os.pages.call_count);
+        if (kind == 1) os.pages.fail_from = pages + 1;
+        if (kind == 2) os.pages.fail_from = pages + 2;
         test_thread thread;
         test_threads_start(&thread, 1, attach_twice, &a);
         test_threads_join(&thread, 1);
@@ -253,8 +195,7 @@ static void wait_without_a_lane(void *user, uint32_t index) {
     event_set(&b->done);
 }
 
-static void waiting_works_without_memory(void **state) {
-    (void)state;
+TEST(waiting_works_without_memory) {
     os_reset();
     tasks t;
     tasks_open(&t, 1);
@@ -273,13 +214,12 @@ static void waiting_works_without_memory(void **state) {
 // --- after creation ---
 
 // Whatever a scheduler does, it does without the heap.
-static void nothing_touches_the_heap_after_creation(void **state) {
-    (void)state;
+TEST(nothing_touches_the_heap_after_creation) {
     os_reset();
     tasks t;
     tasks_open(&t, 2);
     uint64_t heap_calls = nbi_atomic_load_seq_cst_u64(&t.heap.call_count);
-    uint64_t page_calls = nbi_atomic_load_seq_cst_u64(&os.page_calls);
+    uint64_t page_calls = nbi_atomic_load_seq_cst_u64(&os.pages.call_count);
     event runs = {0};
     for (uint32_t round = 0; round < 20; ++round) {
         nb_group group = {0};
@@ -296,7 +236,7 @@ static void nothing_touches_the_heap_after_creation(void **state) {
         assert_true(result == NB_OK || result == NB_CANCELLED);
     }
     assert_int_equal(nbi_atomic_load_seq_cst_u64(&t.heap.call_count), heap_calls);
-    assert_int_equal(nbi_atomic_load_seq_cst_u64(&os.page_calls), page_calls);
+    assert_int_equal(nbi_atomic_load_seq_cst_u64(&os.pages.call_count), page_calls);
     tasks_close(&t);
 }
 
@@ -314,8 +254,7 @@ static void run_batches(tasks *t, uint64_t count) {
 
 // A queue's ring is touched once round, however few tasks there are at a time: 8 bytes for each of task_count_max, and
 // here one queue of each of the two lanes is used. After that it takes no more.
-static void queues_take_their_rings_and_no_more(void **state) {
-    (void)state;
+TEST(queues_take_their_rings_and_no_more) {
     if (!IS_RESIDENT_SIZE_MEANINGFUL) skip();
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 1});
@@ -329,11 +268,3 @@ static void queues_take_their_rings_and_no_more(void **state) {
     assert_true(often <= one_round + (size_t)NB_TASK_COUNT_DEFAULT * 8 + (256u << 10)); // the worker's, if it was late
     tasks_close(&t);
 }
-
-TEST_MAIN(cmocka_unit_test(queues_take_their_rings_and_no_more),
-          cmocka_unit_test(creation_survives_every_failed_allocation),
-          cmocka_unit_test(creation_survives_every_failed_page_call),
-          cmocka_unit_test(creation_survives_every_thread_that_does_not_start),
-          cmocka_unit_test(creation_survives_a_stack_that_the_os_refuses),
-          cmocka_unit_test(attach_survives_failed_memory), cmocka_unit_test(waiting_works_without_memory),
-          cmocka_unit_test(nothing_touches_the_heap_after_creation))

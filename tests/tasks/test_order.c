@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: MIT
-// link: -Wl,--wrap=nbi_clock_now_ns
 // In which order tasks start: strictly by priority, first in first out, and the one exception for an old Low task. The
 // clock can be moved, so nothing here takes the time it is about.
 
+#include "support/faults.h"
 #include "tasks/tasks_fixture.h"
 
-uint64_t __real_nbi_clock_now_ns(void);
-uint64_t __wrap_nbi_clock_now_ns(void);
-
-static nb_atomic_u64 clock_offset_ns;
-
-// While it is set, time hardly passes for the calling thread: its tasks count as short, on any machine.
-static _Thread_local bool is_clock_slow;
-static nb_atomic_u64 clock_slow_ns;
-
-uint64_t __wrap_nbi_clock_now_ns(void) {
-    if (is_clock_slow) return nbi_atomic_fetch_add_relaxed_u64(&clock_slow_ns, 1);
-    return __real_nbi_clock_now_ns() + nbi_atomic_load_relaxed_u64(&clock_offset_ns);
-}
-
-static void clock_advance_ms(uint64_t ms) { nbi_atomic_fetch_add_relaxed_u64(&clock_offset_ns, ms * 1000000); }
+static void clock_advance_ms(uint64_t ms) { nbi_atomic_fetch_add_relaxed_u64(&os.clock_offset_ns, ms * 1000000); }
 
 static void help_all(tasks *t) {
     nb_result result = nb_scheduler_help(t->scheduler, NB_NEVER_NS, NULL);
@@ -35,8 +21,7 @@ static nb_result help_one_in_no_time(nb_scheduler *scheduler) {
 
 // --- strict ---
 
-static void test_critical_before_normal(void **state) {
-    (void)state;
+TEST(test_critical_before_normal) {
     tasks t;
     tasks_open(&t, 0);
     order ran = {0};
@@ -48,8 +33,7 @@ static void test_critical_before_normal(void **state) {
     tasks_close(&t);
 }
 
-static void start_order_is_by_level_then_by_submit(void **state) {
-    (void)state;
+TEST(start_order_is_by_level_then_by_submit) {
     tasks t;
     tasks_open(&t, 0);
     uint64_t random = test_seed("start_order_is_by_level_then_by_submit");
@@ -72,8 +56,7 @@ static void start_order_is_by_level_then_by_submit(void **state) {
     tasks_close(&t);
 }
 
-static void one_task_at_a_time_keeps_the_order(void **state) {
-    (void)state;
+TEST(one_task_at_a_time_keeps_the_order) {
     tasks t;
     tasks_open(&t, 0);
     static order ran;
@@ -112,8 +95,7 @@ static void submit_in_order(void *user, uint32_t index) {
     if (s->is_attached) nb_scheduler_detach(scheduler);
 }
 
-static void each_submitter_is_served_in_its_order(void **state) {
-    (void)state;
+TEST(each_submitter_is_served_in_its_order) {
     for (int is_attached = 0; is_attached <= 1; ++is_attached) {
         tasks t;
         tasks_open(&t, 0);
@@ -206,8 +188,7 @@ static void run_by(void (*take)(turns *all, uint32_t count), uint32_t count, ord
     tasks_close(&t);
 }
 
-static void short_queue_keeps_its_order_among_thieves(void **state) {
-    (void)state;
+TEST(short_queue_keeps_its_order_among_thieves) {
     static order ran;
     run_by(take_in_turn, 32, &ran);
     for (uint32_t i = 0; i < 32; ++i) assert_int_equal(ran.ids[i], i);
@@ -224,8 +205,7 @@ static uint32_t distance_max(const order *ran) {
 }
 
 // Where more than 32 are queued, a thief takes eight at once.
-static void long_queue_is_out_of_order_by_eight_a_thread_at_most(void **state) {
-    (void)state;
+TEST(long_queue_is_out_of_order_by_eight_a_thread_at_most) {
     static order ran;
     static once seen;
     memset(&seen, 0, sizeof seen);
@@ -237,16 +217,14 @@ static void long_queue_is_out_of_order_by_eight_a_thread_at_most(void **state) {
 
 // The coordinator takes some, runs one and does something else: the others come back for them before the queue is
 // empty, one of seven at every fourth look, and each look is for eight tasks.
-static void tasks_taken_by_a_busy_thread_are_not_forgotten(void **state) {
-    (void)state;
+TEST(tasks_taken_by_a_busy_thread_are_not_forgotten) {
     static order ran;
     run_by(take_by_one_thread, 3000, &ran);
     assert_in_range(distance_max(&ran), 1, 7 * 4 * 8);
 }
 
 // Small pools have small rings: there is less in them than a thief would take at once.
-static void tasks_of_small_pools_run_once_under_thieves(void **state) {
-    (void)state;
+TEST(tasks_of_small_pools_run_once_under_thieves) {
     for (uint32_t room = 8; room <= 64; room *= 2) {
         tasks t;
         tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 3, .task_count_max = room});
@@ -288,8 +266,7 @@ static void run_spawner(nb_task_context *context, void *argument) {
     }
 }
 
-static void tasks_of_a_task_start_newest_first(void **state) {
-    (void)state;
+TEST(tasks_of_a_task_start_newest_first) {
     tasks t;
     tasks_open(&t, 0);
     order ran = {0};
@@ -303,8 +280,7 @@ static void tasks_of_a_task_start_newest_first(void **state) {
     tasks_close(&t);
 }
 
-static void task_of_a_task_overtakes_lower_levels(void **state) {
-    (void)state;
+TEST(task_of_a_task_overtakes_lower_levels) {
     tasks t;
     tasks_open(&t, 0);
     order ran = {0};
@@ -319,8 +295,7 @@ static void task_of_a_task_overtakes_lower_levels(void **state) {
 }
 
 // More than a deque holds: the rest goes another way, and none is lost.
-static void task_may_submit_more_than_a_deque_holds(void **state) {
-    (void)state;
+TEST(task_may_submit_more_than_a_deque_holds) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         tasks t;
         tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = workers != 0 ? workers : NB_WORKER_COUNT_NONE,
@@ -359,8 +334,7 @@ static void run_high_forever(nb_task_context *context, void *argument) {
     nb_task_submit(context->scheduler, &desc, NULL);
 }
 
-static void old_low_task_goes_first(void **state) {
-    (void)state;
+TEST(old_low_task_goes_first) {
     for (int round = 0; round < 2; ++round) {
         tasks t;
         tasks_open(&t, 0);
@@ -383,8 +357,7 @@ static void old_low_task_goes_first(void **state) {
 }
 
 // Idleness makes no task old: it was submitted a moment ago.
-static void young_low_task_waits_though_the_scheduler_was_idle(void **state) {
-    (void)state;
+TEST(young_low_task_waits_though_the_scheduler_was_idle) {
     tasks t;
     tasks_open(&t, 0);
     static order ran;
@@ -413,8 +386,7 @@ static void run_long_high_forever(nb_task_context *context, void *argument) {
     nb_task_submit(context->scheduler, &desc, NULL);
 }
 
-static void low_task_starts_within_a_second_behind_long_tasks(void **state) {
-    (void)state;
+TEST(low_task_starts_within_a_second_behind_long_tasks) {
     tasks t;
     tasks_open(&t, 0);
     static order ran;
@@ -427,8 +399,7 @@ static void low_task_starts_within_a_second_behind_long_tasks(void **state) {
     tasks_close(&t);
 }
 
-static void help_stops_when_its_budget_is_spent(void **state) {
-    (void)state;
+TEST(help_stops_when_its_budget_is_spent) {
     tasks t;
     tasks_open(&t, 0);
     static order ran;
@@ -497,13 +468,9 @@ static void let_others_run(bool has_bulk) {
     assert_in_range(e.count.value, 0, 1000); // some rounds of turns, and the moment between the two stores
 }
 
-static void task_that_spawns_itself_lets_others_run(void **state) {
-    (void)state;
-    let_others_run(false);
-}
+TEST(task_that_spawns_itself_lets_others_run) { let_others_run(false); }
 
-static void others_get_their_turn_after_a_bulk(void **state) {
-    (void)state;
+TEST(others_get_their_turn_after_a_bulk) {
     for (uint32_t i = 0; i < 20; ++i) let_others_run(true);
 }
 
@@ -533,8 +500,7 @@ static void run_on_and_on(nb_task_context *context, void *argument) {
     nb_task_submit(context->scheduler, &desc, NULL);
 }
 
-static void rest_of_a_bulk_gets_its_turn(void **state) {
-    (void)state;
+TEST(rest_of_a_bulk_gets_its_turn) {
     tasks t;
     tasks_open(&t, 1);
     crowd c = {.is_held = {1}}, *pointer = &c;
@@ -593,23 +559,7 @@ static void let_others_run_beside(uint32_t shift) {
     assert_in_range(e.count.value, 0, 1000);
 }
 
-static void turns_come_to_each_queue(void **state) {
-    (void)state;
+TEST(turns_come_to_each_queue) {
     // Where counts begin depends on who came first: one time in eight the turns would go astray.
     for (uint32_t round = 0; round < 128; ++round) let_others_run_beside(round % 16);
 }
-
-TEST_MAIN(cmocka_unit_test(task_that_spawns_itself_lets_others_run),
-          cmocka_unit_test(others_get_their_turn_after_a_bulk), cmocka_unit_test(rest_of_a_bulk_gets_its_turn),
-          cmocka_unit_test(turns_come_to_each_queue), cmocka_unit_test(test_critical_before_normal),
-          cmocka_unit_test(start_order_is_by_level_then_by_submit),
-          cmocka_unit_test(one_task_at_a_time_keeps_the_order), cmocka_unit_test(each_submitter_is_served_in_its_order),
-          cmocka_unit_test(short_queue_keeps_its_order_among_thieves),
-          cmocka_unit_test(long_queue_is_out_of_order_by_eight_a_thread_at_most),
-          cmocka_unit_test(tasks_taken_by_a_busy_thread_are_not_forgotten),
-          cmocka_unit_test(tasks_of_small_pools_run_once_under_thieves),
-          cmocka_unit_test(tasks_of_a_task_start_newest_first), cmocka_unit_test(task_of_a_task_overtakes_lower_levels),
-          cmocka_unit_test(task_may_submit_more_than_a_deque_holds), cmocka_unit_test(old_low_task_goes_first),
-          cmocka_unit_test(young_low_task_waits_though_the_scheduler_was_idle),
-          cmocka_unit_test(low_task_starts_within_a_second_behind_long_tasks),
-          cmocka_unit_test(help_stops_when_its_budget_is_spent))

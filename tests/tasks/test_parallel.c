@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Loops over all threads: every index once, stopped where asked, and sums that do not depend on who adds.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "tasks/tasks_fixture.h"
 
@@ -22,8 +22,7 @@ static void run_mark(nb_task_context *context, void *user, uint64_t begin, uint6
     for (uint64_t i = begin; i < end; ++i) nbi_atomic_fetch_add_relaxed_u32(&m->seen[i], 1);
 }
 
-static void every_index_is_visited_once(void **state) {
-    (void)state;
+TEST(every_index_is_visited_once) {
     static const uint64_t counts[] = {1, 2, 3, 63, 1000, COUNT_MAX}, grains[] = {0, 1, 7, 256, UINT64_MAX};
     static marks m;
     for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
@@ -48,8 +47,7 @@ static void every_index_is_visited_once(void **state) {
 }
 
 // Few steps of the shared index, however many items there are.
-static void automatic_grain_makes_few_calls(void **state) {
-    (void)state;
+TEST(automatic_grain_makes_few_calls) {
     static marks m;
     tasks t;
     tasks_open(&t, 2);
@@ -79,8 +77,7 @@ static void run_until(nb_task_context *context, void *user, uint64_t begin, uint
         nb_task_set_result(context, s->result);
 }
 
-static void loop_says_how_much_was_done_and_why_it_stopped(void **state) {
-    (void)state;
+TEST(loop_says_how_much_was_done_and_why_it_stopped) {
     for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -113,8 +110,7 @@ static void run_outer(nb_task_context *context, void *user, uint64_t begin, uint
     }
 }
 
-static void loops_nest(void **state) {
-    (void)state;
+TEST(loops_nest) {
     for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -127,8 +123,7 @@ static void loops_nest(void **state) {
 }
 
 // A full pool only means that nobody helps.
-static void loop_without_room_is_done_alone(void **state) {
-    (void)state;
+TEST(loop_without_room_is_done_alone) {
     static marks m;
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 1, .task_count_max = 1, .group_count_max = 1});
@@ -161,8 +156,7 @@ static void merge_floats(void *user, void *value, const void *later) {
     *(float *)value += *(const float *)later;
 }
 
-static void sum_has_the_same_bits_for_any_number_of_threads(void **state) {
-    (void)state;
+TEST(sum_has_the_same_bits_for_any_number_of_threads) {
     static float items[20000];
     uint64_t seed = test_seed(__func__);
     for (int i = 0; i < 20000; ++i) items[i] = (float)(test_random(&seed) % 1000000) / 997.0f;
@@ -189,8 +183,3 @@ static void sum_has_the_same_bits_for_any_number_of_threads(void **state) {
         }
     }
 }
-
-TEST_MAIN(cmocka_unit_test(every_index_is_visited_once), cmocka_unit_test(automatic_grain_makes_few_calls),
-          cmocka_unit_test(loop_says_how_much_was_done_and_why_it_stopped), cmocka_unit_test(loops_nest),
-          cmocka_unit_test(loop_without_room_is_done_alone),
-          cmocka_unit_test(sum_has_the_same_bits_for_any_number_of_threads))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pinned tasks: run by the one thread they are for, whoever else would be free.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "tasks/tasks_fixture.h"
 
@@ -30,8 +30,7 @@ static nb_task submit_pinned(tasks *t, noted *all, uint32_t thread_index, nb_tas
     return task;
 }
 
-static void worker_runs_what_is_pinned_to_it(void **state) {
-    (void)state;
+TEST(worker_runs_what_is_pinned_to_it) {
     tasks t;
     tasks_open(&t, 3);
     noted all = {0};
@@ -47,8 +46,7 @@ static void worker_runs_what_is_pinned_to_it(void **state) {
     tasks_close(&t);
 }
 
-static void coordinator_runs_its_own_when_it_waits_or_helps(void **state) {
-    (void)state;
+TEST(coordinator_runs_its_own_when_it_waits_or_helps) {
     for (uint32_t workers = 0; workers < 3; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -68,8 +66,7 @@ static void coordinator_runs_its_own_when_it_waits_or_helps(void **state) {
     }
 }
 
-static void nobody_else_can_claim_a_pinned_task(void **state) {
-    (void)state;
+TEST(nobody_else_can_claim_a_pinned_task) {
     tasks t;
     tasks_open(&t, 1);
     noted all = {0};
@@ -87,8 +84,7 @@ static void nobody_else_can_claim_a_pinned_task(void **state) {
     tasks_close(&t);
 }
 
-static void pinned_task_waits_for_its_dependencies(void **state) {
-    (void)state;
+TEST(pinned_task_waits_for_its_dependencies) {
     tasks t;
     tasks_open(&t, 2);
     noted all = {0};
@@ -103,8 +99,7 @@ static void pinned_task_waits_for_its_dependencies(void **state) {
     tasks_close(&t);
 }
 
-static void pin_to_nobody_is_refused(void **state) {
-    (void)state;
+TEST(pin_to_nobody_is_refused) {
     tasks t;
     tasks_open(&t, 1);
     noted all = {0};
@@ -118,8 +113,7 @@ static void pin_to_nobody_is_refused(void **state) {
 }
 
 // Cancelled ones leave dead entries behind; there is room for the living all the same.
-static void cancelled_pinned_tasks_take_no_room(void **state) {
-    (void)state;
+TEST(cancelled_pinned_tasks_take_no_room) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 16});
     noted all = {0};
@@ -135,9 +129,3 @@ static void cancelled_pinned_tasks_take_no_room(void **state) {
     assert_true(nb_task_is_complete(t.scheduler, kept));
     tasks_close(&t);
 }
-
-TEST_MAIN(cmocka_unit_test(worker_runs_what_is_pinned_to_it),
-          cmocka_unit_test(coordinator_runs_its_own_when_it_waits_or_helps),
-          cmocka_unit_test(nobody_else_can_claim_a_pinned_task),
-          cmocka_unit_test(pinned_task_waits_for_its_dependencies), cmocka_unit_test(pin_to_nobody_is_refused),
-          cmocka_unit_test(cancelled_pinned_tasks_take_no_room))

@@ -2,7 +2,7 @@
 // The two queues of a lane, by themselves: each entry is taken exactly once, whoever takes it, also in the smallest
 // buffer and where the indices wrap.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "tasks/queue.h"
 
@@ -36,8 +36,7 @@ static void assert_each_once(uint64_t count) {
 
 // --- alone ---
 
-static void hint_keeps_slot_and_generation(void **state) {
-    (void)state;
+TEST(hint_keeps_slot_and_generation) {
     static const uint64_t generations[] = {0, 1, (1u << 20) - 1, ((uint64_t)1 << 35) - 1};
     static const uint32_t slots[] = {0, 1, 12345, (1u << NBI_HINT_SLOT_BITS) - 2};
     for (int i = 0; i < 4; ++i) {
@@ -51,8 +50,7 @@ static void hint_keeps_slot_and_generation(void **state) {
     }
 }
 
-static void ring_is_first_in_first_out_and_says_full(void **state) {
-    (void)state;
+TEST(ring_is_first_in_first_out_and_says_full) {
     for (uint64_t capacity = 1; capacity <= 16; capacity *= 2) {
         reset();
         nbi_ring ring;
@@ -74,8 +72,7 @@ static void ring_is_first_in_first_out_and_says_full(void **state) {
     }
 }
 
-static void deque_gives_its_owner_the_newest_and_thieves_the_oldest(void **state) {
-    (void)state;
+TEST(deque_gives_its_owner_the_newest_and_thieves_the_oldest) {
     static const uint64_t firsts[] = {0, UINT64_MAX - 3, UINT64_MAX, (uint64_t)INT64_MAX - 2, (uint64_t)1 << 63};
     for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; ++i) {
         for (uint64_t capacity = 2; capacity <= 16; capacity *= 2) {
@@ -142,8 +139,7 @@ static void deque_thread(void *user, uint32_t index) {
 }
 
 // T1 and T2: the owner against three thieves, mostly about the last entry.
-static void deque_gives_each_entry_to_one_thread(void **state) {
-    (void)state;
+TEST(deque_gives_each_entry_to_one_thread) {
     uint64_t rounds = test_size(8, 40, 2000), seed = test_seed("deque_gives_each_entry_to_one_thread");
     for (uint64_t round = 0; round < rounds; ++round) {
         reset();
@@ -188,8 +184,7 @@ static void ring_thread(void *user, uint32_t index) {
     }
 }
 
-static void ring_gives_each_entry_to_one_thread_in_order(void **state) {
-    (void)state;
+TEST(ring_gives_each_entry_to_one_thread_in_order) {
     uint64_t rounds = test_size(8, 40, 2000);
     for (uint64_t round = 0; round < rounds; ++round) {
         reset();
@@ -202,8 +197,3 @@ static void ring_gives_each_entry_to_one_thread_in_order(void **state) {
         assert_each_once(c.count);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(hint_keeps_slot_and_generation), cmocka_unit_test(ring_is_first_in_first_out_and_says_full),
-          cmocka_unit_test(deque_gives_its_owner_the_newest_and_thieves_the_oldest),
-          cmocka_unit_test(deque_gives_each_entry_to_one_thread),
-          cmocka_unit_test(ring_gives_each_entry_to_one_thread_in_order))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Results: each told once, in the order of submission, with the frames it began and ended in.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "tasks/tasks_fixture.h"
 
@@ -48,8 +48,7 @@ static nb_result submit_told(tasks *t, heard *h, uint32_t value, nb_task *task) 
     return nb_task_submit(t->scheduler, &desc, task);
 }
 
-static void results_come_in_the_order_of_submission(void **state) {
-    (void)state;
+TEST(results_come_in_the_order_of_submission) {
     for (uint32_t workers = 0; workers < 4; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -76,8 +75,7 @@ static void results_come_in_the_order_of_submission(void **state) {
     }
 }
 
-static void every_end_is_told(void **state) {
-    (void)state;
+TEST(every_end_is_told) {
     tasks t;
     tasks_open(&t, 0);
     static heard h;
@@ -104,8 +102,7 @@ static void every_end_is_told(void **state) {
 }
 
 // Nothing but the pool bounds results, and the pool says so before a task is accepted.
-static void results_are_refused_early_never_dropped(void **state) {
-    (void)state;
+TEST(results_are_refused_early_never_dropped) {
     tasks t;
     nb_scheduler_desc desc = {.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 64};
     tasks_open_desc(&t, desc);
@@ -123,8 +120,7 @@ static void results_are_refused_early_never_dropped(void **state) {
     tasks_close(&t);
 }
 
-static void destroy_tells_what_is_left(void **state) {
-    (void)state;
+TEST(destroy_tells_what_is_left) {
     tasks t;
     tasks_open(&t, 1);
     static heard h;
@@ -134,8 +130,7 @@ static void destroy_tells_what_is_left(void **state) {
     assert_int_equal(h.count, 10);
 }
 
-static void result_knows_its_frames_and_when_it_is_stale(void **state) {
-    (void)state;
+TEST(result_knows_its_frames_and_when_it_is_stale) {
     tasks t;
     tasks_open(&t, 0);
     nb_fence *fence = NULL;
@@ -164,8 +159,7 @@ static void result_knows_its_frames_and_when_it_is_stale(void **state) {
 }
 
 // After the frame's wait all its results are there, without another word.
-static void frame_bound_results_are_there_after_the_wait(void **state) {
-    (void)state;
+TEST(frame_bound_results_are_there_after_the_wait) {
     tasks t;
     tasks_open(&t, 2);
     nb_fence *fence = NULL;
@@ -189,8 +183,3 @@ static void frame_bound_results_are_there_after_the_wait(void **state) {
     tasks_close(&t);
     assert_int_equal(nb_fence_destroy(fence), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(results_come_in_the_order_of_submission), cmocka_unit_test(every_end_is_told),
-          cmocka_unit_test(results_are_refused_early_never_dropped), cmocka_unit_test(destroy_tells_what_is_left),
-          cmocka_unit_test(result_knows_its_frames_and_when_it_is_stale),
-          cmocka_unit_test(frame_bound_results_are_there_after_the_wait))

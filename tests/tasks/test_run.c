@@ -29,8 +29,7 @@ static nb_result run_here(tasks *t, nb_task_desc desc, note *n) {
     return nb_task_run(t->scheduler, &desc);
 }
 
-static void task_has_run_here_when_the_call_returns(void **state) {
-    (void)state;
+TEST(task_has_run_here_when_the_call_returns) {
     for (uint32_t workers = 0; workers < 3; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -48,8 +47,7 @@ static void task_has_run_here_when_the_call_returns(void **state) {
     }
 }
 
-static void its_result_is_told_by_its_group(void **state) {
-    (void)state;
+TEST(its_result_is_told_by_its_group) {
     tasks t;
     tasks_open(&t, 0);
     nb_group group;
@@ -60,8 +58,7 @@ static void its_result_is_told_by_its_group(void **state) {
     tasks_close(&t);
 }
 
-static void it_belongs_to_its_group_while_it_runs(void **state) {
-    (void)state;
+TEST(it_belongs_to_its_group_while_it_runs) {
     tasks t;
     tasks_open(&t, 1);
     note n = {0};
@@ -72,8 +69,7 @@ static void it_belongs_to_its_group_while_it_runs(void **state) {
     tasks_close(&t);
 }
 
-static void cancelled_stopped_and_misused_ones_do_not_run(void **state) {
-    (void)state;
+TEST(cancelled_stopped_and_misused_ones_do_not_run) {
     tasks t;
     tasks_open(&t, 0);
     note n = {0};
@@ -103,8 +99,7 @@ static void note_told(void *user, const nb_task_result *result) {
     *(uint32_t *)user += result->status == NB_OK && result->dispatched.value == n->frame.value ? 1 : 100;
 }
 
-static void it_belongs_to_its_frame_and_tells_its_end(void **state) {
-    (void)state;
+TEST(it_belongs_to_its_frame_and_tells_its_end) {
     tasks t;
     tasks_open(&t, 0);
     nb_fence *fence = NULL;
@@ -150,8 +145,7 @@ static void run_part(nb_task_context *context, void *argument) {
     if (is_good) *mine->sum = sums[0] + sums[1];
 }
 
-static void parts_run_at_once_and_submitted_make_one_whole(void **state) {
-    (void)state;
+TEST(parts_run_at_once_and_submitted_make_one_whole) {
     for (uint32_t workers = 0; workers < 4; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -170,9 +164,3 @@ static void parts_run_at_once_and_submitted_make_one_whole(void **state) {
         tasks_close(&t);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(task_has_run_here_when_the_call_returns), cmocka_unit_test(its_result_is_told_by_its_group),
-          cmocka_unit_test(it_belongs_to_its_group_while_it_runs),
-          cmocka_unit_test(cancelled_stopped_and_misused_ones_do_not_run),
-          cmocka_unit_test(it_belongs_to_its_frame_and_tells_its_end),
-          cmocka_unit_test(parts_run_at_once_and_submitted_make_one_whole))

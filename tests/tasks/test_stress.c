@@ -58,8 +58,7 @@ static void submit_from_outside(void *user, uint32_t index) {
 }
 
 // T3, from the coordinator and from threads that are not attached.
-static void submit_reaches_a_worker_that_is_about_to_sleep(void **state) {
-    (void)state;
+TEST(submit_reaches_a_worker_that_is_about_to_sleep) {
     uint64_t rounds = test_size(2000, 20000, 1000000), seed = test_seed("submit_reaches_a_worker");
     stress_begin();
     for (uint32_t workers = 1; workers <= 2; ++workers) {
@@ -102,8 +101,7 @@ static void run_critical(nb_task_context *context, void *argument) {
 }
 
 // T4: one worker, so at most the one Low task that it had chosen already comes first.
-static void critical_overtakes_a_flood_of_low(void **state) {
-    (void)state;
+TEST(critical_overtakes_a_flood_of_low) {
     uint32_t count = (uint32_t)test_size(4000, 20000, 100000);
     uint64_t rounds = test_size(5, 20, 200), seed = test_seed("critical_overtakes_a_flood_of_low");
     for (uint64_t round = 0; round < rounds; ++round) {
@@ -207,8 +205,7 @@ static void mix_inspect(const mix *m) {
     expect(stopped <= m->counts.task_queued_count);
 }
 
-static void task_ends_once_whoever_meddles(void **state) {
-    (void)state;
+TEST(task_ends_once_whoever_meddles) {
     uint64_t rounds = test_size(30, 300, 20000), seed = test_seed("task_ends_once_whoever_meddles");
     static mix m;
     stress_begin();
@@ -242,8 +239,7 @@ static void task_ends_once_whoever_meddles(void **state) {
 }
 
 // What the cancel counted as queued never ran, all else did.
-static void cancel_in_the_middle_counts_exactly(void **state) {
-    (void)state;
+TEST(cancel_in_the_middle_counts_exactly) {
     uint64_t rounds = test_size(200, 2000, 100000), seed = test_seed("cancel_in_the_middle_counts_exactly");
     for (uint32_t workers = 1; workers <= 3; ++workers) {
         tasks t;
@@ -302,8 +298,7 @@ static void run_fib(nb_task_context *context, void *argument) {
     *self.out = values[0] + values[1];
 }
 
-static void nested_waits_compute_the_right_value(void **state) {
-    (void)state;
+TEST(nested_waits_compute_the_right_value) {
     uint64_t rounds = test_size(5, 40, 2000);
     stress_begin();
     for (uint32_t workers = 0; workers <= 4; ++workers) {
@@ -363,8 +358,7 @@ static void frame_submit(tasks *t, nb_fence *fence, frame_work *work) {
 }
 
 // B1: no wait returns early, none is late by more than a second.
-static void fence_waits_for_every_task_of_every_frame(void **state) {
-    (void)state;
+TEST(fence_waits_for_every_task_of_every_frame) {
     uint64_t frames = test_size(1500, 20000, 2500000), seed = test_seed("fence_waits_for_every_task");
     stress_begin();
     static const uint32_t worker_counts[] = {1, 2, 4, 8};
@@ -439,8 +433,7 @@ static void cycle_groups(void *user, uint32_t index) {
     if (is_attached) expect(nb_scheduler_detach(c->t->scheduler) == NB_OK);
 }
 
-static void group_may_be_used_again_at_once(void **state) {
-    (void)state;
+TEST(group_may_be_used_again_at_once) {
     uint64_t rounds = test_size(5000, 40000, 1000000);
     stress_begin();
     for (uint32_t workers = 0; workers <= 2; ++workers) {
@@ -497,8 +490,7 @@ static void submit_late(void *user, uint32_t index) {
 }
 
 // Accepted means waited for: when the end has returned, every task that was let in has run.
-static void submit_into_a_group_that_is_being_ended(void **state) {
-    (void)state;
+TEST(submit_into_a_group_that_is_being_ended) {
     stress_begin();
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         tasks t;
@@ -560,8 +552,7 @@ static void run_short(nb_task_context *context, void *argument) {
     nbi_atomic_fetch_add_seq_cst_u32(&runs->count, 1);
 }
 
-static void waiters_on_handles_see_every_end(void **state) {
-    (void)state;
+TEST(waiters_on_handles_see_every_end) {
     uint64_t rounds = test_size(1500, 15000, 500000);
     stress_begin();
     for (uint32_t workers = 0; workers <= 2; ++workers) {
@@ -632,8 +623,7 @@ static void come_and_go(void *user, uint32_t index) {
     }
 }
 
-static void threads_may_come_and_go(void **state) {
-    (void)state;
+TEST(threads_may_come_and_go) {
     stress_begin();
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         tasks t;
@@ -682,8 +672,7 @@ static void read_numbers(void *user, uint32_t index) {
 }
 
 // Whenever they are read, the numbers are possible ones.
-static void numbers_are_possible_at_any_moment(void **state) {
-    (void)state;
+TEST(numbers_are_possible_at_any_moment) {
     uint64_t rounds = test_size(200, 2000, 50000);
     stress_begin();
     tasks t;
@@ -742,8 +731,7 @@ static void run_ending(nb_task_context *context, void *argument) {
 }
 
 // T6, B13: at any moment, with tasks queued, running, waiting and submitting.
-static void scheduler_ends_at_any_moment(void **state) {
-    (void)state;
+TEST(scheduler_ends_at_any_moment) {
     uint64_t rounds = test_size(60, 600, 10000), seed = test_seed("scheduler_ends_at_any_moment");
     // The first thread of all: a sanitizer may start one of its own with it.
     tasks first;
@@ -802,8 +790,7 @@ static void submit_until_closed(void *user, uint32_t index) {
     }
 }
 
-static void stop_meets_submits_from_outside(void **state) {
-    (void)state;
+TEST(stop_meets_submits_from_outside) {
     uint64_t rounds = test_size(60, 600, 20000);
     stress_begin();
     for (uint64_t round = 0; round < rounds; ++round) {
@@ -827,12 +814,3 @@ static void stop_meets_submits_from_outside(void **state) {
         tasks_close(&t);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(submit_reaches_a_worker_that_is_about_to_sleep),
-          cmocka_unit_test(critical_overtakes_a_flood_of_low), cmocka_unit_test(task_ends_once_whoever_meddles),
-          cmocka_unit_test(cancel_in_the_middle_counts_exactly), cmocka_unit_test(nested_waits_compute_the_right_value),
-          cmocka_unit_test(fence_waits_for_every_task_of_every_frame),
-          cmocka_unit_test(group_may_be_used_again_at_once), cmocka_unit_test(submit_into_a_group_that_is_being_ended),
-          cmocka_unit_test(waiters_on_handles_see_every_end), cmocka_unit_test(threads_may_come_and_go),
-          cmocka_unit_test(numbers_are_possible_at_any_moment), cmocka_unit_test(scheduler_ends_at_any_moment),
-          cmocka_unit_test(stop_meets_submits_from_outside))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // Tasks from submit to end, handles, room, workers, and the threads that may use a scheduler.
 
 #include "tasks/tasks_fixture.h"
@@ -28,8 +27,7 @@ static void run_copied(nb_task_context *context, void *argument) {
     }
 }
 
-static void argument_of_any_size_is_copied(void **state) {
-    (void)state;
+TEST(argument_of_any_size_is_copied) {
     tasks t;
     tasks_open(&t, 0);
     memset(&copy_expected, 0, sizeof copy_expected);
@@ -61,8 +59,7 @@ static void run_noted(nb_task_context *context, void *argument) {
     ++n->runs;
 }
 
-static void context_says_what_the_task_is(void **state) {
-    (void)state;
+TEST(context_says_what_the_task_is) {
     tasks t;
     tasks_open(&t, 0);
     nb_token *token = NULL;
@@ -89,8 +86,7 @@ static void context_says_what_the_task_is(void **state) {
 
 // --- handles ---
 
-static void handle_of_an_ended_task_finds_nothing(void **state) {
-    (void)state;
+TEST(handle_of_an_ended_task_finds_nothing) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 8});
     event runs = {0};
@@ -115,8 +111,7 @@ static void handle_of_an_ended_task_finds_nothing(void **state) {
 }
 
 // Values that no submit of this scheduler has given: a handle of another one, or anything.
-static void handle_that_was_never_given_finds_nothing(void **state) {
-    (void)state;
+TEST(handle_that_was_never_given_finds_nothing) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 256});
     uint64_t random = test_seed("handle_that_was_never_given_finds_nothing");
@@ -140,8 +135,7 @@ static void handle_that_was_never_given_finds_nothing(void **state) {
     tasks_close(&t);
 }
 
-static void claimed_task_runs_here_and_once(void **state) {
-    (void)state;
+TEST(claimed_task_runs_here_and_once) {
     tasks t;
     tasks_open(&t, 0);
     event runs = {0};
@@ -161,8 +155,7 @@ static void claimed_task_runs_here_and_once(void **state) {
     tasks_close(&t);
 }
 
-static void running_task_is_busy(void **state) {
-    (void)state;
+TEST(running_task_is_busy) {
     tasks t;
     tasks_open(&t, 1);
     held h = {0};
@@ -178,8 +171,7 @@ static void running_task_is_busy(void **state) {
     tasks_close(&t);
 }
 
-static void cancelled_task_never_runs(void **state) {
-    (void)state;
+TEST(cancelled_task_never_runs) {
     tasks t;
     tasks_open(&t, 0);
     event runs = {0};
@@ -198,8 +190,7 @@ static void cancelled_task_never_runs(void **state) {
     tasks_close(&t);
 }
 
-static void promoted_task_goes_first_and_runs_once(void **state) {
-    (void)state;
+TEST(promoted_task_goes_first_and_runs_once) {
     tasks t;
     tasks_open(&t, 0);
     order ran = {0};
@@ -218,8 +209,7 @@ static void promoted_task_goes_first_and_runs_once(void **state) {
     tasks_close(&t);
 }
 
-static void promoting_again_takes_no_room(void **state) {
-    (void)state;
+TEST(promoting_again_takes_no_room) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 16});
     noted n = {0};
@@ -246,8 +236,7 @@ static nb_result submit_plain(tasks *t, nb_priority priority, event *runs) {
     return nb_task_submit(t->scheduler, &desc, NULL);
 }
 
-static void full_pool_keeps_an_eighth_for_critical(void **state) {
-    (void)state;
+TEST(full_pool_keeps_an_eighth_for_critical) {
     static const nb_priority levels[] = {NB_PRIORITY_LOW, NB_PRIORITY_NORMAL, NB_PRIORITY_HIGH};
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = ROOM});
@@ -288,8 +277,7 @@ static void run_inline_note(nb_task_context *context, void *argument) {
     nb_task_set_result(context, NB_ERR_RANGE);
 }
 
-static void task_without_room_runs_inline_if_asked(void **state) {
-    (void)state;
+TEST(task_without_room_runs_inline_if_asked) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 8});
     event runs = {0};
@@ -326,8 +314,7 @@ static void task_without_room_runs_inline_if_asked(void **state) {
     tasks_close(&t);
 }
 
-static void inline_task_tells_its_group_and_needs_one_that_is_open(void **state) {
-    (void)state;
+TEST(inline_task_tells_its_group_and_needs_one_that_is_open) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 8});
     event runs = {0};
@@ -352,8 +339,7 @@ static void inline_task_tells_its_group_and_needs_one_that_is_open(void **state)
 }
 
 // Whatever ends a task gives back all its room, though nobody looks through the queues.
-static void ended_tasks_leave_their_room(void **state) {
-    (void)state;
+TEST(ended_tasks_leave_their_room) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 16});
     event runs = {0};
@@ -373,8 +359,7 @@ static void ended_tasks_leave_their_room(void **state) {
     tasks_close(&t);
 }
 
-static void pool_smaller_than_the_threads_goes_round(void **state) {
-    (void)state;
+TEST(pool_smaller_than_the_threads_goes_round) {
     for (uint32_t room = 1; room <= 4; ++room) {
         tasks t;
         tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 3, .task_count_max = room});
@@ -423,8 +408,7 @@ static void worker_note_stop(void *user, uint32_t index) {
     nbi_atomic_fetch_add_seq_cst_u32(&notes->stops, 1);
 }
 
-static void workers_have_names_and_call_their_hooks_once(void **state) {
-    (void)state;
+TEST(workers_have_names_and_call_their_hooks_once) {
     worker_notes notes = {0};
     tasks t;
     tasks_open_desc(&t,
@@ -455,8 +439,7 @@ static void run_fp_note(nb_task_context *context, void *argument) {
     event_set(&note->done);
 }
 
-static void tasks_round_to_nearest_whatever_the_host_does(void **state) {
-    (void)state;
+TEST(tasks_round_to_nearest_whatever_the_host_does) {
     fenv_t before;
     assert_int_equal(fegetenv(&before), 0);
     fesetround(FE_TOWARDZERO);
@@ -483,8 +466,7 @@ static void run_cpu_note(nb_task_context *context, void *argument) {
     event_set(&note->done);
 }
 
-static void worker_stays_on_its_cpus(void **state) {
-    (void)state;
+TEST(worker_stays_on_its_cpus) {
     uint64_t usable = nbi_cpu_mask();
     if (usable == 0 || !nbi_platform_has(NBI_ABILITY_THREAD_AFFINITY)) skip();
     for (int cpu = 0; cpu < 64; ++cpu) {
@@ -500,8 +482,7 @@ static void worker_stays_on_its_cpus(void **state) {
     }
 }
 
-static void empty_scheduler_does_nothing(void **state) {
-    (void)state;
+TEST(empty_scheduler_does_nothing) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -517,8 +498,7 @@ static void empty_scheduler_does_nothing(void **state) {
     }
 }
 
-static void defaults_suit_this_machine(void **state) {
-    (void)state;
+TEST(defaults_suit_this_machine) {
     nb_scheduler_desc desc = nb_scheduler_desc_default();
     uint32_t cpus = nbi_cpu_count();
     assert_int_equal(desc.worker_count, cpus > 1 ? (cpus < 61 ? cpus - 1 : 60) : 1);
@@ -552,8 +532,7 @@ static void run_pair(nb_task_context *context, void *argument) {
     }
 }
 
-static void no_thread_runs_more_than_60_percent(void **state) {
-    (void)state;
+TEST(no_thread_runs_more_than_60_percent) {
     tasks t;
     tasks_open(&t, 1);
     pairs p = {0};
@@ -569,8 +548,7 @@ static void no_thread_runs_more_than_60_percent(void **state) {
     tasks_close(&t);
 }
 
-static void four_tasks_run_at_once_on_workers(void **state) {
-    (void)state;
+TEST(four_tasks_run_at_once_on_workers) {
     tasks t;
     tasks_open(&t, 4);
     held h = {0};
@@ -601,8 +579,7 @@ static void run_across(nb_task_context *context, void *argument) {
     a->result = nb_group_end(a->other, group, NB_NEVER_NS);
 }
 
-static void schedulers_know_nothing_of_each_other(void **state) {
-    (void)state;
+TEST(schedulers_know_nothing_of_each_other) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         tasks first, second;
         tasks_open(&first, workers);
@@ -651,8 +628,7 @@ static void use_from_outside(void *user, uint32_t index) {
     if (!is_fine) nbi_atomic_fetch_add_seq_cst_u32(&x->failures, 1);
 }
 
-static void other_threads_submit_and_wait(void **state) {
-    (void)state;
+TEST(other_threads_submit_and_wait) {
     static once seen;
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         for (int is_attached = 0; is_attached <= 1; ++is_attached) {
@@ -686,8 +662,7 @@ static void attach_submit_detach(void *user, uint32_t index) {
     if (!is_fine) nbi_atomic_fetch_add_seq_cst_u32(&x->failures, 1);
 }
 
-static void tasks_of_a_detached_thread_are_run_by_others(void **state) {
-    (void)state;
+TEST(tasks_of_a_detached_thread_are_run_by_others) {
     static once seen;
     memset(&seen, 0, sizeof seen);
     tasks t;
@@ -755,8 +730,7 @@ static void use_without_a_lane(void *user, uint32_t index) {
     l->group_result = nb_group_end(scheduler, group, nbi_clock_now_ns() + LIMIT_NS);
 }
 
-static void threads_beyond_the_limit_still_submit_and_wait(void **state) {
-    (void)state;
+TEST(threads_beyond_the_limit_still_submit_and_wait) {
     tasks t;
     tasks_open(&t, 1);
     static attached_many many;
@@ -798,8 +772,7 @@ static void run_destroy(nb_task_context *context, void *argument) {
     l->group_result = nb_scheduler_destroy(context->scheduler);
 }
 
-static void coordinator_is_the_thread_that_created_it(void **state) {
-    (void)state;
+TEST(coordinator_is_the_thread_that_created_it) {
     tasks t;
     tasks_open(&t, 0);
     laneless l = {.t = &t};
@@ -816,8 +789,7 @@ static void coordinator_is_the_thread_that_created_it(void **state) {
     tasks_close(&t);
 }
 
-static void queued_count_is_what_lies_in_a_threads_queues(void **state) {
-    (void)state;
+TEST(queued_count_is_what_lies_in_a_threads_queues) {
     tasks t;
     tasks_open(&t, 0);
     event runs = {0};
@@ -831,29 +803,9 @@ static void queued_count_is_what_lies_in_a_threads_queues(void **state) {
     tasks_close(&t);
 }
 
-static void end_wakes_workers_that_sleep(void **state) {
-    (void)state;
+TEST(end_wakes_workers_that_sleep) {
     tasks t;
     tasks_open(&t, 2);
     AWAIT(parks_of(&t, 1) > 0 && parks_of(&t, 2) > 0);
     tasks_close(&t); // returns
 }
-
-TEST_MAIN(cmocka_unit_test(end_wakes_workers_that_sleep), cmocka_unit_test(argument_of_any_size_is_copied),
-          cmocka_unit_test(context_says_what_the_task_is), cmocka_unit_test(handle_of_an_ended_task_finds_nothing),
-          cmocka_unit_test(handle_that_was_never_given_finds_nothing),
-          cmocka_unit_test(claimed_task_runs_here_and_once), cmocka_unit_test(running_task_is_busy),
-          cmocka_unit_test(cancelled_task_never_runs), cmocka_unit_test(promoted_task_goes_first_and_runs_once),
-          cmocka_unit_test(promoting_again_takes_no_room), cmocka_unit_test(full_pool_keeps_an_eighth_for_critical),
-          cmocka_unit_test(task_without_room_runs_inline_if_asked),
-          cmocka_unit_test(inline_task_tells_its_group_and_needs_one_that_is_open),
-          cmocka_unit_test(ended_tasks_leave_their_room), cmocka_unit_test(pool_smaller_than_the_threads_goes_round),
-          cmocka_unit_test(workers_have_names_and_call_their_hooks_once),
-          cmocka_unit_test(tasks_round_to_nearest_whatever_the_host_does), cmocka_unit_test(worker_stays_on_its_cpus),
-          cmocka_unit_test(empty_scheduler_does_nothing), cmocka_unit_test(defaults_suit_this_machine),
-          cmocka_unit_test(no_thread_runs_more_than_60_percent), cmocka_unit_test(four_tasks_run_at_once_on_workers),
-          cmocka_unit_test(schedulers_know_nothing_of_each_other), cmocka_unit_test(other_threads_submit_and_wait),
-          cmocka_unit_test(tasks_of_a_detached_thread_are_run_by_others),
-          cmocka_unit_test(threads_beyond_the_limit_still_submit_and_wait),
-          cmocka_unit_test(coordinator_is_the_thread_that_created_it),
-          cmocka_unit_test(queued_count_is_what_lies_in_a_threads_queues))

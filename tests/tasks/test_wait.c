@@ -5,8 +5,7 @@
 
 // --- groups ---
 
-static void group_end_returns_when_every_task_has_run(void **state) {
-    (void)state;
+TEST(group_end_returns_when_every_task_has_run) {
     static once seen;
     for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
         tasks t;
@@ -51,8 +50,7 @@ static void run_tree(nb_task_context *context, void *argument) {
     nb_group_end(context->scheduler, group, NB_NEVER_NS);
 }
 
-static void nested_groups_run_everything_once(void **state) {
-    (void)state;
+TEST(nested_groups_run_everything_once) {
     static once seen;
     for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
         tasks t;
@@ -68,8 +66,7 @@ static void nested_groups_run_everything_once(void **state) {
     }
 }
 
-static void empty_group_ends_at_once(void **state) {
-    (void)state;
+TEST(empty_group_ends_at_once) {
     tasks t;
     tasks_open(&t, 1);
     for (int i = 0; i < 100; ++i) {
@@ -82,8 +79,7 @@ static void empty_group_ends_at_once(void **state) {
     tasks_close(&t);
 }
 
-static void ended_group_is_stale_and_refuses_tasks(void **state) {
-    (void)state;
+TEST(ended_group_is_stale_and_refuses_tasks) {
     tasks t;
     tasks_open(&t, 0);
     nb_group group = {0}, first = {0}, second = {0};
@@ -120,8 +116,7 @@ static nb_task submit_result(tasks *t, nb_group group, nb_result result) {
     return task;
 }
 
-static void group_tells_the_first_result_a_task_set(void **state) {
-    (void)state;
+TEST(group_tells_the_first_result_a_task_set) {
     tasks t;
     tasks_open(&t, 0);
     nb_group group = {0};
@@ -137,8 +132,7 @@ static void group_tells_the_first_result_a_task_set(void **state) {
     tasks_close(&t);
 }
 
-static void group_with_a_cancelled_task_says_so(void **state) {
-    (void)state;
+TEST(group_with_a_cancelled_task_says_so) {
     tasks t;
     tasks_open(&t, 0);
     nb_group group = {0};
@@ -155,8 +149,7 @@ static void group_with_a_cancelled_task_says_so(void **state) {
     tasks_close(&t);
 }
 
-static void group_that_timed_out_is_ended_again(void **state) {
-    (void)state;
+TEST(group_that_timed_out_is_ended_again) {
     tasks t;
     tasks_open(&t, 1);
     nb_group group = {0};
@@ -177,8 +170,7 @@ static void group_that_timed_out_is_ended_again(void **state) {
 }
 
 // A group that timed out and whose last task ends with nobody inside nb_group_end is still to be ended, once.
-static void group_that_is_over_after_a_time_out_is_ended_once(void **state) {
-    (void)state;
+TEST(group_that_is_over_after_a_time_out_is_ended_once) {
     tasks t;
     tasks_open(&t, 1);
     nb_group group = {0};
@@ -210,8 +202,7 @@ static void cycle_groups(void *user, uint32_t index) {
     }
 }
 
-static void groups_of_a_thread_without_a_lane_come_back(void **state) {
-    (void)state;
+TEST(groups_of_a_thread_without_a_lane_come_back) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .group_count_max = FEW_GROUPS});
     test_thread thread;
@@ -242,8 +233,7 @@ static void end_groups(void *user, uint32_t index) {
     nb_scheduler_detach(r->t->scheduler);
 }
 
-static void groups_ended_by_another_thread_come_back(void **state) {
-    (void)state;
+TEST(groups_ended_by_another_thread_come_back) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .group_count_max = FEW_GROUPS});
     static relay r;
@@ -265,8 +255,7 @@ static void groups_ended_by_another_thread_come_back(void **state) {
     tasks_close(&t);
 }
 
-static void groups_run_out_and_come_back(void **state) {
-    (void)state;
+TEST(groups_run_out_and_come_back) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .group_count_max = FEW_GROUPS});
     nb_group groups[FEW_GROUPS], more = {0x5A};
@@ -281,8 +270,7 @@ static void groups_run_out_and_come_back(void **state) {
 
 // --- what a waiting thread runs ---
 
-static void wait_runs_only_what_it_waits_for(void **state) {
-    (void)state;
+TEST(wait_runs_only_what_it_waits_for) {
     tasks t;
     tasks_open(&t, 0);
     order ran = {0};
@@ -326,8 +314,7 @@ static void run_parent(nb_task_context *context, void *argument) {
     if (nb_group_end(context->scheduler, group, NB_NEVER_NS) != NB_OK) ++parent->failures;
 }
 
-static void waiting_for_a_task_helps_with_what_it_started(void **state) {
-    (void)state;
+TEST(waiting_for_a_task_helps_with_what_it_started) {
     tasks t;
     tasks_open(&t, 1);
     parent_task parent = {0};
@@ -339,8 +326,7 @@ static void waiting_for_a_task_helps_with_what_it_started(void **state) {
     tasks_close(&t);
 }
 
-static void waiting_for_a_group_helps_with_nested_groups(void **state) {
-    (void)state;
+TEST(waiting_for_a_group_helps_with_nested_groups) {
     tasks t;
     tasks_open(&t, 1);
     parent_task parent = {0};
@@ -374,8 +360,7 @@ static void run_late_child(nb_task_context *context, void *argument) {
     if (!event_await(child_run, 1) || nbi_clock_now_ns() - start_ns > WAKE_LIMIT_NS) ++late->failures;
 }
 
-static void sleeping_waiter_is_woken_for_new_work(void **state) {
-    (void)state;
+TEST(sleeping_waiter_is_woken_for_new_work) {
     for (int round = 0; round < 5; ++round) {
         tasks t;
         tasks_open(&t, 1);
@@ -406,8 +391,7 @@ static void run_outsider(nb_task_context *context, void *argument) {
     if (!event_await(&out->may_end, 1)) ++out->failures;
 }
 
-static void group_does_not_wait_for_a_task_that_only_submitted_to_it(void **state) {
-    (void)state;
+TEST(group_does_not_wait_for_a_task_that_only_submitted_to_it) {
     tasks t;
     tasks_open(&t, 1);
     outsider out = {0};
@@ -424,8 +408,7 @@ static void group_does_not_wait_for_a_task_that_only_submitted_to_it(void **stat
 }
 
 // The thread that ran its last task goes on with a long one of another group.
-static void group_is_over_though_its_thread_runs_on(void **state) {
-    (void)state;
+TEST(group_is_over_though_its_thread_runs_on) {
     tasks t;
     tasks_open(&t, 1);
     held first = {0}, other = {0};
@@ -449,8 +432,7 @@ static void group_is_over_though_its_thread_runs_on(void **state) {
 
 // --- single tasks ---
 
-static void waiting_for_an_ended_task_returns_at_once(void **state) {
-    (void)state;
+TEST(waiting_for_an_ended_task_returns_at_once) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         tasks t;
         tasks_open(&t, workers);
@@ -465,8 +447,7 @@ static void waiting_for_an_ended_task_returns_at_once(void **state) {
     }
 }
 
-static void deadline_of_zero_only_looks(void **state) {
-    (void)state;
+TEST(deadline_of_zero_only_looks) {
     tasks t;
     tasks_open(&t, 0);
     event runs = {0};
@@ -484,8 +465,7 @@ static void deadline_of_zero_only_looks(void **state) {
     tasks_close(&t);
 }
 
-static void wait_for_a_running_task_times_out_and_never_early(void **state) {
-    (void)state;
+TEST(wait_for_a_running_task_times_out_and_never_early) {
     tasks t;
     tasks_open(&t, 1);
     held h = {0};
@@ -509,8 +489,7 @@ static void run_5_ms(nb_task_context *context, void *argument) {
 }
 
 // A deadline is overrun by the task that is being helped with, not by all that are queued.
-static void deadline_ends_helping(void **state) {
-    (void)state;
+TEST(deadline_ends_helping) {
     tasks t;
     tasks_open(&t, 0);
     event runs = {0};
@@ -542,8 +521,7 @@ static void release_when_asleep(void *user, uint32_t index) {
 }
 
 // The handle that a task finds in its context is the one that the submit gave, and null where it gave none.
-static void sleeper_on_a_running_task_is_woken_by_its_end(void **state) {
-    (void)state;
+TEST(sleeper_on_a_running_task_is_woken_by_its_end) {
     tasks t;
     tasks_open(&t, 1);
     for (int has_handle = 0; has_handle <= 1; ++has_handle) {
@@ -592,8 +570,7 @@ static void many_threads_wait_for_one_task(void *user, uint32_t index) {
     }
 }
 
-static void end_of_a_task_wakes_everybody_who_waits(void **state) {
-    (void)state;
+TEST(end_of_a_task_wakes_everybody_who_waits) {
     tasks t;
     tasks_open(&t, 1);
     static crowd c;
@@ -659,8 +636,7 @@ static void run_twice_nested_wait_for_group(nb_task_context *context, void *argu
     run_inside(context, pointer_of(argument), run_nested_wait_for_group);
 }
 
-static void wait_that_cannot_end_is_found(void **state) {
-    (void)state;
+TEST(wait_that_cannot_end_is_found) {
     static const task_function bodies[] = {run_wait_for_itself, run_nested_wait_for_task, run_wait_for_group,
                                            run_nested_wait_for_group, run_twice_nested_wait_for_group};
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; ++i) {
@@ -696,8 +672,7 @@ static void run_ancestor(nb_task_context *context, void *argument) {
     nb_group_end(context->scheduler, group, NB_NEVER_NS);
 }
 
-static void wait_for_an_ancestor_on_another_thread_is_found(void **state) {
-    (void)state;
+TEST(wait_for_an_ancestor_on_another_thread_is_found) {
     tasks t;
     tasks_open(&t, 1);
     deadlock d = {0};
@@ -721,8 +696,7 @@ static void run_fill_and_inline_wait(nb_task_context *context, void *argument) {
     nb_task_submit(context->scheduler, &desc, NULL);
 }
 
-static void wait_of_an_inline_task_for_the_group_below_is_found(void **state) {
-    (void)state;
+TEST(wait_of_an_inline_task_for_the_group_below_is_found) {
     tasks t;
     tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 16});
     deadlock d = {0};
@@ -733,24 +707,3 @@ static void wait_of_an_inline_task_for_the_group_below_is_found(void **state) {
     assert_int_equal(d.result, NB_ERR_DEADLOCK);
     tasks_close(&t);
 }
-
-TEST_MAIN(cmocka_unit_test(group_end_returns_when_every_task_has_run),
-          cmocka_unit_test(nested_groups_run_everything_once), cmocka_unit_test(empty_group_ends_at_once),
-          cmocka_unit_test(ended_group_is_stale_and_refuses_tasks),
-          cmocka_unit_test(group_tells_the_first_result_a_task_set),
-          cmocka_unit_test(group_with_a_cancelled_task_says_so), cmocka_unit_test(group_that_timed_out_is_ended_again),
-          cmocka_unit_test(group_that_is_over_after_a_time_out_is_ended_once),
-          cmocka_unit_test(groups_of_a_thread_without_a_lane_come_back),
-          cmocka_unit_test(groups_ended_by_another_thread_come_back), cmocka_unit_test(groups_run_out_and_come_back),
-          cmocka_unit_test(wait_runs_only_what_it_waits_for),
-          cmocka_unit_test(waiting_for_a_task_helps_with_what_it_started),
-          cmocka_unit_test(waiting_for_a_group_helps_with_nested_groups),
-          cmocka_unit_test(sleeping_waiter_is_woken_for_new_work),
-          cmocka_unit_test(group_does_not_wait_for_a_task_that_only_submitted_to_it),
-          cmocka_unit_test(group_is_over_though_its_thread_runs_on),
-          cmocka_unit_test(waiting_for_an_ended_task_returns_at_once), cmocka_unit_test(deadline_of_zero_only_looks),
-          cmocka_unit_test(wait_for_a_running_task_times_out_and_never_early), cmocka_unit_test(deadline_ends_helping),
-          cmocka_unit_test(sleeper_on_a_running_task_is_woken_by_its_end),
-          cmocka_unit_test(end_of_a_task_wakes_everybody_who_waits), cmocka_unit_test(wait_that_cannot_end_is_found),
-          cmocka_unit_test(wait_for_an_ancestor_on_another_thread_is_found),
-          cmocka_unit_test(wait_of_an_inline_task_for_the_group_below_is_found))

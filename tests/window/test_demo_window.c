@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
-// link: -lm -lSDL2
-// module: gpu
-// The demo's window on a display of its own: where there is none, the test starts itself again under xvfb-run.
+// The demo's window. ctest gives it a display of its own (xvfb-run); without a display its cases are skipped.
 
-#define _DEFAULT_SOURCE // setenv, execlp
+#define _DEFAULT_SOURCE // setenv
 
-#include "support.h"
+#include "support/support.h"
 
 #include <SDL2/SDL.h>
-#include <unistd.h>
 
 #include "nebula/gpu.h"
 #include "nebula/gpu_vulkan.h"
@@ -17,13 +14,9 @@
 #include "demo/render.h"
 #include "demo/window.h"
 
-// Displays and drivers are not built for sanitizers: what these see of their threads and memory is only a part.
+// Displays are not built for sanitizers: what these see of their memory is only a part.
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
-const char *__tsan_default_suppressions(void);
-const char *__tsan_default_suppressions(void) {
-    return "race:libvulkan_lvp.so\ndeadlock:libVkLayer_khronos_validation.so\nrace:libSDL2\nrace:libX11\n";
-}
 
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)
@@ -43,8 +36,18 @@ static uint64_t now(void *user) {
     return clock_ns;
 }
 
-static int open_window(void **state) {
+// The memory sanitizer does not see what SDL writes.
+static bool can_open_window(void) {
+#ifdef TEST_HAS_MSAN
+    return false;
+#else
+    return window_has_display();
+#endif
+}
+
+static int window_setup(void **state) {
     (void)state;
+    if (!can_open_window()) return 0;
     char why[WINDOW_WHY_SIZE] = "";
     clock_ns = UINT64_C(5000000000000);
     window_desc desc = {.title = "test", .width = 320, .height = 180, .now_ns = now};
@@ -55,8 +58,13 @@ static int open_window(void **state) {
     return nb_input_create(&(nb_input_desc){.event_count_max = 32}, &input) == NB_OK ? 0 : -1;
 }
 
-static int close_window(void **state) {
+static void window_need(void) {
+    if (w == NULL) skip();
+}
+
+static int window_teardown(void **state) {
     (void)state;
+    if (w == NULL) return 0;
     nb_input_destroy(input);
     window_close(w);
     w = NULL;
@@ -85,8 +93,7 @@ static nb_input_view take(void) {
     return view;
 }
 
-static void without_a_display_it_says_so(void **state) {
-    (void)state;
+TEST(without_a_display_it_says_so) {
     const char *display = getenv("DISPLAY");
     char kept[256], why[WINDOW_WHY_SIZE] = "";
     snprintf(kept, sizeof kept, "%s", display != NULL ? display : "");
@@ -106,8 +113,8 @@ static void without_a_display_it_says_so(void **state) {
     assert_int_equal(window_vulkan(NULL).extension_count, 0);
 }
 
-static void a_window_has_its_size_and_a_surface(void **state) {
-    (void)state;
+TEST_IN(window, a_window_has_its_size_and_a_surface) {
+    window_need();
     drain();
     window_news news = window_poll(w, input);
     assert_int_equal(news.width, 320);
@@ -118,8 +125,8 @@ static void a_window_has_its_size_and_a_surface(void **state) {
     assert_true(surface.surface_create != NULL);
 }
 
-static void keys_come_once_with_their_time(void **state) {
-    (void)state;
+TEST_IN(window, keys_come_once_with_their_time) {
+    window_need();
     drain();
     push_key(SDL_KEYDOWN, SDL_SCANCODE_W, 0, 0);
     push_key(SDL_KEYDOWN, SDL_SCANCODE_W, 0, 1); // held: it repeats
@@ -137,8 +144,8 @@ static void keys_come_once_with_their_time(void **state) {
     }
 }
 
-static void pointer_wheel_and_gamepad_are_events_too(void **state) {
-    (void)state;
+TEST_IN(window, pointer_wheel_and_gamepad_are_events_too) {
+    window_need();
     drain();
     uint32_t t = SDL_GetTicks();
     SDL_Event events[] = {
@@ -162,8 +169,8 @@ static void pointer_wheel_and_gamepad_are_events_too(void **state) {
     assert_true(e[5].code == WINDOW_MOTION_PAD && e[5].payload.f32[0] == 0); // as good as let go
 }
 
-static void a_full_queue_is_counted(void **state) {
-    (void)state;
+TEST_IN(window, a_full_queue_is_counted) {
+    window_need();
     drain();
     for (uint32_t i = 0; i < 40; ++i) push_key(SDL_KEYDOWN, SDL_SCANCODE_A, 0, 0);
     window_news news = window_poll(w, input);
@@ -171,8 +178,8 @@ static void a_full_queue_is_counted(void **state) {
     assert_int_equal(news.dropped_count, 8);
 }
 
-static void keys_change_the_screen_and_the_pace(void **state) {
-    (void)state;
+TEST_IN(window, keys_change_the_screen_and_the_pace) {
+    window_need();
     drain();
     push_key(SDL_KEYDOWN, SDL_SCANCODE_F11, 0, 0);
     assert_true(window_poll(w, input).is_fullscreen);
@@ -196,8 +203,8 @@ static window_news poll_until_resized(void) {
     return news;
 }
 
-static void another_size_is_news_once(void **state) {
-    (void)state;
+TEST_IN(window, another_size_is_news_once) {
+    window_need();
     drain();
     SDL_SetWindowSize(SDL_GetWindowFromID(1), 400, 300);
     window_news news = poll_until_resized();
@@ -207,8 +214,8 @@ static void another_size_is_news_once(void **state) {
     assert_false(window_poll(w, NULL).is_resized);
 }
 
-static void the_refresh_of_the_display_is_news_once(void **state) {
-    (void)state;
+TEST_IN(window, the_refresh_of_the_display_is_news_once) {
+    window_need();
     SDL_DisplayMode mode;
     assert_int_equal(SDL_GetCurrentDisplayMode(0, &mode), 0);
     window_news first = window_poll(w, input);
@@ -218,8 +225,8 @@ static void the_refresh_of_the_display_is_news_once(void **state) {
     assert_false(window_poll(w, input).is_refresh_changed);
 }
 
-static void closing_and_losing_the_focus_are_news(void **state) {
-    (void)state;
+TEST_IN(window, closing_and_losing_the_focus_are_news) {
+    window_need();
     drain();
     SDL_Event quit = {.type = SDL_QUIT};
     SDL_Event lost = {.window = {.type = SDL_WINDOWEVENT, .windowID = 1, .event = SDL_WINDOWEVENT_FOCUS_LOST}};
@@ -248,8 +255,8 @@ static void draw(nb_gpu *gpu, render *r, const render_frame *frame) {
     nb_gpu_frame_end(gpu);
 }
 
-static void a_picture_is_drawn_through_sizes(void **state) {
-    (void)state;
+TEST_IN(window, a_picture_is_drawn_through_sizes) {
+    window_need();
     if (!render_has_shaders() || nb_gpu_vulkan_backend() == NULL) skip();
     nb_gpu_vulkan_desc vulkan = {.is_validated = true, .window = window_vulkan(w)};
     nb_gpu_desc desc = {.backend = nb_gpu_vulkan_backend(), .backend_desc = &vulkan, .width = 320, .height = 180};
@@ -278,35 +285,4 @@ static void a_picture_is_drawn_through_sizes(void **state) {
     assert_int_equal(nb_gpu_vulkan_message_count(gpu), 0);
     render_destroy(r);
     assert_int_equal(nb_gpu_destroy(gpu), NB_OK);
-}
-
-#define ON_DISPLAY(test) cmocka_unit_test_setup_teardown(test, open_window, close_window)
-
-int main(int argc, char **argv) {
-#ifdef TEST_HAS_MSAN
-    puts("skipped: the memory sanitizer does not see what SDL writes");
-    return 0;
-#endif
-    if (!window_has_display() && getenv("NB_TEST_XVFB") == NULL) {
-        setenv("NB_TEST_XVFB", "1", 1);
-        // A server resets itself when its last client has gone, and refuses the next one meanwhile.
-        execlp("xvfb-run", "xvfb-run", "-a", "-s", "-noreset -screen 0 1280x1024x24", argv[0],
-               argc > 1 ? argv[1] : (char *)NULL, (char *)NULL);
-        puts("skipped: no display, and no xvfb-run to make one (Debian: xvfb xauth)");
-        return 0;
-    }
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_display_it_says_so),
-        ON_DISPLAY(a_window_has_its_size_and_a_surface),
-        ON_DISPLAY(keys_come_once_with_their_time),
-        ON_DISPLAY(pointer_wheel_and_gamepad_are_events_too),
-        ON_DISPLAY(a_full_queue_is_counted),
-        ON_DISPLAY(keys_change_the_screen_and_the_pace),
-        ON_DISPLAY(another_size_is_news_once),
-        ON_DISPLAY(the_refresh_of_the_display_is_news_once),
-        ON_DISPLAY(closing_and_losing_the_focus_are_news),
-        ON_DISPLAY(a_picture_is_drawn_through_sizes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
-// display: it opens a window
 // The Vulkan device and a window of X11: what is drawn is what is to be seen, and resizing, hiding and losing the
 // surface are survived.
 
@@ -161,8 +159,7 @@ static void size_of(show *w, uint32_t *width, uint32_t *height) {
     *height = vulkan_of(w)->surface.extent.height;
 }
 
-static void window_shows_what_is_drawn(void **state) {
-    (void)state;
+TEST(window_shows_what_is_drawn) {
     static show w;
     show_open(&w, 64, 48);
     assert_true(is_shown(&w, 0xff0000, 5, 5));
@@ -180,8 +177,7 @@ static void window_shows_what_is_drawn(void **state) {
     show_close(&w);
 }
 
-static void resized_window_is_drawn_to_in_its_new_size(void **state) {
-    (void)state;
+TEST(resized_window_is_drawn_to_in_its_new_size) {
     static show w;
     show_open(&w, 64, 48);
     const uint32_t sizes[][2] = {{100, 70}, {31, 200}, {64, 48}, {300, 300}};
@@ -219,8 +215,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL present_failing(VkQueue queue, const VkPre
     return answer;
 }
 
-static void surface_that_is_lost_is_made_anew(void **state) {
-    (void)state;
+TEST(surface_that_is_lost_is_made_anew) {
     static show w;
     show_open(&w, 64, 48);
     const VkResult answers[] = {VK_NOT_READY, VK_TIMEOUT, VK_ERROR_OUT_OF_DATE_KHR, VK_ERROR_SURFACE_LOST_KHR};
@@ -261,8 +256,7 @@ static void surface_that_is_lost_is_made_anew(void **state) {
 }
 
 // A frame that computes and does not draw to the window keeps its image for the next one that does.
-static void frame_that_is_not_shown_keeps_its_image(void **state) {
-    (void)state;
+TEST(frame_that_is_not_shown_keeps_its_image) {
     static show w;
     show_open(&w, 64, 48);
     for (uint32_t i = 0; i < 12; ++i) {
@@ -274,8 +268,7 @@ static void frame_that_is_not_shown_keeps_its_image(void **state) {
     show_close(&w);
 }
 
-static void lost_device_gets_its_window_back(void **state) {
-    (void)state;
+TEST(lost_device_gets_its_window_back) {
     static show w;
     show_open(&w, 64, 48);
     assert_true(is_shown(&w, 0x00ff00, 5, 5));
@@ -284,7 +277,3 @@ static void lost_device_gets_its_window_back(void **state) {
     assert_int_equal(nb_gpu_stats_get(w.s.gpu).restored_count, 1);
     show_close(&w);
 }
-
-TEST_MAIN(cmocka_unit_test(window_shows_what_is_drawn), cmocka_unit_test(resized_window_is_drawn_to_in_its_new_size),
-          cmocka_unit_test(surface_that_is_lost_is_made_anew),
-          cmocka_unit_test(frame_that_is_not_shown_keeps_its_image), cmocka_unit_test(lost_device_gets_its_window_back))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // What the device and its null backend do with bad arguments.
 
 #include "bad_input/bad_input.h"
@@ -21,8 +20,7 @@ static nb_gpu_desc small_desc(test_heap *heap) {
                          .hooks = bad_hooks(heap)};
 }
 
-static void null_is_refused_everywhere(void **state) {
-    (void)state;
+TEST(null_is_refused_everywhere) {
     nb_gpu_span span = {0};
     nb_gpu_capture capture;
     nb_gpu_pass_time time;
@@ -62,8 +60,7 @@ static void null_is_refused_everywhere(void **state) {
     assert_untouched(capture, 0x5A);
 }
 
-static void null_commands_are_refused(void **state) {
-    (void)state;
+TEST(null_commands_are_refused) {
     const int none = NB_ERR_MISUSE;
     const nb_gpu_rect rect = {0, 0, 1, 1};
     refused_default(none, NB_ITEM_BASE_NULL, nb_gpu_set_pipeline(NULL, (nb_gpu_pipeline){0}));
@@ -86,8 +83,7 @@ static void null_commands_are_refused(void **state) {
     refused_default(0, NB_ITEM_BASE_NULL, (intptr_t)nb_gpu_command_device(NULL));
 }
 
-static void orders_that_are_none_are_refused(void **state) {
-    (void)state;
+TEST(orders_that_are_none_are_refused) {
     test_heap heap = {0};
     nb_hooks hooks = bad_hooks(&heap);
     nb_gpu_null *control = UNTOUCHED(nb_gpu_null);
@@ -116,8 +112,7 @@ static void orders_that_are_none_are_refused(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void impossible_devices_are_refused(void **state) {
-    (void)state;
+TEST(impossible_devices_are_refused) {
     test_heap heap = {0};
     nb_gpu *gpu = UNTOUCHED(nb_gpu);
     nb_gpu_desc bad[11];
@@ -145,8 +140,7 @@ static nb_gpu *open_gpu(test_heap *heap) {
     return gpu;
 }
 
-static void impossible_buffers_and_images_are_refused(void **state) {
-    (void)state;
+TEST(impossible_buffers_and_images_are_refused) {
     test_heap heap = {0};
     nb_gpu *gpu = open_gpu(&heap);
     nb_gpu_buffer buffer = {77};
@@ -188,8 +182,7 @@ static void impossible_buffers_and_images_are_refused(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void impossible_pipelines_are_refused(void **state) {
-    (void)state;
+TEST(impossible_pipelines_are_refused) {
     test_heap heap = {0};
     nb_gpu *gpu = open_gpu(&heap);
     nb_gpu_pipeline pipeline = {77};
@@ -228,8 +221,7 @@ static void impossible_pipelines_are_refused(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void calls_at_the_wrong_moment_are_refused(void **state) {
-    (void)state;
+TEST(calls_at_the_wrong_moment_are_refused) {
     test_heap heap = {0};
     nb_gpu *gpu = open_gpu(&heap);
     nb_gpu_span span = {0};
@@ -271,8 +263,3 @@ static void calls_at_the_wrong_moment_are_refused(void **state) {
     assert_int_equal(nb_gpu_destroy(gpu), NB_OK);
     assert_int_equal(heap.live_count.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(null_commands_are_refused),
-          cmocka_unit_test(orders_that_are_none_are_refused), cmocka_unit_test(impossible_devices_are_refused),
-          cmocka_unit_test(impossible_buffers_and_images_are_refused),
-          cmocka_unit_test(impossible_pipelines_are_refused), cmocka_unit_test(calls_at_the_wrong_moment_are_refused))

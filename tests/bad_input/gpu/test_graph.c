@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // What the frame graph does with bad arguments.
 
 #include "bad_input/bad_input.h"
@@ -15,8 +14,7 @@ static nb_graph *open_graph(void) {
     return graph;
 }
 
-static void null_is_refused_everywhere(void **state) {
-    (void)state;
+TEST(null_is_refused_everywhere) {
     nb_graph_resource resource = {77};
     nb_graph_pass pass = {77};
     nb_graph_image_desc image = {"a", NB_GPU_FORMAT_R8, 1, 1};
@@ -50,8 +48,7 @@ static void null_is_refused_everywhere(void **state) {
     assert_ptr_equal(plan, UNTOUCHED(nb_graph_plan));
 }
 
-static void counts_beyond_the_bounds_are_refused(void **state) {
-    (void)state;
+TEST(counts_beyond_the_bounds_are_refused) {
     nb_graph *graph = UNTOUCHED(nb_graph);
     nb_graph_desc passes = {.pass_count_max = NB_GRAPH_PASS_COUNT_MAX + 1, .hooks = bad_hooks(NULL)};
     nb_graph_desc resources = {.resource_count_max = NB_GRAPH_RESOURCE_COUNT_MAX + 1, .hooks = bad_hooks(NULL)};
@@ -62,8 +59,7 @@ static void counts_beyond_the_bounds_are_refused(void **state) {
     assert_ptr_equal(graph, UNTOUCHED(nb_graph));
 }
 
-static void nothing_happens_before_begin_or_after_compile(void **state) {
-    (void)state;
+TEST(nothing_happens_before_begin_or_after_compile) {
     nb_graph *graph = open_graph();
     nb_graph_resource resource = {77};
     nb_graph_pass pass = {77};
@@ -96,8 +92,7 @@ static void nothing_happens_before_begin_or_after_compile(void **state) {
     nb_graph_destroy(graph);
 }
 
-static void resources_without_name_format_or_size_are_refused(void **state) {
-    (void)state;
+TEST(resources_without_name_format_or_size_are_refused) {
     nb_graph *graph = open_graph();
     nb_graph_resource out = {77};
     nb_graph_image_desc images[] = {{NULL, NB_GPU_FORMAT_R8, 1, 1},
@@ -127,8 +122,7 @@ static void resources_without_name_format_or_size_are_refused(void **state) {
     nb_graph_destroy(graph);
 }
 
-static void imports_that_contradict_themselves_are_refused(void **state) {
-    (void)state;
+TEST(imports_that_contradict_themselves_are_refused) {
     nb_graph *graph = open_graph();
     nb_graph_resource out = {77};
     nb_graph_import_desc fine = {.name = "a", .format = NB_GPU_FORMAT_R8, .width = 1, .height = 1}, bad = fine;
@@ -152,8 +146,7 @@ static void imports_that_contradict_themselves_are_refused(void **state) {
     nb_graph_destroy(graph);
 }
 
-static void passes_and_uses_that_cannot_be_are_refused(void **state) {
-    (void)state;
+TEST(passes_and_uses_that_cannot_be_are_refused) {
     nb_graph *graph = open_graph();
     nb_graph_resource image, depth, buffer, out = {77}, null_resource = {0}, wild_resource = {UINT64_MAX};
     nb_graph_pass render, compute, none = {77}, null_pass = {0};
@@ -216,8 +209,7 @@ static void passes_and_uses_that_cannot_be_are_refused(void **state) {
     nb_graph_destroy(graph);
 }
 
-static void types_that_are_none_have_no_name(void **state) {
-    (void)state;
+TEST(types_that_are_none_have_no_name) {
     assert_string_equal(nb_gpu_format_name((nb_gpu_format)-1), "unknown");
     assert_string_equal(nb_gpu_format_name(NB_GPU_FORMAT_NONE), "unknown");
     assert_string_equal(nb_gpu_format_name(NB_GPU_FORMAT_COUNT), "unknown");
@@ -226,10 +218,3 @@ static void types_that_are_none_have_no_name(void **state) {
     assert_string_equal(nb_gpu_access_name(0x80000000u), "unknown");
     assert_string_equal(nb_gpu_access_name(UINT32_MAX), "unknown");
 }
-
-TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(counts_beyond_the_bounds_are_refused),
-          cmocka_unit_test(nothing_happens_before_begin_or_after_compile),
-          cmocka_unit_test(resources_without_name_format_or_size_are_refused),
-          cmocka_unit_test(imports_that_contradict_themselves_are_refused),
-          cmocka_unit_test(passes_and_uses_that_cannot_be_are_refused),
-          cmocka_unit_test(types_that_are_none_have_no_name))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // What the Vulkan backend does with bad arguments. A machine without Vulkan refuses the same ones.
 
 #include "bad_input/bad_input.h"
@@ -8,8 +7,7 @@
 #include "nebula/gpu.h"
 #include "nebula/gpu_backend.h"
 
-static void messages_of_no_device_are_none(void **state) {
-    (void)state;
+TEST(messages_of_no_device_are_none) {
     nb_gpu *gpu = NULL;
     assert_int_equal(nb_gpu_create(NULL, &gpu), NB_OK);
     assert_int_equal(nb_gpu_vulkan_message_count(NULL), 0);
@@ -30,8 +28,7 @@ static bool no_surface(void *user, void *instance, uint64_t *surface) {
     return false;
 }
 
-static void devices_that_cannot_be_are_refused(void **state) {
-    (void)state;
+TEST(devices_that_cannot_be_are_refused) {
     if (is_vulkan_left_out()) skip();
     vulkan_keep_loaded();
     assert_int_equal(create(&(nb_gpu_vulkan_desc){.loader = ""}), NB_ERR_UNSUPPORTED);
@@ -43,5 +40,3 @@ static void devices_that_cannot_be_are_refused(void **state) {
     window.extension_count = 0;
     assert_int_equal(create(&(nb_gpu_vulkan_desc){.window = window}), NB_ERR_UNSUPPORTED);
 }
-
-TEST_MAIN(cmocka_unit_test(messages_of_no_device_are_none), cmocka_unit_test(devices_that_cannot_be_are_refused))

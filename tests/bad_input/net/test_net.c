@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: net
 // What links and netplay do with bad arguments.
 
 #include "bad_input/bad_input.h"
@@ -7,8 +6,7 @@
 #include "nebula/link.h"
 #include "nebula/netplay.h"
 
-static void null_is_refused_everywhere(void **state) {
-    (void)state;
+TEST(null_is_refused_everywhere) {
     nb_link_conditions conditions = {0};
     char bytes[4] = "";
     size_t size = 77;
@@ -35,8 +33,7 @@ static void null_is_refused_everywhere(void **state) {
     assert_untouched(peer, 0x5A);
 }
 
-static void impossible_links_are_refused(void **state) {
-    (void)state;
+TEST(impossible_links_are_refused) {
     test_heap heap = {0};
     nb_link *link = UNTOUCHED(nb_link);
     nb_link_desc bad[9];
@@ -90,8 +87,7 @@ static nb_netplay_desc fine_desc(test_heap *heap) {
     return (nb_netplay_desc){.player_count = 2, .sample = sample, .hooks = bad_hooks(heap)};
 }
 
-static void impossible_matches_are_refused(void **state) {
-    (void)state;
+TEST(impossible_matches_are_refused) {
     test_heap heap = {0};
     nb_engine *engine = open_engine((nb_engine_desc){.keeps_history = true});
     nb_netplay *play = UNTOUCHED(nb_netplay);
@@ -117,8 +113,7 @@ static void impossible_matches_are_refused(void **state) {
     assert_int_equal(nb_engine_destroy(engine), NB_OK);
 }
 
-static void engines_that_cannot_play_are_refused(void **state) {
-    (void)state;
+TEST(engines_that_cannot_play_are_refused) {
     test_heap heap = {0};
     nb_netplay *play = UNTOUCHED(nb_netplay);
     nb_engine_desc none = {0}, near = {.keeps_history = true, .rollback_count_max = 8};
@@ -168,8 +163,7 @@ static nb_result leave(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void bad_questions_to_a_match_are_refused(void **state) {
-    (void)state;
+TEST(bad_questions_to_a_match_are_refused) {
     nb_engine *engine = open_engine((nb_engine_desc){.keeps_history = true, .hashes_ticks = true});
     nb_netplay_desc desc = fine_desc(NULL);
     leaver l = {0};
@@ -207,7 +201,3 @@ static void bad_questions_to_a_match_are_refused(void **state) {
     l.play = NULL;
     assert_int_equal(nb_engine_destroy(engine), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(impossible_links_are_refused),
-          cmocka_unit_test(impossible_matches_are_refused), cmocka_unit_test(engines_that_cannot_play_are_refused),
-          cmocka_unit_test(bad_questions_to_a_match_are_refused))

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: record
-// link: -lzstd
 // What recorders, replays and save files do with bad arguments.
 
 #include "bad_input/bad_input.h"
@@ -19,8 +17,7 @@ static nb_recorder_desc fine_desc(test_heap *heap) {
     return (nb_recorder_desc){.sink = {.write = write_nothing}, .hooks = bad_hooks(heap)};
 }
 
-static void null_is_refused_everywhere(void **state) {
-    (void)state;
+TEST(null_is_refused_everywhere) {
     nb_recorder_desc desc = fine_desc(NULL);
     nb_recorder *recorder = UNTOUCHED(nb_recorder);
     nb_replay *replay = UNTOUCHED(nb_replay);
@@ -55,8 +52,7 @@ static void null_is_refused_everywhere(void **state) {
     assert_int_equal(size, 77);
 }
 
-static void saves_without_path_or_states_are_refused(void **state) {
-    (void)state;
+TEST(saves_without_path_or_states_are_refused) {
     nb_states *states = NULL;
     nb_save_info info;
     memset(&info, 0x5A, sizeof info);
@@ -87,8 +83,7 @@ static void saves_without_path_or_states_are_refused(void **state) {
     nb_states_destroy(states);
 }
 
-static void bad_descs_are_refused(void **state) {
-    (void)state;
+TEST(bad_descs_are_refused) {
     test_heap heap = {0};
     static char long_text[NB_RECORD_TEXT_SIZE_MAX + 2];
     memset(long_text, 't', sizeof long_text - 1);
@@ -119,8 +114,7 @@ static void bad_descs_are_refused(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void bad_ticks_are_refused_and_the_recording_goes_on(void **state) {
-    (void)state;
+TEST(bad_ticks_are_refused_and_the_recording_goes_on) {
     test_heap heap = {0};
     nb_recorder_desc desc = fine_desc(&heap);
     nb_recorder *recorder = NULL;
@@ -177,8 +171,7 @@ static void record_tick(copy *c, const nb_record_tick *tick) {
     assert_int_equal(nb_recorder_destroy(recorder), NB_OK);
 }
 
-static void bad_questions_to_a_replay_are_refused(void **state) {
-    (void)state;
+TEST(bad_questions_to_a_replay_are_refused) {
     static copy c;
     nb_record_tick tick = {.index = 5};
     record_tick(&c, &tick);
@@ -208,8 +201,7 @@ static nb_result attach_nothing(void *user, nb_engine *engine) {
     return NB_OK;
 }
 
-static void bad_verifications_are_refused(void **state) {
-    (void)state;
+TEST(bad_verifications_are_refused) {
     static copy c;
     nb_record_tick tick = {.index = 5};
     record_tick(&c, &tick);
@@ -250,8 +242,7 @@ static void bad_verifications_are_refused(void **state) {
     assert_int_equal(nb_replay_close(other), NB_OK);
 }
 
-static void attaching_without_a_desc_is_refused(void **state) {
-    (void)state;
+TEST(attaching_without_a_desc_is_refused) {
     nb_engine_desc engine_desc = {.scheduler_desc = {.worker_count = NB_WORKER_COUNT_NONE}, .hooks = bad_hooks(NULL)};
     nb_engine *engine = NULL;
     assert_int_equal(nb_engine_create(&engine_desc, &engine), NB_OK);
@@ -272,8 +263,3 @@ static void attaching_without_a_desc_is_refused(void **state) {
     assert_ptr_equal(recorder, UNTOUCHED(nb_recorder));
     assert_int_equal(nb_engine_destroy(engine), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(saves_without_path_or_states_are_refused),
-          cmocka_unit_test(bad_descs_are_refused), cmocka_unit_test(bad_ticks_are_refused_and_the_recording_goes_on),
-          cmocka_unit_test(bad_questions_to_a_replay_are_refused), cmocka_unit_test(bad_verifications_are_refused),
-          cmocka_unit_test(attaching_without_a_desc_is_refused))

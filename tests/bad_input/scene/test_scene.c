@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// module: scene
 // What scenes do with bad arguments.
 
 #include "bad_input/bad_input.h"
 
 #include "nebula/scene.h"
 
-static void null_is_refused_everywhere(void **state) {
-    (void)state;
+TEST(null_is_refused_everywhere) {
     nb_node_desc desc = nb_node_desc_default();
     nb_entity entity = {77}, none = {0};
     nb_transform pose;
@@ -33,8 +31,7 @@ static void null_is_refused_everywhere(void **state) {
 }
 
 // Poses of no use stay what they are; nothing is read or written beside them.
-static void poses_of_nonsense_harm_nothing(void **state) {
-    (void)state;
+TEST(poses_of_nonsense_harm_nothing) {
     nb_transform zero = {.scale = 0}, huge = {.position = {3e38f, -3e38f, 3e38f}, .scale = 3e38f};
     for (int i = 0; i < 4; ++i) huge.rotation[i] = 3e38f;
     silent(nb_transform_compose(huge, huge));
@@ -89,8 +86,7 @@ static void close_all(fixture *f) {
     assert_int_equal(f->heap.live_count.value, 0);
 }
 
-static void impossible_scenes_are_refused(void **state) {
-    (void)state;
+TEST(impossible_scenes_are_refused) {
     fixture f;
     nb_scene *scene = UNTOUCHED(nb_scene);
     open_engine(&f);
@@ -117,8 +113,7 @@ static void impossible_scenes_are_refused(void **state) {
     close_all(&f);
 }
 
-static void what_is_no_node_is_refused(void **state) {
-    (void)state;
+TEST(what_is_no_node_is_refused) {
     fixture f;
     nb_entity none = {0}, noise = {UINT64_MAX}, out = {77};
     nb_transform pose;
@@ -159,8 +154,7 @@ static void what_is_no_node_is_refused(void **state) {
     close_all(&f);
 }
 
-static void bad_stages_are_refused(void **state) {
-    (void)state;
+TEST(bad_stages_are_refused) {
     fixture f;
     unsigned char memory[256];
     nb_stage stage;
@@ -196,8 +190,7 @@ static nb_result write_outside(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void nodes_are_not_written_outside_ticks(void **state) {
-    (void)state;
+TEST(nodes_are_not_written_outside_ticks) {
     fixture f;
     open_scene(&f);
     nb_module_desc module = {.name = "writer", .frame = write_outside, .user = &f};
@@ -206,7 +199,3 @@ static void nodes_are_not_written_outside_ticks(void **state) {
     assert_int_equal(nb_scene_stats_get(f.scene).node_count, 1);
     close_all(&f);
 }
-
-TEST_MAIN(cmocka_unit_test(null_is_refused_everywhere), cmocka_unit_test(poses_of_nonsense_harm_nothing),
-          cmocka_unit_test(impossible_scenes_are_refused), cmocka_unit_test(what_is_no_node_is_refused),
-          cmocka_unit_test(bad_stages_are_refused), cmocka_unit_test(nodes_are_not_written_outside_ticks))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // The demo's quadtrees: what is wanted follows the eye, and what is drawn covers the planet at every moment.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/lod.h"
 #include "demo/quality.h"
@@ -29,8 +28,7 @@ static vec3d any_eye(uint64_t *random) {
 static lod_choice choices[2];
 static lod_ready ready;
 
-static void every_node_has_a_number_of_its_own(void **state) {
-    (void)state;
+TEST(every_node_has_a_number_of_its_own) {
     static uint8_t seen[LOD_NODE_TOTAL];
     memset(seen, 0, sizeof seen);
     uint32_t count = 0;
@@ -71,8 +69,7 @@ static uint32_t area_of(const lod_node *nodes, uint32_t count, uint32_t face) {
 
 #define FACE_AREA (NODE_COUNT_0 * NODE_COUNT_0)
 
-static void wanted_leaves_cover_each_face_once_and_parents_come_first(void **state) {
-    (void)state;
+TEST(wanted_leaves_cover_each_face_once_and_parents_come_first) {
     uint64_t random = test_seed("wanted_leaves");
     lod_choice *choice = &choices[0];
     for (uint32_t round = 0; round < 200; ++round) {
@@ -95,8 +92,7 @@ static void wanted_leaves_cover_each_face_once_and_parents_come_first(void **sta
     }
 }
 
-static void near_nodes_are_fine_and_far_ones_coarse(void **state) {
-    (void)state;
+TEST(near_nodes_are_fine_and_far_ones_coarse) {
     uint64_t random = test_seed("near_nodes");
     for (uint32_t round = 0; round < 100; ++round) {
         vec3d up = any_direction(&random);
@@ -119,8 +115,7 @@ static void near_nodes_are_fine_and_far_ones_coarse(void **state) {
 }
 
 // The distance to a node against the nearest of many points of it.
-static void distances_are_those_of_the_nearest_ground(void **state) {
-    (void)state;
+TEST(distances_are_those_of_the_nearest_ground) {
     uint64_t random = test_seed("distances");
     for (uint32_t round = 0; round < 300; ++round) {
         lod_view view = {any_eye(&random), 0, 2};
@@ -140,8 +135,7 @@ static void distances_are_those_of_the_nearest_ground(void **state) {
     }
 }
 
-static void a_choice_lasts_while_the_eye_trembles(void **state) {
-    (void)state;
+TEST(a_choice_lasts_while_the_eye_trembles) {
     uint64_t random = test_seed("a_choice_lasts");
     for (uint32_t round = 0; round < 30; ++round) {
         lod_view view = {any_eye(&random), 0, 2.2};
@@ -156,8 +150,7 @@ static void a_choice_lasts_while_the_eye_trembles(void **state) {
     }
 }
 
-static void too_many_wishes_are_cut_from_the_weakest(void **state) {
-    (void)state;
+TEST(too_many_wishes_are_cut_from_the_weakest) {
     uint64_t random = test_seed("too_many_wishes");
     lod_view view = {vec3d_scale(any_direction(&random), SPHERE_RADIUS + 2), 0, 50};
     lod_choose(&view, NULL, &choices[0]);
@@ -224,8 +217,7 @@ static void fly_on(uint64_t *random, uint32_t frame, vec3d *up, double *altitude
     *up = vec3d_normal(vec3d_add(*up, step), *up);
 }
 
-static void what_is_drawn_covers_the_planet_once_on_any_flight(void **state) {
-    (void)state;
+TEST(what_is_drawn_covers_the_planet_once_on_any_flight) {
     static world w;
     uint64_t random = test_seed("what_is_drawn");
     uint32_t fine = 0, coarse = 0, above = 0;
@@ -261,8 +253,7 @@ static void what_is_drawn_covers_the_planet_once_on_any_flight(void **state) {
 }
 
 // Four children stand for a parent that is wanted again and not there, until it is; three of them cannot.
-static void children_stand_for_a_parent_that_is_not_ready(void **state) {
-    (void)state;
+TEST(children_stand_for_a_parent_that_is_not_ready) {
     static lod_node drawn[LOD_NODES_MAX];
     lod_view far = {.eye = {0, 0, 90000}, .split = 1};
     lod_choose(&far, NULL, &choices[0]);
@@ -279,8 +270,7 @@ static void children_stand_for_a_parent_that_is_not_ready(void **state) {
     assert_int_equal(lod_drawn(&choices[0], &ready, drawn), 6);
 }
 
-static void what_is_wanted_is_drawn_when_all_is_ready(void **state) {
-    (void)state;
+TEST(what_is_wanted_is_drawn_when_all_is_ready) {
     uint64_t random = test_seed("what_is_wanted");
     static lod_node drawn[LOD_NODES_MAX];
     for (uint32_t round = 0; round < 50; ++round) {
@@ -304,8 +294,7 @@ static bool is_hidden(vec3d eye, vec3d point, double ball) {
     return vec3d_length(vec3d_add(eye, vec3d_scale(line, share))) < ball;
 }
 
-static void nothing_in_sight_is_behind_the_limb(void **state) {
-    (void)state;
+TEST(nothing_in_sight_is_behind_the_limb) {
     uint64_t random = test_seed("nothing_in_sight");
     uint32_t culled = 0, seen = 0;
     for (uint32_t round = 0; round < 4000; ++round) {
@@ -330,14 +319,3 @@ static void nothing_in_sight_is_behind_the_limb(void **state) {
     print_message("%u points in sight, %u of 4000 nodes behind the limb\n", seen, culled);
     assert_true(seen > 1000 && culled > 1000);
 }
-
-TEST_MAIN(cmocka_unit_test(every_node_has_a_number_of_its_own),
-          cmocka_unit_test(wanted_leaves_cover_each_face_once_and_parents_come_first),
-          cmocka_unit_test(near_nodes_are_fine_and_far_ones_coarse),
-          cmocka_unit_test(distances_are_those_of_the_nearest_ground),
-          cmocka_unit_test(a_choice_lasts_while_the_eye_trembles),
-          cmocka_unit_test(too_many_wishes_are_cut_from_the_weakest),
-          cmocka_unit_test(what_is_drawn_covers_the_planet_once_on_any_flight),
-          cmocka_unit_test(children_stand_for_a_parent_that_is_not_ready),
-          cmocka_unit_test(what_is_wanted_is_drawn_when_all_is_ready),
-          cmocka_unit_test(nothing_in_sight_is_behind_the_limb))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // The demo's mesher against one that looks at each cell alone, and the cells of nodes against the land.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/mesher.h"
 #include "demo/volume.h"
@@ -124,8 +123,7 @@ static uint32_t check_all_faces(uint32_t *quad_count) {
     return faces;
 }
 
-static void quads_cover_exactly_the_faces_of_random_cells(void **state) {
-    (void)state;
+TEST(quads_cover_exactly_the_faces_of_random_cells) {
     uint64_t random = test_seed("quads_cover_exactly");
     for (uint64_t round = 0; round < test_size(12, 60, 600); ++round) {
         // From nearly empty to nearly full, with one to four materials, and in blocks of 1 or 2.
@@ -171,8 +169,7 @@ static const lod_node NODES[] = {{0, 0, 30, 40, 0}, {3, 0, 103, 85, 0}, {2, 0, 0
                                  {0, 6, 1, 1, 0},   {3, 7, 0, 0, 0}};
 #define NODE_COUNT (sizeof NODES / sizeof NODES[0])
 
-static void land_takes_far_fewer_quads_than_faces(void **state) {
-    (void)state;
+TEST(land_takes_far_fewer_quads_than_faces) {
     uint32_t faces = 0, quad_count = 0;
     for (uint32_t i = 0; i < NODE_COUNT; ++i) {
         generate(NODES[i]);
@@ -186,8 +183,7 @@ static void land_takes_far_fewer_quads_than_faces(void **state) {
 }
 
 // Below the lowest ground all is opaque, above the highest all is air: nothing is cut off.
-static void layers_are_as_many_as_the_heights_need(void **state) {
-    (void)state;
+TEST(layers_are_as_many_as_the_heights_need) {
     for (uint32_t i = 0; i < NODE_COUNT; ++i) {
         generate(NODES[i]);
         assert_in_range(land.layer_count, 1, MESH_LAYERS_MAX);
@@ -204,8 +200,7 @@ static void layers_are_as_many_as_the_heights_need(void **state) {
     }
 }
 
-static void a_fine_node_is_what_the_land_says_of_each_voxel(void **state) {
-    (void)state;
+TEST(a_fine_node_is_what_the_land_says_of_each_voxel) {
     for (uint32_t i = 0; i < 3; ++i) {
         generate(NODES[i]);
         for (int32_t k = 0; k < MESH_LAYER_CELLS; ++k) {
@@ -219,8 +214,7 @@ static void a_fine_node_is_what_the_land_says_of_each_voxel(void **state) {
 }
 
 // So a mesher sees through a border what is really there, also over the edge of a face.
-static void the_padding_of_a_node_is_the_inside_of_its_neighbour(void **state) {
-    (void)state;
+TEST(the_padding_of_a_node_is_the_inside_of_its_neighbour) {
     static terrain_column own[MESH_LAYER_CELLS];
     static uint8_t bumps[MESH_LAYER_CELLS];
     static const lod_node PAIRS[][2] = {{{0, 0, 40, 70, 0}, {0, 0, 41, 70, 0}},
@@ -242,8 +236,7 @@ static void the_padding_of_a_node_is_the_inside_of_its_neighbour(void **state) {
 }
 
 // Seas end at the same height in every level, coasts are where they are, and woods do not vanish.
-static void coarse_nodes_show_the_same_land(void **state) {
-    (void)state;
+TEST(coarse_nodes_show_the_same_land) {
     uint32_t wet = 0, dry = 0, leaves = 0;
     for (uint32_t i = 0; i < NODE_COUNT; ++i) {
         generate(NODES[i]);
@@ -264,8 +257,7 @@ static void coarse_nodes_show_the_same_land(void **state) {
 }
 
 // A coarse node is a quarter of the node above it, in cells of the same size.
-static void a_coarse_node_is_a_quarter_of_the_one_above(void **state) {
-    (void)state;
+TEST(a_coarse_node_is_a_quarter_of_the_one_above) {
     static volume above;
     uint64_t fine_quads = 0, coarse_quads = 0;
     for (uint32_t i = 0; i + 1 < NODE_COUNT; ++i) {
@@ -300,14 +292,12 @@ static void fill(uint8_t material) {
     input = plain_input(32);
 }
 
-static void full_cells_among_full_ones_have_no_faces(void **state) {
-    (void)state;
+TEST(full_cells_among_full_ones_have_no_faces) {
     fill(TERRAIN_STONE);
     for (uint32_t face = 0; face < MESH_FACE_COUNT; ++face) assert_int_equal(mesh((mesh_face)face).quad_count, 0);
 }
 
-static void a_full_node_in_the_air_has_one_quad_a_side(void **state) {
-    (void)state;
+TEST(a_full_node_in_the_air_has_one_quad_a_side) {
     fill(TERRAIN_AIR);
     for (int32_t i = 0; i < 32768; ++i) cells[mesh_cell_index(i % 32, i / 32 % 32, i / 1024)] = TERRAIN_STONE;
     for (uint32_t face = 0; face < MESH_FACE_COUNT; ++face) {
@@ -321,8 +311,7 @@ static void a_full_node_in_the_air_has_one_quad_a_side(void **state) {
 }
 
 // Flat ground whose neighbours are as high: nothing but its top, and at the border the skirts.
-static void skirts_hang_below_the_border(void **state) {
-    (void)state;
+TEST(skirts_hang_below_the_border) {
     fill(TERRAIN_AIR);
     for (uint32_t i = 0; i < MESH_LAYER_CELLS; ++i) ground[i] = 9;
     for (uint32_t i = 0; i < MESH_LAYER_CELLS * 11; ++i) cells[i] = TERRAIN_DIRT;
@@ -345,8 +334,7 @@ static void fill_worst(void) {
     for (int32_t i = 0; i < CELLS_MAX; ++i) cells[i] = TURN[(i % 34 + i / 34 % 34 + i / 1156) % 2];
 }
 
-static void too_many_quads_are_counted_and_the_others_are_right(void **state) {
-    (void)state;
+TEST(too_many_quads_are_counted_and_the_others_are_right) {
     static mesh_quad all[QUADS_MAX];
     fill_worst();
     mesh_output whole = mesh(MESH_FACE_Y_POSITIVE);
@@ -364,8 +352,7 @@ static void too_many_quads_are_counted_and_the_others_are_right(void **state) {
     assert_true(mesher_face(&input, MESH_FACE_Y_POSITIVE, &part));
 }
 
-static void packed_quads_can_be_opened(void **state) {
-    (void)state;
+TEST(packed_quads_can_be_opened) {
     uint64_t random = test_seed("packed_quads");
     for (uint32_t i = 0; i < 1000; ++i) {
         uint64_t a = test_random(&random), b = test_random(&random);
@@ -379,8 +366,7 @@ static void packed_quads_can_be_opened(void **state) {
     }
 }
 
-static void no_such_face_or_layers_are_refused(void **state) {
-    (void)state;
+TEST(no_such_face_or_layers_are_refused) {
     mesh_output out = {.quads = quads, .quad_count_max = 10};
     fill(TERRAIN_STONE);
     assert_false(mesher_face(&input, MESH_FACE_COUNT, &out));
@@ -390,15 +376,3 @@ static void no_such_face_or_layers_are_refused(void **state) {
     assert_false(mesher_face(&input, MESH_FACE_Y_POSITIVE, &out));
     assert_int_equal(out.quad_count, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(quads_cover_exactly_the_faces_of_random_cells),
-          cmocka_unit_test(land_takes_far_fewer_quads_than_faces),
-          cmocka_unit_test(layers_are_as_many_as_the_heights_need),
-          cmocka_unit_test(a_fine_node_is_what_the_land_says_of_each_voxel),
-          cmocka_unit_test(the_padding_of_a_node_is_the_inside_of_its_neighbour),
-          cmocka_unit_test(coarse_nodes_show_the_same_land),
-          cmocka_unit_test(a_coarse_node_is_a_quarter_of_the_one_above),
-          cmocka_unit_test(full_cells_among_full_ones_have_no_faces),
-          cmocka_unit_test(a_full_node_in_the_air_has_one_quad_a_side), cmocka_unit_test(skirts_hang_below_the_border),
-          cmocka_unit_test(too_many_quads_are_counted_and_the_others_are_right),
-          cmocka_unit_test(packed_quads_can_be_opened), cmocka_unit_test(no_such_face_or_layers_are_refused))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // The nine kinds of parallel work of the demo: however the items are cut into jobs, in whatever order and on whatever
 // thread these run, joining their outputs by index gives the same bytes as one job.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/work_lights.h"
 #include "demo/work_lod.h"
@@ -108,8 +107,7 @@ static void pose_same(const pose_output *a, const pose_output *b) {
 
 SPLIT_CASE(pose, pose_make, pose_same)
 
-static void poses_are_the_same_for_any_split(void **state) {
-    (void)state;
+TEST(poses_are_the_same_for_any_split) {
     static pose_body bodies[ITEMS];
     uint64_t random = test_seed("poses");
     for (uint32_t i = 0; i < ITEMS; ++i) {
@@ -143,8 +141,7 @@ static void particles_same(const particles_output *a, const particles_output *b)
 
 SPLIT_CASE(particles, particles_make, particles_same)
 
-static void particles_are_the_same_for_any_split(void **state) {
-    (void)state;
+TEST(particles_are_the_same_for_any_split) {
     static particle pool[ITEMS];
     particle_emitter emitters[3];
     uint64_t random = test_seed("particles");
@@ -171,8 +168,7 @@ static void visibility_same(const visibility_output *a, const visibility_output 
 
 SPLIT_CASE(visibility, visibility_make, visibility_same)
 
-static void visible_sets_are_the_same_for_any_split(void **state) {
-    (void)state;
+TEST(visible_sets_are_the_same_for_any_split) {
     static lod_bounds chunks[ITEMS];
     static uint8_t is_drawn[ITEMS];
     static vec3 spheres[ITEMS];
@@ -211,8 +207,7 @@ static void lod_same(const lod_output *a, const lod_output *b) {
 
 SPLIT_CASE(lod, lod_make, lod_same)
 
-static void levels_of_detail_are_the_same_for_any_split(void **state) {
-    (void)state;
+TEST(levels_of_detail_are_the_same_for_any_split) {
     static pose_body bodies[ITEMS];
     static uint8_t levels[ITEMS];
     uint64_t random = test_seed("levels of detail");
@@ -240,8 +235,7 @@ static void lights_same(const lights_output *a, const lights_output *b) {
 
 SPLIT_CASE(lights, lights_make, lights_same)
 
-static void light_lists_are_the_same_for_any_split(void **state) {
-    (void)state;
+TEST(light_lists_are_the_same_for_any_split) {
     static light lights[300];
     uint64_t random = test_seed("light lists");
     for (uint32_t i = 0; i < 300; ++i)
@@ -270,8 +264,7 @@ static void materials_same(const materials_output *a, const materials_output *b)
 
 SPLIT_CASE(materials, materials_make, materials_same)
 
-static void uniform_blocks_are_the_same_for_any_split(void **state) {
-    (void)state;
+TEST(uniform_blocks_are_the_same_for_any_split) {
     static material_draw draws[ITEMS];
     uint64_t random = test_seed("uniform blocks");
     for (uint32_t i = 0; i < ITEMS; ++i) {
@@ -298,8 +291,7 @@ static void queries_same(const queries_output *a, const queries_output *b) {
 
 SPLIT_CASE(queries, queries_make, queries_same)
 
-static void answers_are_the_same_for_any_split(void **state) {
-    (void)state;
+TEST(answers_are_the_same_for_any_split) {
     static query queries[ITEMS];
     static uint8_t face[ITEMS];
     static int32_t x[ITEMS], z[ITEMS];
@@ -349,8 +341,7 @@ static void upload_same(const upload_output *a, const upload_output *b) {
 
 SPLIT_CASE(upload, upload_make, upload_same)
 
-static void uploads_are_the_same_for_any_split(void **state) {
-    (void)state;
+TEST(uploads_are_the_same_for_any_split) {
     static upload_item items[ITEMS];
     static mesh_quad quads[16];
     uint64_t random = test_seed("uploads");
@@ -368,10 +359,3 @@ static void uploads_are_the_same_for_any_split(void **state) {
     upload_input input = {items};
     upload_check_splits(&input, ITEMS, &random);
 }
-
-TEST_MAIN(cmocka_unit_test(poses_are_the_same_for_any_split), cmocka_unit_test(particles_are_the_same_for_any_split),
-          cmocka_unit_test(visible_sets_are_the_same_for_any_split),
-          cmocka_unit_test(levels_of_detail_are_the_same_for_any_split),
-          cmocka_unit_test(light_lists_are_the_same_for_any_split),
-          cmocka_unit_test(uniform_blocks_are_the_same_for_any_split),
-          cmocka_unit_test(answers_are_the_same_for_any_split), cmocka_unit_test(uploads_are_the_same_for_any_split))

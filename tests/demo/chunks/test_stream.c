@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // The table that holds the demo's chunks.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/chunk_table.h"
 
@@ -17,8 +16,7 @@ static chunk_table table_make(void) {
     return table;
 }
 
-static void a_chunk_that_comes_back_has_a_new_generation(void **state) {
-    (void)state;
+TEST(a_chunk_that_comes_back_has_a_new_generation) {
     chunk_table table = table_make();
     lod_node node = {3, 1, 4, 9, 0};
     chunk_ref first = chunk_table_add(&table, node);
@@ -36,8 +34,7 @@ static void a_chunk_that_comes_back_has_a_new_generation(void **state) {
     assert_int_equal(chunk_table_get(&table, second)->state, CHUNK_EMPTY);
 }
 
-static void generations_never_are_zero(void **state) {
-    (void)state;
+TEST(generations_never_are_zero) {
     chunk_table table = table_make();
     lod_node node = {1, 1, 1, 1, 0};
     chunk_ref ref = chunk_table_add(&table, node);
@@ -47,8 +44,7 @@ static void generations_never_are_zero(void **state) {
     assert_int_equal(chunk_table_add(&table, node).generation, 1);
 }
 
-static void states_follow_each_other_and_are_counted(void **state) {
-    (void)state;
+TEST(states_follow_each_other_and_are_counted) {
     chunk_table table = table_make();
     chunk_ref ref = chunk_table_add(&table, (lod_node){0, 0, 0, 0, 0});
     for (uint32_t next = CHUNK_GENERATING; next < CHUNK_STATE_COUNT; ++next) {
@@ -63,8 +59,7 @@ static void states_follow_each_other_and_are_counted(void **state) {
     assert_int_equal(table.state_counts[CHUNK_READY], 0);
 }
 
-static void a_full_table_refuses_and_counts(void **state) {
-    (void)state;
+TEST(a_full_table_refuses_and_counts) {
     chunk_table table = table_make();
     for (int32_t i = 0; i < SLOTS; ++i)
         assert_true(chunk_table_add(&table, (lod_node){5, 0, (uint8_t)(i % 128), (uint8_t)(i / 128), 0}).generation !=
@@ -76,8 +71,7 @@ static void a_full_table_refuses_and_counts(void **state) {
     assert_true(chunk_table_add(&table, (lod_node){4, 0, 0, 0, 0}).generation != 0);
 }
 
-static void wrong_sizes_and_references_are_refused(void **state) {
-    (void)state;
+TEST(wrong_sizes_and_references_are_refused) {
     chunk_table table;
     assert_int_equal(chunk_table_size_bytes(0), 0);
     assert_int_equal(chunk_table_size_bytes(CHUNK_TABLE_SLOTS_MAX + 1), 0);
@@ -90,8 +84,7 @@ static void wrong_sizes_and_references_are_refused(void **state) {
 }
 
 // Few places and many changes: long runs in the index, which removals have to keep searchable.
-static void random_changes_agree_with_a_plain_list(void **state) {
-    (void)state;
+TEST(random_changes_agree_with_a_plain_list) {
     enum { PLACES = 8 * 8 * 4 };
     static chunk_ref expected[PLACES];
     uint64_t random = test_seed("random_changes_agree");
@@ -119,8 +112,3 @@ static void random_changes_agree_with_a_plain_list(void **state) {
         assert_int_equal(table.state_counts[CHUNK_EMPTY], count);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(a_chunk_that_comes_back_has_a_new_generation), cmocka_unit_test(generations_never_are_zero),
-          cmocka_unit_test(states_follow_each_other_and_are_counted), cmocka_unit_test(a_full_table_refuses_and_counts),
-          cmocka_unit_test(wrong_sizes_and_references_are_refused),
-          cmocka_unit_test(random_changes_agree_with_a_plain_list))

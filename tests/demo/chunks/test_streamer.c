@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // The demo's chunks in an engine: from the first moment on the planet is whole, wherever the explorer goes, and what is
 // taken is given back.
 
@@ -108,8 +107,7 @@ static void go_to(scene *c, uint32_t face, int32_t x, int32_t z, int32_t height)
 
 static void go(scene *c, uint32_t face, int32_t x, int32_t z) { go_to(c, face, x, z, 9000); }
 
-static void the_planet_is_whole_wherever_one_goes(void **state) {
-    (void)state;
+TEST(the_planet_is_whole_wherever_one_goes) {
     static scene c;
     bool was_whole[6] = {false};
     for (uint32_t workers = 0; workers < 3; workers += 2) {
@@ -141,8 +139,7 @@ static void set_quality(scene *c, uint32_t level) {
 }
 
 // Between cells of two sizes, too.
-static void the_planet_is_whole_while_its_quality_changes(void **state) {
-    (void)state;
+TEST(the_planet_is_whole_while_its_quality_changes) {
     static scene c;
     bool was_whole[6] = {false};
     scene_open(&c, 2);
@@ -171,8 +168,7 @@ static void the_planet_is_whole_while_its_quality_changes(void **state) {
 }
 
 // What a frame uploads is what has become ready in it, quad by quad.
-static void chunks_are_uploaded_when_they_become_ready(void **state) {
-    (void)state;
+TEST(chunks_are_uploaded_when_they_become_ready) {
     static scene c;
     uint64_t before = 0, uploaded = 0;
     scene_open(&c, 0);
@@ -213,8 +209,7 @@ static void check_land(uint64_t seed, lod_node node, const occlusion_land *land,
     assert_true(land->solid > (float)(SPHERE_RADIUS + v.base)); // and something is solid
 }
 
-static void what_hides_is_solid_and_what_is_hidden_is_not_higher(void **state) {
-    (void)state;
+TEST(what_hides_is_solid_and_what_is_hidden_is_not_higher) {
     static scene c;
     bool was_whole[6] = {false};
     uint32_t levels = 0;
@@ -278,8 +273,7 @@ static void check_seen(const scene *c, const picture *made) {
 }
 
 // What the nine kinds of work leave for who draws is about what is there, row by row.
-static void the_picture_is_made_of_what_is_there(void **state) {
-    (void)state;
+TEST(the_picture_is_made_of_what_is_there) {
     static scene c;
     static picture made;
     bool was_whole[6] = {false};
@@ -325,9 +319,3 @@ static void the_picture_is_made_of_what_is_there(void **state) {
     streamer_end(&c.s);
     planet_end(&c.p);
 }
-
-TEST_MAIN(cmocka_unit_test(the_planet_is_whole_wherever_one_goes),
-          cmocka_unit_test(the_planet_is_whole_while_its_quality_changes),
-          cmocka_unit_test(chunks_are_uploaded_when_they_become_ready),
-          cmocka_unit_test(what_hides_is_solid_and_what_is_hidden_is_not_higher),
-          cmocka_unit_test(the_picture_is_made_of_what_is_there))

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
-// module: gpu
 // The demo's camera: where on the screen things are, and how depth runs.
 
-#include "support.h"
+#include "support/support.h"
 
 #include <math.h>
 
@@ -24,8 +22,7 @@ static vec3 random_direction(uint64_t *state) {
     return vec3_normal(v, (vec3){1, 0, 0});
 }
 
-static void what_is_ahead_is_in_the_middle(void **state) {
-    (void)state;
+TEST(what_is_ahead_is_in_the_middle) {
     camera_view view = view_along((vec3){0, 0, -1}, (vec3){0, 1, 0});
     camera_matrix clip = camera_clip(&view, 2.0f);
     camera_point p = camera_apply(&clip, (vec3){0, 0, -10}, 1);
@@ -34,8 +31,7 @@ static void what_is_ahead_is_in_the_middle(void **state) {
     assert_true(fabsf(view.right.x - 1) < 1e-6f); // right-handed: forward -z, up y, right x
 }
 
-static void right_is_right_and_up_is_up_on_the_screen(void **state) {
-    (void)state;
+TEST(right_is_right_and_up_is_up_on_the_screen) {
     camera_view view = view_along((vec3){0, 0, -1}, (vec3){0, 1, 0});
     camera_matrix clip = camera_clip(&view, 2.0f);
     camera_point right = camera_apply(&clip, (vec3){1, 0, -10}, 1), up = camera_apply(&clip, (vec3){0, 1, -10}, 1);
@@ -43,8 +39,7 @@ static void right_is_right_and_up_is_up_on_the_screen(void **state) {
     assert_true(up.y < 0 && fabsf(up.x) < 1e-6f); // y points down on the screen
 }
 
-static void the_edge_of_the_angle_is_the_edge_of_the_screen(void **state) {
-    (void)state;
+TEST(the_edge_of_the_angle_is_the_edge_of_the_screen) {
     camera_view view = view_along((vec3){1, 0, 0}, (vec3){0, 1, 0});
     camera_matrix clip = camera_clip(&view, 1.5f);
     float tan_y = view.tan_half_y;
@@ -54,8 +49,7 @@ static void the_edge_of_the_angle_is_the_edge_of_the_screen(void **state) {
     assert_true(fabsf(side.x / side.w - 1) < 1e-5f);
 }
 
-static void depth_is_one_near_and_falls_to_zero(void **state) {
-    (void)state;
+TEST(depth_is_one_near_and_falls_to_zero) {
     camera_view view = view_along((vec3){0, 0, -1}, (vec3){0, 1, 0});
     camera_matrix clip = camera_clip(&view, 1);
     float before = 2;
@@ -71,8 +65,7 @@ static void depth_is_one_near_and_falls_to_zero(void **state) {
     assert_true(never.z == 0 && never.w > 0);
 }
 
-static void any_aim_is_square_and_right_handed(void **state) {
-    (void)state;
+TEST(any_aim_is_square_and_right_handed) {
     uint64_t seed = test_seed(__func__);
     uint64_t rounds = test_size(2000, 20000, 200000);
     for (uint64_t i = 0; i < rounds; ++i) {
@@ -86,16 +79,10 @@ static void any_aim_is_square_and_right_handed(void **state) {
     }
 }
 
-static void a_millimetre_counts_far_from_the_middle(void **state) {
-    (void)state;
+TEST(a_millimetre_counts_far_from_the_middle) {
     camera_view view = view_along((vec3){0, 0, -1}, (vec3){0, 1, 0});
     view.position = (vec3d){0, 2607.5945876, 0};
     vec3 a = camera_relative(&view, (vec3d){0, 2607.5945876, -1}),
          b = camera_relative(&view, (vec3d){0, 2607.5955876, -1});
     assert_true(fabsf(b.y - a.y - 0.001f) < 1e-6f);
 }
-
-TEST_MAIN(cmocka_unit_test(what_is_ahead_is_in_the_middle), cmocka_unit_test(right_is_right_and_up_is_up_on_the_screen),
-          cmocka_unit_test(the_edge_of_the_angle_is_the_edge_of_the_screen),
-          cmocka_unit_test(depth_is_one_near_and_falls_to_zero), cmocka_unit_test(any_aim_is_square_and_right_handed),
-          cmocka_unit_test(a_millimetre_counts_far_from_the_middle))

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
-// module: gpu
 // What lies over the demo's picture, and pictures as files.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/overlay.h"
 #include "demo/png.h"
@@ -29,8 +27,7 @@ static overlay_page page_of(uint32_t bars, uint32_t lines) {
     return page;
 }
 
-static void a_page_fits_pictures_of_all_sizes(void **state) {
-    (void)state;
+TEST(a_page_fits_pictures_of_all_sizes) {
     static const uint32_t SIZES[][2] = {{640, 360}, {960, 540}, {1280, 720}, {1920, 1080}, {3840, 2160}};
     for (uint32_t i = 0; i < 5; ++i) {
         overlay_page page = page_of(12, 4);
@@ -54,8 +51,7 @@ static int32_t bar_width(float value) {
     return 0;
 }
 
-static void bars_are_as_long_as_their_share(void **state) {
-    (void)state;
+TEST(bars_are_as_long_as_their_share) {
     int32_t whole = bar_width(1);
     assert_true(whole > 50);
     assert_int_equal(bar_width(0.5f), whole / 2);
@@ -64,8 +60,7 @@ static void bars_are_as_long_as_their_share(void **state) {
     assert_int_equal(bar_width(7), whole);
 }
 
-static void text_is_as_wide_as_it_says(void **state) {
-    (void)state;
+TEST(text_is_as_wide_as_it_says) {
     const char *text = "Fps 60.0 (of 144) ~ {x}!";
     overlay_clear(&canvas);
     int32_t width = overlay_text(&canvas, 10, 10, 2, 0xffffffffu, text);
@@ -75,8 +70,7 @@ static void text_is_as_wide_as_it_says(void **state) {
     if (overlay_has_letters()) assert_true(canvas.rect_count > 24);
 }
 
-static void letters_that_the_font_lacks_are_question_marks(void **state) {
-    (void)state;
+TEST(letters_that_the_font_lacks_are_question_marks) {
     static overlay other;
     overlay_clear(&canvas);
     overlay_clear(&other);
@@ -86,8 +80,7 @@ static void letters_that_the_font_lacks_are_question_marks(void **state) {
     assert_memory_equal(canvas.rects, other.rects, canvas.rect_count * sizeof(overlay_rect));
 }
 
-static void what_has_no_room_is_counted(void **state) {
-    (void)state;
+TEST(what_has_no_room_is_counted) {
     overlay_clear(&canvas);
     for (uint32_t i = 0; i < OVERLAY_RECTS_MAX + 7; ++i) overlay_add(&canvas, 0, 0, 1, 1, i);
     assert_int_equal(canvas.rect_count, OVERLAY_RECTS_MAX);
@@ -97,8 +90,7 @@ static void what_has_no_room_is_counted(void **state) {
     assert_int_equal(canvas.dropped_count, 7);
 }
 
-static void a_page_shows_the_numbers_of_the_frame(void **state) {
-    (void)state;
+TEST(a_page_shows_the_numbers_of_the_frame) {
     static const char *EXPECTED[OVERLAY_NUMBER_LINES] = {
         "61.2 fps  60.0 ups  alpha 0.75",         "frame 4.20 ms  gpu 1.50 ms",
         "workers 2  load 38 %  queue 17",         "arenas 1.0 of 16.0 MiB  checksum 9abcdef0",
@@ -121,8 +113,7 @@ static void a_page_shows_the_numbers_of_the_frame(void **state) {
     if (overlay_has_letters()) assert_false(is_same);
 }
 
-static void odd_pages_do_no_harm(void **state) {
-    (void)state;
+TEST(odd_pages_do_no_harm) {
     overlay_page page = page_of(1000, 1000);
     overlay_clear(&canvas);
     overlay_draw_page(&canvas, &page, 1, 1);
@@ -145,8 +136,7 @@ static uint8_t *file_bytes(const char *path, size_t *size) {
     return bytes;
 }
 
-static void a_picture_is_there_whole_or_not_at_all(void **state) {
-    (void)state;
+TEST(a_picture_is_there_whole_or_not_at_all) {
     uint8_t pixels[8 * 4 * 4];
     for (uint32_t i = 0; i < sizeof pixels; ++i) pixels[i] = (uint8_t)(i * 7);
     nb_result result = png_write("test_demo_overlay.png", pixels, 8, 4);
@@ -164,8 +154,7 @@ static void a_picture_is_there_whole_or_not_at_all(void **state) {
     remove("test_demo_overlay.png");
 }
 
-static void a_picture_that_cannot_be_written_says_so(void **state) {
-    (void)state;
+TEST(a_picture_that_cannot_be_written_says_so) {
     uint8_t pixel[4] = {0};
     if (png_write("no such folder/a.png", pixel, 1, 1) == NB_ERR_UNSUPPORTED) skip();
     assert_int_equal(png_write("no such folder/a.png", pixel, 1, 1), NB_ERR_OS);
@@ -174,10 +163,3 @@ static void a_picture_that_cannot_be_written_says_so(void **state) {
     // A folder of that name is in the way.
     assert_int_equal(png_write("/", pixel, 1, 1), NB_ERR_OS);
 }
-
-TEST_MAIN(cmocka_unit_test(a_page_fits_pictures_of_all_sizes), cmocka_unit_test(bars_are_as_long_as_their_share),
-          cmocka_unit_test(text_is_as_wide_as_it_says),
-          cmocka_unit_test(letters_that_the_font_lacks_are_question_marks),
-          cmocka_unit_test(what_has_no_room_is_counted), cmocka_unit_test(a_page_shows_the_numbers_of_the_frame),
-          cmocka_unit_test(odd_pages_do_no_harm), cmocka_unit_test(a_picture_is_there_whole_or_not_at_all),
-          cmocka_unit_test(a_picture_that_cannot_be_written_says_so))

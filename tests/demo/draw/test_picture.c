@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// link: -lm -ldl
-// module: gpu
 // The demo's pictures on a real driver: things are where the camera says, on all faces of the planet, and the same
 // frame is the same picture.
 
@@ -23,8 +21,8 @@ static nb_result opened = NB_ERR_UNSUPPORTED;
 static uint8_t pixels[2][WIDTH * HEIGHT * 4];
 static overlay canvas;
 
-// One device for all tests: its pipelines take a second. Where there is none, each test is skipped.
-static int open_device(void **state) {
+// Where there is no device, each test is skipped.
+static int device_setup(void **state) {
     (void)state;
     if (is_vulkan_left_out() || !render_has_shaders()) return 0;
     vulkan_keep_loaded();
@@ -43,7 +41,7 @@ static void device_need(void) {
     vulkan_skip_unless(opened, "no device");
 }
 
-static int close_device(void **state) {
+static int device_teardown(void **state) {
     (void)state;
     render_destroy(r);
     nb_gpu_destroy(gpu);
@@ -141,8 +139,7 @@ static camera_view view_of(lod_node n, const mesh_rect *q, double side) {
 
 static bool is_close(float a, float b) { return fabsf(a - b) < 1.6f; }
 
-static void quads_are_where_the_planet_says(void **state) {
-    (void)state;
+TEST_IN(device, quads_are_where_the_planet_says) {
     device_need();
     // Every direction and every face, or all pairs of them.
     uint32_t step = (uint32_t)test_size(5, 1, 1);
@@ -225,8 +222,7 @@ static uint32_t colour_count(const uint8_t *p) {
     return count;
 }
 
-static void every_quality_draws_everything_alike_each_time(void **state) {
-    (void)state;
+TEST_IN(device, every_quality_draws_everything_alike_each_time) {
     device_need();
     render_mesh meshes[2];
     render_frame frame = whole_frame(meshes);
@@ -262,8 +258,7 @@ static void change_of(const uint8_t *a, const uint8_t *b, int32_t *width, int32_
 }
 
 // Straight ahead of the camera: its head is where it looks, and from before it is narrow.
-static void impostors_show_the_side_that_the_camera_is_on(void **state) {
-    (void)state;
+TEST_IN(device, impostors_show_the_side_that_the_camera_is_on) {
     device_need();
     render_mesh meshes[2];
     render_frame frame = whole_frame(meshes);
@@ -293,8 +288,7 @@ static uint64_t light_of(const uint8_t *p) {
     return sum;
 }
 
-static void nights_are_darker_than_days_and_fires_give_light(void **state) {
-    (void)state;
+TEST_IN(device, nights_are_darker_than_days_and_fires_give_light) {
     device_need();
     render_mesh meshes[2];
     render_frame frame = whole_frame(meshes);
@@ -311,15 +305,4 @@ static void nights_are_darker_than_days_and_fires_give_light(void **state) {
     uint64_t lit = light_of(pixels[0]);
     assert_true(night * 2 < day);
     assert_true(lit > night + night / 5);
-}
-
-int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quads_are_where_the_planet_says),
-        cmocka_unit_test(every_quality_draws_everything_alike_each_time),
-        cmocka_unit_test(impostors_show_the_side_that_the_camera_is_on),
-        cmocka_unit_test(nights_are_darker_than_days_and_fires_give_light),
-    };
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, open_device, close_device) == 0 ? 0 : 1;
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
-// module: gpu
 // The demo's renderer over the null device: passes for all that a frame may hold, uploads within their budget, pages.
 
-#include "support.h"
+#include "support/support.h"
 
 #include <math.h>
 
@@ -193,8 +191,7 @@ static uint32_t passes_of(uint32_t subset, uint32_t quality) {
     return count + (quality >= 3 ? 2 : 0) + (quality >= 3 && (subset & (HAS_GROUND | HAS_WATER)) ? 1 : 0);
 }
 
-static void any_part_of_a_frame_makes_a_picture(void **state) {
-    (void)state;
+TEST(any_part_of_a_frame_makes_a_picture) {
     uint64_t seed = test_seed(__func__);
     quads_fill(quads, QUADS, &seed);
     inputs_make();
@@ -217,8 +214,7 @@ static void any_part_of_a_frame_makes_a_picture(void **state) {
     rig_close();
 }
 
-static void buckets_and_threads_draw_the_same(void **state) {
-    (void)state;
+TEST(buckets_and_threads_draw_the_same) {
     uint64_t seed = test_seed(__func__);
     quads_fill(quads, QUADS, &seed);
     inputs_make();
@@ -245,8 +241,7 @@ static void buckets_and_threads_draw_the_same(void **state) {
     rig_close();
 }
 
-static void a_frame_without_a_picture_changes_nothing(void **state) {
-    (void)state;
+TEST(a_frame_without_a_picture_changes_nothing) {
     rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
     render_mesh mesh = add(64, 64, 300, 0);
     assert_int_equal(nb_gpu_resize(g.gpu, 0, 0), NB_OK);
@@ -261,8 +256,7 @@ static void a_frame_without_a_picture_changes_nothing(void **state) {
 
 // --- meshes ---
 
-static void uploads_stay_within_their_budget(void **state) {
-    (void)state;
+TEST(uploads_stay_within_their_budget) {
     uint64_t seed = test_seed(__func__);
     quads_fill(quads, QUADS, &seed);
     const uint32_t budget = 1000 * sizeof(render_quad);
@@ -293,8 +287,7 @@ static void uploads_stay_within_their_budget(void **state) {
     rig_close();
 }
 
-static void meshes_come_and_go_at_random(void **state) {
-    (void)state;
+TEST(meshes_come_and_go_at_random) {
     uint64_t seed = test_seed(__func__);
     quads_fill(quads, QUADS, &seed);
     rig_open(&(render_desc){.quad_count_max = 20 * 128, .mesh_count_max = 12, .upload_bytes_max = 4096}, 4 << 20);
@@ -336,8 +329,7 @@ static void meshes_come_and_go_at_random(void **state) {
     rig_close();
 }
 
-static void what_is_no_node_is_refused(void **state) {
-    (void)state;
+TEST(what_is_no_node_is_refused) {
     rig_open(&(render_desc){.quad_count_max = 1024, .mesh_count_max = 4}, 4 << 20);
     render_mesh mesh = {0};
     render_mesh_desc bad[] = {{.face = 6}, {.level = 8}, {.x = 128}, {.y = 64, .level = 1}, {.quad_count = 2000}};
@@ -364,8 +356,7 @@ static void try_frame(void) {
     nb_gpu_frame_end(g.gpu);
 }
 
-static void a_lost_device_is_filled_again(void **state) {
-    (void)state;
+TEST(a_lost_device_is_filled_again) {
     uint64_t seed = test_seed(__func__);
     quads_fill(quads, QUADS, &seed);
     rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
@@ -386,8 +377,7 @@ static void a_lost_device_is_filled_again(void **state) {
 }
 
 // What a job has put into memory of the frame is uploaded from there, and not once more.
-static void meshes_are_filled_from_memory_of_the_frame(void **state) {
-    (void)state;
+TEST(meshes_are_filled_from_memory_of_the_frame) {
     rig_open(&(render_desc){.quad_count_max = 4096, .mesh_count_max = 8, .upload_bytes_max = 8}, 1 << 20);
     nb_gpu_span span, small;
     render_mesh mesh = add(1, 1, 100, 28), other = add(2, 1, 10, 0);
@@ -417,8 +407,7 @@ static void meshes_are_filled_from_memory_of_the_frame(void **state) {
     rig_close();
 }
 
-static void uploads_that_got_lost_are_made_again(void **state) {
-    (void)state;
+TEST(uploads_that_got_lost_are_made_again) {
     rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
     for (uint32_t i = 0; i < 4; ++i) assert_int_equal(run_frame(1), NB_OK);
     render_mesh mesh = add(3, 9, 500, 10);
@@ -436,8 +425,7 @@ static void uploads_that_got_lost_are_made_again(void **state) {
     rig_close();
 }
 
-static void little_memory_leaves_things_out(void **state) {
-    (void)state;
+TEST(little_memory_leaves_things_out) {
     uint64_t seed = test_seed(__func__);
     quads_fill(quads, QUADS, &seed);
     inputs_make();
@@ -456,8 +444,7 @@ static void little_memory_leaves_things_out(void **state) {
 }
 
 // Half a kilobyte is left when the picture is made: its constants, and not the materials.
-static void without_materials_there_is_no_ground(void **state) {
-    (void)state;
+TEST(without_materials_there_is_no_ground) {
     uint64_t seed = test_seed(__func__);
     quads_fill(quads, QUADS, &seed);
     rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 256 << 10);
@@ -482,8 +469,7 @@ static void without_materials_there_is_no_ground(void **state) {
 // The packed boxes of the frame, before it is drawn.
 static const render_instance *packed(void) { return (const render_instance *)g.r->boxes.span.memory; }
 
-static void boxes_are_drawn_up_to_their_bound(void **state) {
-    (void)state;
+TEST(boxes_are_drawn_up_to_their_bound) {
     static render_box many[RENDER_BOXES_MAX + 7];
     inputs_make();
     for (uint32_t i = 0; i < RENDER_BOXES_MAX + 7; ++i)
@@ -539,8 +525,7 @@ static float farthest(const render_instance *box) {
     return most;
 }
 
-static void heads_turn_about_the_neck_and_the_rest_stays(void **state) {
-    (void)state;
+TEST(heads_turn_about_the_neck_and_the_rest_stays) {
     static render_instance ahead[17];
     static const vec3 LOOKS[] = {
         {1, 0, 0}, {0.8f, 0, 0.6f}, {0.8f, 0, -0.6f}, {0.96f, 0.28f, 0}, {0.48f, -0.36f, 0.8f}};
@@ -571,8 +556,7 @@ static void heads_turn_about_the_neck_and_the_rest_stays(void **state) {
     rig_close();
 }
 
-static void far_animals_keep_their_side(void **state) {
-    (void)state;
+TEST(far_animals_keep_their_side) {
     inputs_make();
     rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
     g.frame.impostors = impostors, g.frame.impostor_count = 5;
@@ -585,8 +569,7 @@ static void far_animals_keep_their_side(void **state) {
     rig_close();
 }
 
-static void a_steady_frame_takes_no_memory(void **state) {
-    (void)state;
+TEST(a_steady_frame_takes_no_memory) {
     uint64_t seed = test_seed(__func__);
     quads_fill(quads, QUADS, &seed);
     inputs_make();
@@ -606,8 +589,7 @@ static void a_steady_frame_takes_no_memory(void **state) {
 }
 
 // Every allocation that can fail, one after the other: nothing leaks.
-static void failed_memory_leaves_nothing_behind(void **state) {
-    (void)state;
+TEST(failed_memory_leaves_nothing_behind) {
     for (uint64_t fail = 1; fail < 40; ++fail) {
         memset(&g, 0, sizeof g);
         nb_hooks quiet = test_hooks(&g.log, NULL), failing = test_hooks(&g.log, &g.heap);
@@ -658,8 +640,7 @@ static bool is_drawn(const render *r, uint32_t quad) {
     return false;
 }
 
-static void what_can_be_seen_is_drawn(void **state) {
-    (void)state;
+TEST(what_can_be_seen_is_drawn) {
     uint64_t seed = test_seed(__func__);
     rig_open(&(render_desc){.quad_count_max = 4096, .mesh_count_max = 4}, 4 << 20);
     uint64_t rounds = test_size(300, 3000, 30000), left_out = 0, drawn = 0;
@@ -700,8 +681,7 @@ static void what_can_be_seen_is_drawn(void **state) {
 }
 
 // Beside the sun's picture of them there is nothing to draw.
-static void what_only_casts_shadows_is_not_drawn(void **state) {
-    (void)state;
+TEST(what_only_casts_shadows_is_not_drawn) {
     uint64_t seed = test_seed(__func__);
     quads_fill(quads, QUADS, &seed);
     rig_open(&(render_desc){.quad_count_max = 65536, .mesh_count_max = 16}, 4 << 20);
@@ -730,8 +710,7 @@ static void what_only_casts_shadows_is_not_drawn(void **state) {
     rig_close();
 }
 
-static void the_nearest_ground_comes_first(void **state) {
-    (void)state;
+TEST(the_nearest_ground_comes_first) {
     uint64_t seed = test_seed(__func__);
     quads_fill(quads, QUADS, &seed);
     rig_open(&(render_desc){.quad_count_max = 1u << 20, .mesh_count_max = 256}, 4 << 20);
@@ -752,8 +731,7 @@ static void the_nearest_ground_comes_first(void **state) {
 
 // --- pages ---
 
-static void pages_are_taken_once_and_given_back(void **state) {
-    (void)state;
+TEST(pages_are_taken_once_and_given_back) {
     uint64_t seed = test_seed(__func__);
     enum { PAGES = 333, RUNS = 64 };
     static uint8_t owner[PAGES];
@@ -796,16 +774,3 @@ static void pages_are_taken_once_and_given_back(void **state) {
     assert_int_equal(quad_pool_take(&pool, PAGES + 1, &first), NB_FULL);
     quad_pool_deinit(&pool);
 }
-
-TEST_MAIN(cmocka_unit_test(any_part_of_a_frame_makes_a_picture), cmocka_unit_test(buckets_and_threads_draw_the_same),
-          cmocka_unit_test(a_frame_without_a_picture_changes_nothing),
-          cmocka_unit_test(uploads_stay_within_their_budget), cmocka_unit_test(meshes_come_and_go_at_random),
-          cmocka_unit_test(what_is_no_node_is_refused), cmocka_unit_test(a_lost_device_is_filled_again),
-          cmocka_unit_test(uploads_that_got_lost_are_made_again),
-          cmocka_unit_test(meshes_are_filled_from_memory_of_the_frame),
-          cmocka_unit_test(little_memory_leaves_things_out), cmocka_unit_test(without_materials_there_is_no_ground),
-          cmocka_unit_test(boxes_are_drawn_up_to_their_bound),
-          cmocka_unit_test(heads_turn_about_the_neck_and_the_rest_stays), cmocka_unit_test(far_animals_keep_their_side),
-          cmocka_unit_test(a_steady_frame_takes_no_memory), cmocka_unit_test(failed_memory_leaves_nothing_behind),
-          cmocka_unit_test(what_can_be_seen_is_drawn), cmocka_unit_test(what_only_casts_shadows_is_not_drawn),
-          cmocka_unit_test(the_nearest_ground_comes_first), cmocka_unit_test(pages_are_taken_once_and_given_back))

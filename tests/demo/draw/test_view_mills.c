@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
-// link: -lm
 // Windmills as boxes: those near the eye, whole, and no more than there is room for.
 
 #include "frame/engine/engine_fixture.h"
@@ -29,8 +27,7 @@ static void farm_close(farm *f) {
     mills_end(&f->m);
 }
 
-static void mills_near_the_eye_are_boxes(void **state) {
-    (void)state;
+TEST(mills_near_the_eye_are_boxes) {
     static farm f;
     static render_box boxes[RENDER_BOXES_MAX];
     farm_open(&f);
@@ -55,8 +52,7 @@ static void mills_near_the_eye_are_boxes(void **state) {
     farm_close(&f);
 }
 
-static void far_mills_are_left_out_and_room_is_kept(void **state) {
-    (void)state;
+TEST(far_mills_are_left_out_and_room_is_kept) {
     static farm f;
     static render_box boxes[VIEW_MILLS_BOXES_EACH];
     farm_open(&f);
@@ -70,5 +66,3 @@ static void far_mills_are_left_out_and_room_is_kept(void **state) {
     }
     farm_close(&f);
 }
-
-TEST_MAIN(cmocka_unit_test(mills_near_the_eye_are_boxes), cmocka_unit_test(far_mills_are_left_out_and_room_is_kept))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // The checksum of the demo's frames: the same for any workers, right in every frame, and wrong where a job reads what
 // is not whole.
 
@@ -42,8 +41,7 @@ static uint64_t run_frames(ground *g) {
     return run;
 }
 
-static void every_frame_is_right_and_the_same_for_any_workers(void **state) {
-    (void)state;
+TEST(every_frame_is_right_and_the_same_for_any_workers) {
     static ground g;
     uint64_t expected = 0;
     for (uint32_t worker_count = 0; worker_count < 4; ++worker_count) {
@@ -67,8 +65,7 @@ static nb_result tear(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void a_torn_read_makes_the_frame_wrong(void **state) {
-    (void)state;
+TEST(a_torn_read_makes_the_frame_wrong) {
     static ground g;
     ground_open(&g, 0);
     nb_module_desc module = {.name = "tear", .parallel = tear, .user = &g.land, .priority = 1};
@@ -80,8 +77,7 @@ static void a_torn_read_makes_the_frame_wrong(void **state) {
 }
 
 // The numbers of the status line, on a clock of the test's own.
-static void the_status_follows_the_engine(void **state) {
-    (void)state;
+TEST(the_status_follows_the_engine) {
     static nb_frame_stats frames;
     rig r;
     status s = {0};
@@ -104,6 +100,3 @@ static void the_status_follows_the_engine(void **state) {
     assert_int_equal(s.queued_count, 0);
     rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(every_frame_is_right_and_the_same_for_any_workers),
-          cmocka_unit_test(a_torn_read_makes_the_frame_wrong), cmocka_unit_test(the_status_follows_the_engine))

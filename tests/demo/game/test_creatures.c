@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // The demo's animals: the same for any split and order, on the ground, and neither dying out nor exploding.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/creatures.h"
 
@@ -39,8 +38,7 @@ static void herd_step(herd *h, uint64_t tick, uint32_t first, uint32_t count) {
     creatures_step(SEED, tick, &columns, first, count, &columns);
 }
 
-static void any_split_and_order_gives_the_same_bytes(void **state) {
-    (void)state;
+TEST(any_split_and_order_gives_the_same_bytes) {
     static herd whole, split;
     uint64_t random = test_seed("any_split_and_order");
     herd_spawn(&whole);
@@ -70,8 +68,7 @@ static void crew_run(void *user, uint32_t index) {
     herd_step(c->h, c->tick, index * ROWS / THREADS, ROWS / THREADS);
 }
 
-static void threads_over_ranges_give_the_same_bytes(void **state) {
-    (void)state;
+TEST(threads_over_ranges_give_the_same_bytes) {
     static herd whole, split;
     herd_spawn(&whole);
     split = whole;
@@ -86,8 +83,7 @@ static void threads_over_ranges_give_the_same_bytes(void **state) {
 }
 
 // A world moves rows when it removes one: an animal's life must not depend on where it stands in the table.
-static void an_animals_life_does_not_depend_on_its_row(void **state) {
-    (void)state;
+TEST(an_animals_life_does_not_depend_on_its_row) {
     static herd a, b;
     herd_spawn(&a);
     creature_columns from = columns_of(&a), to = columns_of(&b);
@@ -104,8 +100,7 @@ static void an_animals_life_does_not_depend_on_its_row(void **state) {
     }
 }
 
-static void input_stays_as_it_is_where_the_output_is_another(void **state) {
-    (void)state;
+TEST(input_stays_as_it_is_where_the_output_is_another) {
     static herd before, in, out;
     herd_spawn(&in);
     before = in;
@@ -119,8 +114,7 @@ static void input_stays_as_it_is_where_the_output_is_another(void **state) {
 
 static int32_t gap(int32_t a, int32_t b) { return a < b ? b - a : a - b; }
 
-static void animals_walk_on_the_ground_and_stay_dry(void **state) {
-    (void)state;
+TEST(animals_walk_on_the_ground_and_stay_dry) {
     static herd h, before;
     herd_spawn(&h);
     uint32_t moved = 0, teleports = 0;
@@ -149,8 +143,7 @@ static vec3d place_of(const herd *h, uint32_t row) {
 }
 
 // Over an edge they go on as they were: in space no step is longer than another, and no way bends.
-static void animals_walk_on_over_the_edge_of_a_face(void **state) {
-    (void)state;
+TEST(animals_walk_on_over_the_edge_of_a_face) {
     static herd h, before;
     herd_spawn_at(&h, EDGE, 24);
     uint32_t crossed = 0;
@@ -175,8 +168,7 @@ static void animals_walk_on_over_the_edge_of_a_face(void **state) {
     assert_true(crossed > 20);
 }
 
-static void animals_turn_every_way(void **state) {
-    (void)state;
+TEST(animals_turn_every_way) {
     static herd h;
     herd_spawn(&h);
     uint32_t quarters[4] = {0};
@@ -186,8 +178,7 @@ static void animals_turn_every_way(void **state) {
 }
 
 // What a world does with the decisions: the dead make room for the newly born.
-static void births_and_deaths_keep_the_herd_alive(void **state) {
-    (void)state;
+TEST(births_and_deaths_keep_the_herd_alive) {
     static herd h;
     static uint32_t births[ROWS], deaths[ROWS];
     herd_spawn(&h);
@@ -214,8 +205,7 @@ static void births_and_deaths_keep_the_herd_alive(void **state) {
     assert_true(born > 10 && died > 10 && count > MOST / 2);
 }
 
-static void decisions_become_lists_in_order(void **state) {
-    (void)state;
+TEST(decisions_become_lists_in_order) {
     const uint8_t decisions[8] = {0, 2, 1, 1, 0, 2, 0, 1};
     uint32_t rows[3] = {9, 9, 9};
     assert_int_equal(creatures_collect(decisions, 8, CREATURE_BIRTH, rows, 3), 3);
@@ -225,8 +215,7 @@ static void decisions_become_lists_in_order(void **state) {
     assert_true(rows[0] == 1 && rows[1] == 9);
 }
 
-static void the_starving_die(void **state) {
-    (void)state;
+TEST(the_starving_die) {
     static herd h;
     herd_spawn(&h);
     for (uint32_t row = 0; row < ROWS; ++row) h.energy[row] = 1;
@@ -239,8 +228,7 @@ static void the_starving_die(void **state) {
     assert_in_range(dead, ROWS * 9 / 10, ROWS); // the others found grass
 }
 
-static void spawns_are_on_dry_land_where_there_is_some(void **state) {
-    (void)state;
+TEST(spawns_are_on_dry_land_where_there_is_some) {
     static herd h;
     herd_spawn(&h);
     for (uint32_t row = 0; row < ROWS; ++row) {
@@ -251,12 +239,3 @@ static void spawns_are_on_dry_land_where_there_is_some(void **state) {
         assert_int_equal(h.is_teleported[row], 1);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(any_split_and_order_gives_the_same_bytes),
-          cmocka_unit_test(threads_over_ranges_give_the_same_bytes),
-          cmocka_unit_test(an_animals_life_does_not_depend_on_its_row),
-          cmocka_unit_test(input_stays_as_it_is_where_the_output_is_another),
-          cmocka_unit_test(animals_walk_on_the_ground_and_stay_dry),
-          cmocka_unit_test(animals_walk_on_over_the_edge_of_a_face), cmocka_unit_test(animals_turn_every_way),
-          cmocka_unit_test(births_and_deaths_keep_the_herd_alive), cmocka_unit_test(decisions_become_lists_in_order),
-          cmocka_unit_test(the_starving_die), cmocka_unit_test(spawns_are_on_dry_land_where_there_is_some))

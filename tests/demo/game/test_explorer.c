@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // Who travels the planet: steering, flight and walk, the scripted journey, and the sun above it.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/angle.h"
 #include "demo/explorer.h"
@@ -23,8 +22,7 @@ static void assert_upright(const explorer *e) {
     assert_true(fabs(vec3d_dot(e->up, e->forward)) < 1e-12);
 }
 
-static void sines_are_right_to_millionths(void **state) {
-    (void)state;
+TEST(sines_are_right_to_millionths) {
     for (int32_t i = -3000; i <= 3000; ++i) {
         double turns = i / 700.0, sine = 9, cosine = 9;
         angle_of(turns, &sine, &cosine);
@@ -34,8 +32,7 @@ static void sines_are_right_to_millionths(void **state) {
     }
 }
 
-static void the_sun_goes_around_once_a_day(void **state) {
-    (void)state;
+TEST(the_sun_goes_around_once_a_day) {
     vec3d morning = sun_direction(0), noon = sun_direction(SUN_DAY_TICKS / 2.0), next = sun_direction(SUN_DAY_TICKS);
     assert_true(vec3d_length(vec3d_sub(morning, next)) < 1e-12);
     assert_true(vec3d_dot(morning, noon) < 0);
@@ -47,8 +44,7 @@ static void the_sun_goes_around_once_a_day(void **state) {
 }
 
 // Straight ahead one comes back to where one was, over all edges on the way.
-static void a_way_around_the_planet_ends_where_it_began(void **state) {
-    (void)state;
+TEST(a_way_around_the_planet_ends_where_it_began) {
     explorer e = explorer_at((creature_home){0, 1000, 2222}, EXPLORER_FLIES, 1500);
     vec3d start = e.up, forward = e.forward;
     uint32_t faces = 0;
@@ -70,8 +66,7 @@ static void a_way_around_the_planet_ends_where_it_began(void **state) {
     assert_true(count >= 4);
 }
 
-static void turns_add_up_to_a_full_one(void **state) {
-    (void)state;
+TEST(turns_add_up_to_a_full_one) {
     explorer e = explorer_at((creature_home){2, 100, 4000}, EXPLORER_FLIES, 0);
     vec3d ahead = e.forward, right = vec3d_cross(e.forward, e.up);
     nb_input_event command = planet_steer(0, PLANET_TURN_MAX, 0, 0);
@@ -83,8 +78,7 @@ static void turns_add_up_to_a_full_one(void **state) {
     assert_true(vec3d_dot(e.forward, ahead) > 0.9999);
 }
 
-static void who_walks_stays_on_the_ground(void **state) {
-    (void)state;
+TEST(who_walks_stays_on_the_ground) {
     for (uint32_t home = 0; home < 6; ++home) {
         explorer e = explorer_at(home_of(SEED, home), EXPLORER_WALKS, 0);
         e.pace = PLANET_PACE_MAX;
@@ -102,8 +96,7 @@ static void who_walks_stays_on_the_ground(void **state) {
     }
 }
 
-static void who_flies_stays_above_the_ground_and_below_the_moon(void **state) {
-    (void)state;
+TEST(who_flies_stays_above_the_ground_and_below_the_moon) {
     explorer e = explorer_at((creature_home){0, 2048, 2048}, EXPLORER_FLIES, 300);
     nb_input_event down = planet_move(0, -PLANET_PACE_MAX, EXPLORER_FLIES), up = planet_move(0, 9999, EXPLORER_FLIES);
     e.pace = PLANET_PACE_MAX;
@@ -118,8 +111,7 @@ static void who_flies_stays_above_the_ground_and_below_the_moon(void **state) {
     assert_true(e.altitude <= PLANET_ALTITUDE_MAX && e.altitude > PLANET_ALTITUDE_MAX * 0.99);
 }
 
-static void commands_beyond_the_limits_are_cut_or_ignored(void **state) {
-    (void)state;
+TEST(commands_beyond_the_limits_are_cut_or_ignored) {
     explorer e = explorer_at((creature_home){1, 5, 5}, EXPLORER_FLIES, 0), before;
     nb_input_event wild = planet_steer(0, INT32_MAX, INT32_MIN, INT32_MIN);
     assert_false(explorer_command(&e, SEED, &wild));
@@ -144,8 +136,7 @@ static void commands_beyond_the_limits_are_cut_or_ignored(void **state) {
     assert_upright(&e);
 }
 
-static void a_teleport_leads_to_its_column(void **state) {
-    (void)state;
+TEST(a_teleport_leads_to_its_column) {
     for (uint32_t i = 0; i < 60; ++i) {
         creature_home at = {i % 6, (int32_t)(i * 691 % 4096), (int32_t)(i * 1237 % 4096)};
         explorer e = {.mode = EXPLORER_FLIES};
@@ -159,8 +150,7 @@ static void a_teleport_leads_to_its_column(void **state) {
     }
 }
 
-static void homes_are_dry_green_and_all_over_the_planet(void **state) {
-    (void)state;
+TEST(homes_are_dry_green_and_all_over_the_planet) {
     uint32_t faces = 0;
     for (uint32_t i = 0; i < HOME_COUNT; ++i) {
         creature_home home = home_of(SEED, i);
@@ -179,8 +169,7 @@ static void homes_are_dry_green_and_all_over_the_planet(void **state) {
 }
 
 // Orbit, descent, ground, teleport and night, each round anew; by the tick alone.
-static void the_flight_goes_from_orbit_to_the_ground_and_into_the_night(void **state) {
-    (void)state;
+TEST(the_flight_goes_from_orbit_to_the_ground_and_into_the_night) {
     explorer e = {0};
     uint32_t journeys = 0;
     nb_input_event events[FLIGHT_EVENTS_MAX], again[FLIGHT_EVENTS_MAX];
@@ -201,12 +190,3 @@ static void the_flight_goes_from_orbit_to_the_ground_and_into_the_night(void **s
     }
     assert_int_equal(journeys, 9);
 }
-
-TEST_MAIN(cmocka_unit_test(sines_are_right_to_millionths), cmocka_unit_test(the_sun_goes_around_once_a_day),
-          cmocka_unit_test(a_way_around_the_planet_ends_where_it_began), cmocka_unit_test(turns_add_up_to_a_full_one),
-          cmocka_unit_test(who_walks_stays_on_the_ground),
-          cmocka_unit_test(who_flies_stays_above_the_ground_and_below_the_moon),
-          cmocka_unit_test(commands_beyond_the_limits_are_cut_or_ignored),
-          cmocka_unit_test(a_teleport_leads_to_its_column),
-          cmocka_unit_test(homes_are_dry_green_and_all_over_the_planet),
-          cmocka_unit_test(the_flight_goes_from_orbit_to_the_ground_and_into_the_night))

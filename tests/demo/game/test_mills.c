@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: scene
-// link: -lm
 // The demo's windmills: they stand where they should, turn as the tick says, and come back to the same bits.
 
 #include "frame/engine/engine_fixture.h"
@@ -103,8 +101,7 @@ static void assert_stands(const farm *f, uint32_t number, uint32_t root, uint64_
     }
 }
 
-static void every_mill_stands_upright_on_its_ground(void **state) {
-    (void)state;
+TEST(every_mill_stands_upright_on_its_ground) {
     static farm f;
     uint32_t north_count = 0, all_count = 0;
     for (uint64_t seed = 1; seed <= test_size(4, 8, 40); ++seed) {
@@ -155,8 +152,7 @@ static void assert_turned(const farm *f, uint32_t number, double turns) {
     assert_true(fabs(vec3d_dot(x, axis_of(drawn(f, tower), 1)) - sin(turns * TURN)) < 1e-4);
 }
 
-static void hubs_turn_between_ticks_and_blades_with_them(void **state) {
-    (void)state;
+TEST(hubs_turn_between_ticks_and_blades_with_them) {
     static farm f;
     farm_open(&f, 0, 1);
     assert_int_equal(nb_engine_frame_delta(f.r.engine, TICK_NS / 4), NB_OK);
@@ -174,8 +170,7 @@ static void hubs_turn_between_ticks_and_blades_with_them(void **state) {
     farm_close(&f);
 }
 
-static void every_mill_has_a_wind_of_its_own_that_never_changes(void **state) {
-    (void)state;
+TEST(every_mill_has_a_wind_of_its_own_that_never_changes) {
     double speeds[HOME_COUNT];
     uint32_t same_count = 0;
     for (uint32_t mill = 0; mill < HOME_COUNT; ++mill) {
@@ -195,8 +190,7 @@ static void every_mill_has_a_wind_of_its_own_that_never_changes(void **state) {
 
 // --- again ---
 
-static void workers_change_no_bit(void **state) {
-    (void)state;
+TEST(workers_change_no_bit) {
     static farm alone, many;
     farm_open(&alone, 0, 5);
     farm_open(&many, 2, 5);
@@ -210,8 +204,7 @@ static void workers_change_no_bit(void **state) {
     farm_close(&many);
 }
 
-static void rewound_mills_are_where_they_were(void **state) {
-    (void)state;
+TEST(rewound_mills_are_where_they_were) {
     static farm f;
     uint64_t poses[HISTORY_TICKS + 1], seen[HISTORY_TICKS + 1], states[HISTORY_TICKS + 1], seed = test_seed(__func__);
     nb_engine_desc desc = rig_desc(0);
@@ -239,8 +232,7 @@ static void rewound_mills_are_where_they_were(void **state) {
     farm_close(&f);
 }
 
-static void ticks_simulated_again_are_the_same(void **state) {
-    (void)state;
+TEST(ticks_simulated_again_are_the_same) {
     static farm f;
     nb_engine_desc desc = rig_desc(2);
     desc.keeps_history = true;
@@ -253,9 +245,3 @@ static void ticks_simulated_again_are_the_same(void **state) {
     assert_int_equal(report.diverged_count, 0);
     farm_close(&f);
 }
-
-TEST_MAIN(cmocka_unit_test(every_mill_stands_upright_on_its_ground),
-          cmocka_unit_test(hubs_turn_between_ticks_and_blades_with_them),
-          cmocka_unit_test(every_mill_has_a_wind_of_its_own_that_never_changes),
-          cmocka_unit_test(workers_change_no_bit), cmocka_unit_test(rewound_mills_are_where_they_were),
-          cmocka_unit_test(ticks_simulated_again_are_the_same))

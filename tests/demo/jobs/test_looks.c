@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // Where animals look: to who is near and to the explorer that they see, as far as a neck turns, and to who is
 // near never in a jump.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/homes.h"
 #include "demo/work_looks.h"
@@ -82,8 +81,7 @@ static pose_body any_body(uint64_t *random) {
     return (pose_body){.up = vec3_of(up), .forward = vec3_of(ahead)};
 }
 
-static void necks_turn_as_far_as_they_can_and_no_further(void **state) {
-    (void)state;
+TEST(necks_turn_as_far_as_they_can_and_no_further) {
     uint64_t random = test_seed("necks_turn");
     float most_side = 0, most_rise = 0;
     for (uint32_t i = 0; i < 20000; ++i) {
@@ -104,8 +102,7 @@ static void necks_turn_as_far_as_they_can_and_no_further(void **state) {
     assert_true(look.x >= 1 && look.x <= 1 && vec3_dot(look, look) <= 1);
 }
 
-static void a_strong_pull_is_looked_at(void **state) {
-    (void)state;
+TEST(a_strong_pull_is_looked_at) {
     uint64_t random = test_seed("a_strong_pull");
     for (uint32_t i = 0; i < 5000; ++i) {
         pose_body body = any_body(&random);
@@ -123,8 +120,7 @@ static void a_strong_pull_is_looked_at(void **state) {
 
 // --- who is near ---
 
-static void alone_an_animal_looks_straight_ahead(void **state) {
-    (void)state;
+TEST(alone_an_animal_looks_straight_ahead) {
     vec3 look;
     creature_home home = home_of(SEED, 1);
     animal_put(0, home.face, home.x, home.z, sphere_axis(home.face, 0));
@@ -139,8 +135,7 @@ static void alone_an_animal_looks_straight_ahead(void **state) {
 }
 
 // Away from the middle of an edge columns are askew, so that it is told by them only about where the other is.
-static void one_over_the_edge_of_a_face_is_looked_at(void **state) {
-    (void)state;
+TEST(one_over_the_edge_of_a_face_is_looked_at) {
     uint64_t random = test_seed("one_over_the_edge");
     uint32_t across = 0;
     double sum = 0;
@@ -172,8 +167,7 @@ static void one_over_the_edge_of_a_face_is_looked_at(void **state) {
 
 // One walks past others, through them and over the edge of the face, by a millimetre at a time: every head turns by a
 // little, though the nearest one changes.
-static void heads_never_jump(void **state) {
-    (void)state;
+TEST(heads_never_jump) {
     enum { HERD = 8, STEPS = 12000 };
     uint64_t random = test_seed("heads_never_jump"), walks = test_size(12, 12, 200);
     uint32_t changes = 0, crossings = 0;
@@ -209,8 +203,7 @@ static void heads_never_jump(void **state) {
 
 // --- the explorer ---
 
-static void the_explorer_is_looked_at_where_it_is_seen(void **state) {
-    (void)state;
+TEST(the_explorer_is_looked_at_where_it_is_seen) {
     uint64_t random = test_seed("the_explorer");
     uint32_t seen = 0, hidden = 0;
     for (uint32_t i = 0; i < 400; ++i) {
@@ -233,8 +226,7 @@ static void the_explorer_is_looked_at_where_it_is_seen(void **state) {
     assert_true(seen > 100 && hidden > 20);
 }
 
-static void who_comes_into_reach_is_noticed_little_by_little(void **state) {
-    (void)state;
+TEST(who_comes_into_reach_is_noticed_little_by_little) {
     creature_home home = home_of(SEED, 2);
     vec3 before = {1, 0, 0}, look = {1, 0, 0};
     animal_put(0, home.face, home.x, home.z, sphere_axis(home.face, 0));
@@ -251,8 +243,7 @@ static void who_comes_into_reach_is_noticed_little_by_little(void **state) {
     assert_true(look.z > 0.5f && look.y > 0.4f);
 }
 
-static void looks_are_the_same_for_any_split(void **state) {
-    (void)state;
+TEST(looks_are_the_same_for_any_split) {
     static vec3 whole[ANIMALS], parts[ANIMALS];
     uint64_t random = test_seed("any_split");
     creature_home home = home_of(SEED, 3);
@@ -273,10 +264,3 @@ static void looks_are_the_same_for_any_split(void **state) {
         assert_memory_equal(parts, whole, sizeof whole);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(necks_turn_as_far_as_they_can_and_no_further), cmocka_unit_test(a_strong_pull_is_looked_at),
-          cmocka_unit_test(alone_an_animal_looks_straight_ahead),
-          cmocka_unit_test(one_over_the_edge_of_a_face_is_looked_at), cmocka_unit_test(heads_never_jump),
-          cmocka_unit_test(the_explorer_is_looked_at_where_it_is_seen),
-          cmocka_unit_test(who_comes_into_reach_is_noticed_little_by_little),
-          cmocka_unit_test(looks_are_the_same_for_any_split))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // What the land hides, against lines of sight that are followed step by step.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/work_occlusion.h"
 
@@ -127,8 +126,7 @@ static uint64_t check_hidden(vec3d eye, uint64_t *seed) {
     return hidden;
 }
 
-static void what_is_hidden_cannot_be_seen(void **state) {
-    (void)state;
+TEST(what_is_hidden_cannot_be_seen) {
     uint64_t seed = test_seed(__func__), hidden = 0, rounds = test_size(60, 300, 10000);
     for (uint64_t round = 0; round < rounds; ++round) {
         s.face = (uint32_t)(test_random(&seed) % SPHERE_FACE_COUNT), s.level = (uint32_t)(test_random(&seed) % 3);
@@ -163,8 +161,7 @@ static void wall_make(void) {
     scene_make(place_at(EYE_X, EYE_Y, 20));
 }
 
-static void a_wall_hides_what_is_behind_it(void **state) {
-    (void)state;
+TEST(a_wall_hides_what_is_behind_it) {
     wall_make();
     look(0, 1, s.words);
     for (uint32_t i = 0; i < LANDS; ++i) {
@@ -175,8 +172,7 @@ static void a_wall_hides_what_is_behind_it(void **state) {
     }
 }
 
-static void animals_are_hidden_as_the_land_is(void **state) {
-    (void)state;
+TEST(animals_are_hidden_as_the_land_is) {
     wall_make();
     for (uint32_t i = 0; i < SPHERES; ++i) {
         double x = EYE_X - 2 + i % 4, height = i % 2 == 0 ? 4 : 120;
@@ -190,8 +186,7 @@ static void animals_are_hidden_as_the_land_is(void **state) {
 }
 
 // Wherever the rings around the eye begin and end.
-static void nothing_is_hidden_by_what_is_behind_it(void **state) {
-    (void)state;
+TEST(nothing_is_hidden_by_what_is_behind_it) {
     wall_make();
     for (uint32_t step = 0; step < 400; ++step) {
         s.input.eye = place_at(EYE_X, WALL_ROW - step / 32.0, 40);
@@ -202,8 +197,7 @@ static void nothing_is_hidden_by_what_is_behind_it(void **state) {
     }
 }
 
-static void what_is_not_drawn_hides_nothing(void **state) {
-    (void)state;
+TEST(what_is_not_drawn_hides_nothing) {
     wall_make();
     for (uint32_t x = 0; x < SIDE; ++x) s.is_drawn[WALL_ROW * SIDE + x] = 0;
     look(0, 1, s.words);
@@ -215,8 +209,7 @@ static void what_is_not_drawn_hides_nothing(void **state) {
     for (uint32_t i = 0; i < LANDS; ++i) assert_true(is_seen(i));
 }
 
-static void from_above_everything_is_seen(void **state) {
-    (void)state;
+TEST(from_above_everything_is_seen) {
     wall_make();
     s.input.eye = place_at(EYE_X, EYE_Y, 500);
     memset(s.words, 0xff, sizeof s.words);
@@ -225,8 +218,7 @@ static void from_above_everything_is_seen(void **state) {
     for (uint32_t i = LANDS; i < occlusion_word_count(LANDS) * 64; ++i) assert_false(is_seen(i));
 }
 
-static void any_number_of_jobs_see_the_same(void **state) {
-    (void)state;
+TEST(any_number_of_jobs_see_the_same) {
     uint64_t seed = test_seed(__func__), one[16], part[16];
     static const uint32_t STRIDES[] = {2, 3, 4, 7, 16, 512};
     uint32_t count = occlusion_word_count(LANDS);
@@ -246,8 +238,3 @@ static void any_number_of_jobs_see_the_same(void **state) {
         assert_memory_equal(s.words, one, count * sizeof *one);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(what_is_hidden_cannot_be_seen), cmocka_unit_test(a_wall_hides_what_is_behind_it),
-          cmocka_unit_test(animals_are_hidden_as_the_land_is), cmocka_unit_test(nothing_is_hidden_by_what_is_behind_it),
-          cmocka_unit_test(what_is_not_drawn_hides_nothing), cmocka_unit_test(from_above_everything_is_seen),
-          cmocka_unit_test(any_number_of_jobs_see_the_same))

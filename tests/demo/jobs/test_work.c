@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // The nine kinds of parallel work of the demo, each against what it stands for, worked out in the plainest way.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/home_lights.h"
 #include "demo/work_lights.h"
@@ -29,8 +28,7 @@ static void assert_near(float value, float expected, float tolerance) {
 
 // --- animation ---
 
-static void bones_keep_their_length_and_meet_in_a_knee(void **state) {
-    (void)state;
+TEST(bones_keep_their_length_and_meet_in_a_knee) {
     uint64_t random = test_seed("bones_keep_their_length");
     for (uint32_t i = 0; i < 5000; ++i) {
         vec3 hip = place(&random, 50), foot = vec3_add(hip, place(&random, 0.7f)), wish = place(&random, 1);
@@ -47,8 +45,7 @@ static void bones_keep_their_length_and_meet_in_a_knee(void **state) {
     }
 }
 
-static void legs_out_of_reach_or_without_direction_are_still_legs(void **state) {
-    (void)state;
+TEST(legs_out_of_reach_or_without_direction_are_still_legs) {
     vec3 hip = {1, 2, 3}, bend = {0, -1, 0};
     vec3 feet[] = {{1, 2, 3}, {1, -50, 3}, {1, 1.5f, 3}}; // no distance, far too far, and straight along `bend`
     for (uint32_t i = 0; i < 3; ++i) {
@@ -58,8 +55,7 @@ static void legs_out_of_reach_or_without_direction_are_still_legs(void **state) 
     }
 }
 
-static void feet_that_carry_weight_are_on_the_ground(void **state) {
-    (void)state;
+TEST(feet_that_carry_weight_are_on_the_ground) {
     pose_body bodies[40];
     pose poses[40];
     // On a wall, for whom up is another way.
@@ -84,8 +80,7 @@ static void feet_that_carry_weight_are_on_the_ground(void **state) {
     }
 }
 
-static void feet_find_the_ground_where_it_is_uneven(void **state) {
-    (void)state;
+TEST(feet_find_the_ground_where_it_is_uneven) {
     uint64_t random = test_seed("feet_find_the_ground");
     for (uint32_t i = 0; i < 500; ++i) {
         pose made;
@@ -103,8 +98,7 @@ static void feet_find_the_ground_where_it_is_uneven(void **state) {
 
 // --- particles ---
 
-static void particles_rise_fall_fade_and_come_again(void **state) {
-    (void)state;
+TEST(particles_rise_fall_fade_and_come_again) {
     static particle pools[2][64];
     static particle_sprite sprites[64];
     particle_emitter emitter = {{10, 20, 30}, {0, 0, 1}, 6, 1, 9.81f, 0xff8000};
@@ -131,8 +125,7 @@ static void particles_rise_fall_fade_and_come_again(void **state) {
     assert_true(births > 200 && deaths > 200 && highest_alpha > 250);
 }
 
-static void without_emitters_nothing_is_born(void **state) {
-    (void)state;
+TEST(without_emitters_nothing_is_born) {
     particle before[2] = {{{0, 0, 0}, {0, 0, 0}, 0, 0}, {{1, 1, 1}, {1, 1, 1}, 0, 1}}, after[2];
     particle_sprite sprites[2];
     particles_input input = {before, NULL, 0, 0.1f, 1, 1};
@@ -144,8 +137,7 @@ static void without_emitters_nothing_is_born(void **state) {
 
 // By the number of the last step alone: what the frames before were, and how many, does not show. Many are alive, of
 // all ages, as in a pool that has run for long.
-static void particles_anew_are_the_same_whatever_was_before(void **state) {
-    (void)state;
+TEST(particles_anew_are_the_same_whatever_was_before) {
     static particle pools[2][64], after[2][64];
     static particle_sprite sprites[2][64];
     particle_emitter emitter = {{10, 20, 30}, {0, 0, 1}, 6, 1, 9.81f, 0xff8000};
@@ -168,8 +160,7 @@ static void particles_anew_are_the_same_whatever_was_before(void **state) {
 }
 
 // Step by step it is what frames of the same numbers come to.
-static void particles_anew_are_those_of_as_many_frames(void **state) {
-    (void)state;
+TEST(particles_anew_are_those_of_as_many_frames) {
     static particle pools[2][64], anew[64];
     static particle_sprite sprites[64];
     particle_emitter emitter = {{10, 20, 30}, {0, 0, 1}, 6, 1, 9.81f, 0xff8000};
@@ -204,8 +195,7 @@ static camera any_camera(uint64_t *random, vec3d *eye) {
     return (camera){vec3_of(*eye), forward, up, 0.9f, 0.5f, 0.5f, 400};
 }
 
-static void nothing_that_a_camera_sees_is_culled(void **state) {
-    (void)state;
+TEST(nothing_that_a_camera_sees_is_culled) {
     uint64_t random = test_seed("nothing_that_a_camera_sees");
     uint32_t points_seen = 0, chunks_culled = 0;
     for (uint32_t i = 0; i < 3000; ++i) {
@@ -245,8 +235,7 @@ static void nothing_that_a_camera_sees_is_culled(void **state) {
     assert_in_range(chunks_culled, 500, 2900); // much of the planet is behind the camera or beside it
 }
 
-static void what_is_behind_the_planet_is_culled(void **state) {
-    (void)state;
+TEST(what_is_behind_the_planet_is_culled) {
     // From orbit one sees all of the near side, and nothing of the far one.
     vec3d eye = sphere_position(0, 2048, 2048, 4000);
     camera from = {vec3_of(eye), {-1, 0, 0}, {0, 1, 0}, 0.9f, 0.9f, 0.5f, 12000};
@@ -275,8 +264,7 @@ static uint8_t lod_once(float distance, uint8_t before, lod_output *out) {
     return level;
 }
 
-static void levels_follow_the_distance_with_hysteresis(void **state) {
-    (void)state;
+TEST(levels_follow_the_distance_with_hysteresis) {
     lod_output out;
     uint8_t level = 0;
     float up[LOD_LEVEL_COUNT] = {0}, down[LOD_LEVEL_COUNT] = {0};
@@ -303,8 +291,7 @@ static void levels_follow_the_distance_with_hysteresis(void **state) {
     assert_int_equal(lod_once(5, 255, &out), 0); // a new thing
 }
 
-static void without_levels_before_the_distance_alone_decides(void **state) {
-    (void)state;
+TEST(without_levels_before_the_distance_alone_decides) {
     for (int32_t distance = 1; distance < 600; ++distance) {
         uint8_t level = 0;
         lod_impostor impostor;
@@ -317,8 +304,7 @@ static void without_levels_before_the_distance_alone_decides(void **state) {
     }
 }
 
-static void impostors_show_the_side_the_viewer_is_on(void **state) {
-    (void)state;
+TEST(impostors_show_the_side_the_viewer_is_on) {
     // Around the thing at the origin, from ahead of it to its right.
     static const float AROUND[8][2] = {{9, 1}, {7, 6}, {1, 9}, {-6, 7}, {-9, -1}, {-7, -6}, {-1, -9}, {6, -7}};
     for (uint32_t i = 0; i < LOD_DIRECTION_COUNT; ++i) {
@@ -335,8 +321,7 @@ static void impostors_show_the_side_the_viewer_is_on(void **state) {
 
 // --- lights ---
 
-static void every_lit_point_finds_its_light_in_its_cluster(void **state) {
-    (void)state;
+TEST(every_lit_point_finds_its_light_in_its_cluster) {
     static light lights[100];
     static light_cluster clusters[LIGHT_CLUSTER_COUNT];
     uint64_t random = test_seed("every_lit_point");
@@ -366,8 +351,7 @@ static void every_lit_point_finds_its_light_in_its_cluster(void **state) {
     assert_true(lit > 10000);
 }
 
-static void light_lists_hold_only_what_touches_their_box(void **state) {
-    (void)state;
+TEST(light_lists_hold_only_what_touches_their_box) {
     static light lights[50];
     static light_cluster clusters[LIGHT_CLUSTER_COUNT];
     uint64_t random = test_seed("light_lists_hold");
@@ -393,8 +377,7 @@ static void light_lists_hold_only_what_touches_their_box(void **state) {
     }
 }
 
-static void a_full_light_list_counts_what_it_leaves_out(void **state) {
-    (void)state;
+TEST(a_full_light_list_counts_what_it_leaves_out) {
     static light lights[LIGHT_CLUSTER_LIGHTS_MAX + 9];
     static light_cluster cluster;
     for (uint32_t i = 0; i < LIGHT_CLUSTER_LIGHTS_MAX + 9; ++i) lights[i] = (light){{0, 0, 50}, 500};
@@ -408,8 +391,7 @@ static void a_full_light_list_counts_what_it_leaves_out(void **state) {
 }
 
 // Where they are does not change; how far away they are is what the camera sees.
-static void lights_of_a_home_burn_by_night_and_fires_by_day(void **state) {
-    (void)state;
+TEST(lights_of_a_home_burn_by_night_and_fires_by_day) {
     static light lights[HOME_LIGHTS], seen[HOME_LIGHTS];
     creature_home home = home_of(1, 3);
     home_lights_place(1, home, lights);
@@ -432,8 +414,7 @@ static void lights_of_a_home_burn_by_night_and_fires_by_day(void **state) {
 
 // --- materials ---
 
-static void materials_in_use_are_packed_by_their_numbers(void **state) {
-    (void)state;
+TEST(materials_in_use_are_packed_by_their_numbers) {
     const uint64_t grass = (uint64_t)1 << TERRAIN_GRASS, water = (uint64_t)1 << TERRAIN_WATER;
     material_draw draws[3] = {{.node = {0, 0, 64, 64, 0}, .material_bits = grass, .slot = 7},
                               {.node = {0, 0, 65, 64, 0}, .material_bits = grass | water, .slot = 9},
@@ -481,8 +462,7 @@ static query_answer ask(uint32_t self) {
     return answer;
 }
 
-static void the_nearest_animal_is_the_one_a_full_search_finds(void **state) {
-    (void)state;
+TEST(the_nearest_animal_is_the_one_a_full_search_finds) {
     uint64_t random = test_seed("the_nearest_animal"), reach = (uint64_t)QUERY_RADIUS * TERRAIN_ONE;
     for (uint32_t i = 0; i < ANIMALS; ++i) {
         // On a coarse grid, so that some are equally near; and some where cells share a list, or on another face.
@@ -516,8 +496,7 @@ static void the_nearest_animal_is_the_one_a_full_search_finds(void **state) {
 
 // Over the edge of a face the nearest along the columns is about the nearest in space: at an edge columns are narrower
 // along it than across, by a third.
-static void the_nearest_animal_may_be_on_another_face(void **state) {
-    (void)state;
+TEST(the_nearest_animal_may_be_on_another_face) {
     uint64_t random = test_seed("another_face");
     uint32_t across = 0;
     for (uint32_t edge = 0; edge < 24; ++edge) {
@@ -549,8 +528,7 @@ static void the_nearest_animal_may_be_on_another_face(void **state) {
     assert_true(across > 50);
 }
 
-static void sight_questions_ask_the_land(void **state) {
-    (void)state;
+TEST(sight_questions_ask_the_land) {
     query asked[3] = {
         {.kind = QUERY_SIGHT, .from = sphere_position(0, 9, 9, 200), .to = sphere_position(0, 99, 9, 200)},
         {.kind = QUERY_SIGHT, .from = sphere_position(0, 9, 9, 150), .to = sphere_position(0, 9, 9, -64)},
@@ -566,8 +544,7 @@ static void sight_questions_ask_the_land(void **state) {
 
 // --- uploads ---
 
-static void the_ring_never_hands_out_what_is_in_use(void **state) {
-    (void)state;
+TEST(the_ring_never_hands_out_what_is_in_use) {
     enum { SIZE = 1000, FRAMES = 3 };
     static uint32_t owner[SIZE]; // the frame + 1 whose quads are there
     uint64_t random = test_seed("the_ring_never"), heads[FRAMES] = {0};
@@ -600,8 +577,7 @@ static void the_ring_never_hands_out_what_is_in_use(void **state) {
     assert_true(reserved > 1000 && refused > 100);
 }
 
-static void wrong_sizes_and_releases_change_nothing(void **state) {
-    (void)state;
+TEST(wrong_sizes_and_releases_change_nothing) {
     upload_ring ring = {.quad_count_max = 100};
     upload_range range;
     assert_false(upload_reserve(&ring, 0, &range));
@@ -614,24 +590,3 @@ static void wrong_sizes_and_releases_change_nothing(void **state) {
     upload_release(&ring, 50); // older than what is released
     assert_int_equal(ring.tail, 100);
 }
-
-TEST_MAIN(cmocka_unit_test(bones_keep_their_length_and_meet_in_a_knee),
-          cmocka_unit_test(legs_out_of_reach_or_without_direction_are_still_legs),
-          cmocka_unit_test(feet_that_carry_weight_are_on_the_ground),
-          cmocka_unit_test(feet_find_the_ground_where_it_is_uneven),
-          cmocka_unit_test(particles_rise_fall_fade_and_come_again), cmocka_unit_test(without_emitters_nothing_is_born),
-          cmocka_unit_test(particles_anew_are_the_same_whatever_was_before),
-          cmocka_unit_test(particles_anew_are_those_of_as_many_frames),
-          cmocka_unit_test(nothing_that_a_camera_sees_is_culled), cmocka_unit_test(what_is_behind_the_planet_is_culled),
-          cmocka_unit_test(levels_follow_the_distance_with_hysteresis),
-          cmocka_unit_test(without_levels_before_the_distance_alone_decides),
-          cmocka_unit_test(impostors_show_the_side_the_viewer_is_on),
-          cmocka_unit_test(every_lit_point_finds_its_light_in_its_cluster),
-          cmocka_unit_test(light_lists_hold_only_what_touches_their_box),
-          cmocka_unit_test(a_full_light_list_counts_what_it_leaves_out),
-          cmocka_unit_test(lights_of_a_home_burn_by_night_and_fires_by_day),
-          cmocka_unit_test(materials_in_use_are_packed_by_their_numbers),
-          cmocka_unit_test(the_nearest_animal_is_the_one_a_full_search_finds),
-          cmocka_unit_test(the_nearest_animal_may_be_on_another_face), cmocka_unit_test(sight_questions_ask_the_land),
-          cmocka_unit_test(the_ring_never_hands_out_what_is_in_use),
-          cmocka_unit_test(wrong_sizes_and_releases_change_nothing))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // The demo's sphere: there and back over every edge, neighbours that are neighbours, and columns of one size.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/sphere.h"
 
@@ -19,8 +18,7 @@ static vec3d middle_of(sphere_cell cell, int32_t size) {
 
 static double distance(vec3d a, vec3d b) { return vec3d_length(vec3d_sub(a, b)) * SPHERE_RADIUS; }
 
-static void axes_are_right_handed_on_every_face(void **state) {
-    (void)state;
+TEST(axes_are_right_handed_on_every_face) {
     for (uint32_t face = 0; face < SPHERE_FACE_COUNT; ++face) {
         vec3d out = vec3d_cross(sphere_axis(face, 1), sphere_axis(face, 0));
         assert_true(distance(out, sphere_axis(face, 2)) < 1e-9);
@@ -29,8 +27,7 @@ static void axes_are_right_handed_on_every_face(void **state) {
     }
 }
 
-static void places_come_back_from_their_positions(void **state) {
-    (void)state;
+TEST(places_come_back_from_their_positions) {
     uint64_t random = test_seed("places_come_back");
     for (uint32_t i = 0; i < 20000; ++i) {
         uint32_t face = i % SPHERE_FACE_COUNT;
@@ -47,8 +44,7 @@ static void places_come_back_from_their_positions(void **state) {
 }
 
 // Made once and written down.
-static void positions_have_the_same_bits_everywhere(void **state) {
-    (void)state;
+TEST(positions_have_the_same_bits_everywhere) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < 4096; ++i) {
         vec3d p = sphere_position(i % 6, i * 0.99, (4095 - i) * 0.37, i * 0.1);
@@ -64,8 +60,7 @@ static void positions_have_the_same_bits_everywhere(void **state) {
     assert_int_equal(sum, 0xef0adc28cbecbeccu);
 }
 
-static void columns_are_nearly_the_same_size_everywhere(void **state) {
-    (void)state;
+TEST(columns_are_nearly_the_same_size_everywhere) {
     double low = 9, high = 0;
     for (uint32_t i = 0; i <= 64; ++i) {
         double u = i * (SIZE - 1) / 64.0;
@@ -82,8 +77,7 @@ static sphere_cell beside(uint32_t face, uint32_t side, int32_t along, int32_t d
     return side < 2 ? sphere_fold(face, at, along, size) : sphere_fold(face, along, at, size);
 }
 
-static void over_all_24_edges_there_and_back(void **state) {
-    (void)state;
+TEST(over_all_24_edges_there_and_back) {
     for (uint32_t edge = 0; edge < 24; ++edge) {
         uint32_t face = edge / 4, side = edge % 4;
         for (int32_t along = 0; along < SIZE; along += 13) {
@@ -104,8 +98,7 @@ static void over_all_24_edges_there_and_back(void **state) {
     }
 }
 
-static void columns_across_an_edge_are_neighbours_in_space(void **state) {
-    (void)state;
+TEST(columns_across_an_edge_are_neighbours_in_space) {
     for (uint32_t edge = 0; edge < 24; ++edge) {
         uint32_t face = edge / 4, side = edge % 4;
         for (int32_t along = 0; along < SIZE; along += 61) {
@@ -120,8 +113,7 @@ static void columns_across_an_edge_are_neighbours_in_space(void **state) {
     }
 }
 
-static void headings_go_on_across_an_edge(void **state) {
-    (void)state;
+TEST(headings_go_on_across_an_edge) {
     for (uint32_t edge = 0; edge < 24; ++edge) {
         uint32_t face = edge / 4, side = edge % 4;
         for (int32_t along = 100; along < SIZE - 100; along += 611) {
@@ -135,8 +127,7 @@ static void headings_go_on_across_an_edge(void **state) {
     }
 }
 
-static void around_a_corner_there_are_three_columns(void **state) {
-    (void)state;
+TEST(around_a_corner_there_are_three_columns) {
     static const int32_t AT[4][2] = {{-1, -1}, {SIZE, -1}, {-1, SIZE}, {SIZE, SIZE}};
     for (uint32_t face = 0; face < SPHERE_FACE_COUNT; ++face) {
         for (uint32_t i = 0; i < 4; ++i) {
@@ -149,8 +140,7 @@ static void around_a_corner_there_are_three_columns(void **state) {
 }
 
 // Chunks of any level, and places of 1/4096 column, fold as columns do.
-static void coarser_and_finer_squares_fold_alike(void **state) {
-    (void)state;
+TEST(coarser_and_finer_squares_fold_alike) {
     uint64_t random = test_seed("coarser_and_finer");
     for (uint32_t i = 0; i < 20000; ++i) {
         uint32_t face = i % 6, shift = 1 + i % 12;
@@ -168,19 +158,9 @@ static void coarser_and_finer_squares_fold_alike(void **state) {
     }
 }
 
-static void what_is_inside_stays(void **state) {
-    (void)state;
+TEST(what_is_inside_stays) {
     for (int32_t i = 0; i < 6 * 64; ++i) {
         sphere_cell cell = sphere_fold((uint32_t)i / 64, i % 8, i / 8 % 8, 8);
         assert_true(cell.face == (uint32_t)i / 64 && cell.x == i % 8 && cell.z == i / 8 % 8 && cell.turns == 0);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(axes_are_right_handed_on_every_face),
-          cmocka_unit_test(places_come_back_from_their_positions),
-          cmocka_unit_test(positions_have_the_same_bits_everywhere),
-          cmocka_unit_test(columns_are_nearly_the_same_size_everywhere),
-          cmocka_unit_test(over_all_24_edges_there_and_back),
-          cmocka_unit_test(columns_across_an_edge_are_neighbours_in_space),
-          cmocka_unit_test(headings_go_on_across_an_edge), cmocka_unit_test(around_a_corner_there_are_three_columns),
-          cmocka_unit_test(coarser_and_finer_squares_fold_alike), cmocka_unit_test(what_is_inside_stays))

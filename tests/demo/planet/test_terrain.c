@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // The demo's land: the same bits everywhere, smooth, without seams, and with everything on it that a picture needs.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/noise.h"
 #include "demo/palette.h"
@@ -32,8 +31,7 @@ static uint64_t fold(uint64_t sum, int64_t value) {
 }
 
 // Made once and written down: a compiler, optimisation or CPU that differs would be noticed here.
-static void noise_has_the_same_bits_everywhere(void **state) {
-    (void)state;
+TEST(noise_has_the_same_bits_everywhere) {
     uint64_t sums[3] = {0};
     for (int32_t i = 0; i < 4096; ++i) {
         vec3d at = {i * 0.37 - 700, i * -0.011 + 3, i * 1.9 - 4000};
@@ -46,8 +44,7 @@ static void noise_has_the_same_bits_everywhere(void **state) {
     assert_int_equal(sums[2], 0x81681f9d55dc26bcu);
 }
 
-static void terrain_has_the_same_bits_everywhere(void **state) {
-    (void)state;
+TEST(terrain_has_the_same_bits_everywhere) {
     uint64_t heights = 0, voxels = 0;
     for (int32_t i = 0; i < 4096; ++i) {
         int32_t x = i % 64 * 61 + 5, z = i / 64 * 63 + 7;
@@ -61,8 +58,7 @@ static void terrain_has_the_same_bits_everywhere(void **state) {
     assert_int_equal(voxels, 0x9bfa7588fd779447u);
 }
 
-static void noise_stays_within_one_and_uses_most_of_it(void **state) {
-    (void)state;
+TEST(noise_stays_within_one_and_uses_most_of_it) {
     uint64_t random = test_seed("noise_stays_within_one");
     double low = 0, high = 0, low_ridge = 1, high_ridge = 0;
     for (uint32_t i = 0; i < 100000; ++i) {
@@ -79,8 +75,7 @@ static void noise_stays_within_one_and_uses_most_of_it(void **state) {
 
 // The steepest slope of the smoothed weight is 15/8 a cell, over at most twice the range: a step of 1/256 changes the
 // value by less than 1/32, also across a cell's border and at 0.
-static void noise_is_smooth_across_cells_and_zero(void **state) {
-    (void)state;
+TEST(noise_is_smooth_across_cells_and_zero) {
     for (uint32_t axis = 0; axis < 3; ++axis) {
         for (int32_t i = -3000; i < 3000; ++i) {
             vec3d here = {0.3, 0.7, 0.1}, next = here;
@@ -95,15 +90,13 @@ static void noise_is_smooth_across_cells_and_zero(void **state) {
 
 static int32_t gap(int32_t a, int32_t b) { return a < b ? b - a : a - b; }
 
-static void another_seed_is_another_land(void **state) {
-    (void)state;
+TEST(another_seed_is_another_land) {
     uint32_t same = 0;
     for (int32_t i = 0; i < 1000; ++i) same += terrain_height(1, 2, i * 3, i * 4) == terrain_height(2, 2, i * 3, i * 4);
     assert_in_range(same, 0, 120);
 }
 
-static void heights_stay_inside_the_world_and_change_gently(void **state) {
-    (void)state;
+TEST(heights_stay_inside_the_world_and_change_gently) {
     uint64_t random = test_seed("heights_stay_inside");
     uint32_t steep = 0;
     for (uint32_t i = 0; i < 20000; ++i) {
@@ -117,8 +110,7 @@ static void heights_stay_inside_the_world_and_change_gently(void **state) {
 }
 
 // Across all 24 edges the land goes on: a step over one is no larger than a step beside it.
-static void the_land_has_no_seams(void **state) {
-    (void)state;
+TEST(the_land_has_no_seams) {
     double over = 0, beside = 0;
     uint32_t kinds = 0;
     for (uint32_t edge = 0; edge < 24; ++edge) {
@@ -139,8 +131,7 @@ static void the_land_has_no_seams(void **state) {
     assert_true(over < beside * 1.2 + 50 && kinds < 24 * 256 / 20);
 }
 
-static void every_material_and_biome_is_somewhere_and_land_and_sea_share_the_planet(void **state) {
-    (void)state;
+TEST(every_material_and_biome_is_somewhere_and_land_and_sea_share_the_planet) {
     uint32_t counts[TERRAIN_MATERIAL_COUNT] = {0}, kinds[BIOME_COUNT] = {0}, wet = 0, places = 0;
     for (int32_t i = 0; i < 6 * 80 * 80; ++i, ++places) {
         terrain_column column = terrain_column_at(SEED, (uint32_t)i / 6400, i % 80 * 51 + 9, i / 80 % 80 * 51 + 9);
@@ -157,8 +148,7 @@ static void every_material_and_biome_is_somewhere_and_land_and_sea_share_the_pla
 }
 
 // Ice at the poles, none at the equator, and deserts in between.
-static void climate_follows_the_latitude(void **state) {
-    (void)state;
+TEST(climate_follows_the_latitude) {
     uint32_t frozen[2] = {0}, deserts = 0;
     for (int32_t i = 0; i < 2000; ++i) {
         terrain_column pole = terrain_ground_at(SEED, 2 + (uint32_t)i % 2, 1900 + i % 300, 1900 + i / 7);
@@ -169,8 +159,7 @@ static void climate_follows_the_latitude(void **state) {
     assert_true(frozen[0] > 1900 && frozen[1] == 0 && deserts > 20);
 }
 
-static void above_and_below_the_world_nothing_changes(void **state) {
-    (void)state;
+TEST(above_and_below_the_world_nothing_changes) {
     terrain_column column = terrain_column_at(SEED, 1, 5, 5);
     assert_int_equal(terrain_material_at(&column, TERRAIN_Y_MIN - 1), TERRAIN_BASALT);
     assert_int_equal(terrain_material_at(&column, TERRAIN_Y_END), TERRAIN_AIR);
@@ -181,8 +170,7 @@ static void above_and_below_the_world_nothing_changes(void **state) {
     }
 }
 
-static void water_lies_on_ground_and_ground_is_whole(void **state) {
-    (void)state;
+TEST(water_lies_on_ground_and_ground_is_whole) {
     uint32_t water = 0, ice = 0;
     for (int32_t i = 0; i < 30000; ++i) {
         terrain_column column = terrain_column_at(SEED, (uint32_t)i % 6, i * 17 % 4096, i / 17 * 2 % 4096);
@@ -197,8 +185,7 @@ static void water_lies_on_ground_and_ground_is_whole(void **state) {
 }
 
 // Each trunk stands on its ground, and its leaves are whole: none are cut off at the border of a square or node.
-static void trees_are_whole(void **state) {
-    (void)state;
+TEST(trees_are_whole) {
     uint32_t trees = 0;
     for (int32_t cell = 0; cell < 1000; ++cell) {
         int32_t x0 = cell % 32 * 128, z0 = cell / 32 * 128;
@@ -218,8 +205,7 @@ static void trees_are_whole(void **state) {
     assert_in_range(trees, 30, 900);
 }
 
-static void sight_ends_at_a_hill_and_at_the_horizon_and_nowhere_else(void **state) {
-    (void)state;
+TEST(sight_ends_at_a_hill_and_at_the_horizon_and_nowhere_else) {
     uint32_t seen = 0, hidden = 0;
     for (int32_t i = 0; i < 400; ++i) {
         int32_t x = i * 9 + 40, z = i * 7 % 4000 + 40;
@@ -246,8 +232,7 @@ static void sight_ends_at_a_hill_and_at_the_horizon_and_nowhere_else(void **stat
     assert_true(seen > 20 && hidden > 20);
 }
 
-static void every_material_has_a_look(void **state) {
-    (void)state;
+TEST(every_material_has_a_look) {
     for (uint32_t m = 0; m < TERRAIN_MATERIAL_COUNT; ++m) {
         const palette_entry *entry = palette_of(m);
         for (uint32_t i = 0; i < 3; ++i) assert_true(entry->colour[i] > 0 && entry->colour[i] <= 1);
@@ -256,13 +241,3 @@ static void every_material_has_a_look(void **state) {
     }
     assert_ptr_equal(palette_of(TERRAIN_MATERIAL_COUNT), palette_of(TERRAIN_AIR));
 }
-
-TEST_MAIN(cmocka_unit_test(noise_has_the_same_bits_everywhere), cmocka_unit_test(terrain_has_the_same_bits_everywhere),
-          cmocka_unit_test(noise_stays_within_one_and_uses_most_of_it),
-          cmocka_unit_test(noise_is_smooth_across_cells_and_zero), cmocka_unit_test(another_seed_is_another_land),
-          cmocka_unit_test(heights_stay_inside_the_world_and_change_gently), cmocka_unit_test(the_land_has_no_seams),
-          cmocka_unit_test(every_material_and_biome_is_somewhere_and_land_and_sea_share_the_planet),
-          cmocka_unit_test(climate_follows_the_latitude), cmocka_unit_test(above_and_below_the_world_nothing_changes),
-          cmocka_unit_test(water_lies_on_ground_and_ground_is_whole), cmocka_unit_test(trees_are_whole),
-          cmocka_unit_test(sight_ends_at_a_hill_and_at_the_horizon_and_nowhere_else),
-          cmocka_unit_test(every_material_has_a_look))

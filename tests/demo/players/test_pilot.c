@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // Hands on the demo's controls: what is pressed becomes commands of ticks, once, and the flight by itself is over.
 
 #include "frame/engine/engine_fixture.h"
@@ -54,8 +53,7 @@ static void frames(cabin *c, uint32_t count) {
 
 static explorer me(const cabin *c) { return *NB_COLUMN(c->p.world, c->p.explorers, 0, explorer); }
 
-static void without_hands_the_flight_goes_on(void **state) {
-    (void)state;
+TEST(without_hands_the_flight_goes_on) {
     static cabin c;
     cabin_open(&c);
     frames(&c, FLIGHT_DESCENT + 10);
@@ -64,8 +62,7 @@ static void without_hands_the_flight_goes_on(void **state) {
     cabin_close(&c);
 }
 
-static void keys_steer_while_they_are_held(void **state) {
-    (void)state;
+TEST(keys_steer_while_they_are_held) {
     static cabin c;
     cabin_open(&c);
     frames(&c, 2);
@@ -90,8 +87,7 @@ static void keys_steer_while_they_are_held(void **state) {
     cabin_close(&c);
 }
 
-static void mouse_turns_only_with_a_button_and_only_as_far_as_it_moved(void **state) {
-    (void)state;
+TEST(mouse_turns_only_with_a_button_and_only_as_far_as_it_moved) {
     static cabin c;
     cabin_open(&c);
     send(&c, NB_INPUT_MOTION, KEYBOARD_MOTION_POINTER, 5, 0);
@@ -109,8 +105,7 @@ static void mouse_turns_only_with_a_button_and_only_as_far_as_it_moved(void **st
     cabin_close(&c);
 }
 
-static void sticks_go_all_the_way_and_not_beyond(void **state) {
-    (void)state;
+TEST(sticks_go_all_the_way_and_not_beyond) {
     static cabin c;
     cabin_open(&c);
     send(&c, NB_INPUT_PRESS, KEYBOARD_W, 0, 0);
@@ -123,8 +118,7 @@ static void sticks_go_all_the_way_and_not_beyond(void **state) {
     cabin_close(&c);
 }
 
-static void journeys_and_modes_come_once_a_press(void **state) {
-    (void)state;
+TEST(journeys_and_modes_come_once_a_press) {
     static cabin c;
     cabin_open(&c);
     frames(&c, 2);
@@ -147,8 +141,3 @@ static void journeys_and_modes_come_once_a_press(void **state) {
     assert_int_not_equal(me(&c).mode, mode);
     cabin_close(&c);
 }
-
-TEST_MAIN(cmocka_unit_test(without_hands_the_flight_goes_on), cmocka_unit_test(keys_steer_while_they_are_held),
-          cmocka_unit_test(mouse_turns_only_with_a_button_and_only_as_far_as_it_moved),
-          cmocka_unit_test(sticks_go_all_the_way_and_not_beyond),
-          cmocka_unit_test(journeys_and_modes_come_once_a_press))

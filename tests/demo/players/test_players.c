@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// module: net
-// link: -lm
 // The demo's two players end on the same planet, whatever happens to their messages.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/players.h"
 
@@ -28,8 +26,7 @@ static players_result play(uint64_t lag_ns, uint64_t jitter_ns, double loss, uin
     return result;
 }
 
-static void planet_does_not_depend_on_the_network(void **state) {
-    (void)state;
+TEST(planet_does_not_depend_on_the_network) {
     players_result near = play(0, 0, 0, 0), far = play(100 * MS, 50 * MS, 0, 0), bad = play(200 * MS, 100 * MS, 0.4, 2);
     assert_int_equal(near.rollback_count, 0);
     assert_int_equal(near.lost_count, 0);
@@ -37,5 +34,3 @@ static void planet_does_not_depend_on_the_network(void **state) {
     assert_true(bad.lost_count > bad.sent_count / 4 && bad.again_count > far.again_count);
     assert_true(near.state_hash == far.state_hash && near.state_hash == bad.state_hash);
 }
-
-TEST_MAIN(cmocka_unit_test(planet_does_not_depend_on_the_network))

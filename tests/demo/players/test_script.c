@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // A flight that is read from a file: what its lines become, and what is said about those that are wrong.
 
 #include "frame/engine/engine_fixture.h"
@@ -43,8 +42,7 @@ static void check_command(uint32_t number, uint64_t tick, uint32_t code, int32_t
     assert_int_equal(words_of(number)[3], c);
 }
 
-static void every_command_becomes_an_event_of_its_tick(void **state) {
-    (void)state;
+TEST(every_command_becomes_an_event_of_its_tick) {
     assert_true(read_text("# a comment\n\n0 walk\n 0.5\tpace 50 # percent\r\n"
                           "1 turn -20\n+0.25 look 10.5\n+0.25 climb -100\n2 fly\n2 shot a_Picture-1\n2 stop"));
     assert_int_equal(flight.command_count, 8);
@@ -75,8 +73,7 @@ static void check_direction(uint32_t command, double x, double y, double z) {
 }
 
 // North is up, and from there on the right hand is east.
-static void a_teleport_leads_to_a_latitude_and_a_longitude(void **state) {
-    (void)state;
+TEST(a_teleport_leads_to_a_latitude_and_a_longitude) {
     assert_true(read_text("0 teleport 0 0\n0 teleport 90 0 7\n0 teleport -90 77\n0 teleport 0 90 20000\n"
                           "0 teleport 0 -90\n0 teleport 0 180\n0 teleport 45 0\n0 teleport 30 -60"));
     check_direction(0, 1, 0, 0);
@@ -96,16 +93,14 @@ static void a_teleport_leads_to_a_latitude_and_a_longitude(void **state) {
     assert_true(vec3d_dot(east, direction_of(3)) > 0.99);
 }
 
-static void homes_are_numbered_as_the_keys_are(void **state) {
-    (void)state;
+TEST(homes_are_numbered_as_the_keys_are) {
     assert_true(read_text("0 teleport home 1\n0 teleport home 24 300"));
     nb_input_event first = planet_teleport(0, home_of(1, 0), 0), last = planet_teleport(0, home_of(1, 23), 300);
     assert_memory_equal(&flight.commands[0].event, &first, sizeof first);
     assert_memory_equal(&flight.commands[1].event, &last, sizeof last);
 }
 
-static void seconds_are_the_same_at_any_rate(void **state) {
-    (void)state;
+TEST(seconds_are_the_same_at_any_rate) {
     const char *text = "0.5 turn 30\n1.001 shot a";
     assert_true(read_bytes(text, strlen(text), (nb_rate){120, 1}));
     check_command(0, 60, PLANET_STEER, 46, 0, 0); // half as much in each of twice as many
@@ -116,8 +111,7 @@ static void seconds_are_the_same_at_any_rate(void **state) {
     assert_non_null(strstr(why, ":1: degrees a second is -28.125 to 28.125, not '30'"));
 }
 
-static void commands_are_found_in_any_order_of_ticks(void **state) {
-    (void)state;
+TEST(commands_are_found_in_any_order_of_ticks) {
     nb_input_event events[SCRIPT_EVENTS_MAX];
     assert_true(read_text("0 fly\n1 pace 1\n1 turn 1\n1 look 1\n5 stop"));
     static const struct {
@@ -133,8 +127,7 @@ static void commands_are_found_in_any_order_of_ticks(void **state) {
 
 // --- what is wrong ---
 
-static void what_is_wrong_is_said_with_its_line(void **state) {
-    (void)state;
+TEST(what_is_wrong_is_said_with_its_line) {
     static const struct {
         const char *text, *what;
     } CASES[] = {
@@ -197,8 +190,7 @@ static void what_is_wrong_is_said_with_its_line(void **state) {
     assert_true(read_text("0 shot 12345678901234567890123456789012345678901234567"));
 }
 
-static void what_is_no_text_is_refused(void **state) {
-    (void)state;
+TEST(what_is_no_text_is_refused) {
     assert_false(read_bytes("0 walk\n0 fl\0y\n", 14, RATE));
     assert_non_null(strstr(why, ":2: this is no text"));
     static char line[400];
@@ -225,8 +217,7 @@ static char *many(char *text, uint32_t count, const char *format) {
     return text;
 }
 
-static void there_is_room_for_so_many_and_no_more(void **state) {
-    (void)state;
+TEST(there_is_room_for_so_many_and_no_more) {
     static char text[128 << 10];
     assert_true(read_text(many(text, SCRIPT_COMMANDS_MAX, "+1 fly # %u\n")));
     assert_int_equal(flight.command_count, SCRIPT_COMMANDS_MAX);
@@ -244,8 +235,7 @@ static void there_is_room_for_so_many_and_no_more(void **state) {
 
 // --- in an engine ---
 
-static void an_explorer_goes_where_the_file_says(void **state) {
-    (void)state;
+TEST(an_explorer_goes_where_the_file_says) {
     static rig r;
     static planet land;
     static bots players;
@@ -272,11 +262,3 @@ static void an_explorer_goes_where_the_file_says(void **state) {
     assert_int_equal(nb_engine_destroy(r.engine), NB_OK);
     planet_end(&land);
 }
-
-TEST_MAIN(cmocka_unit_test(every_command_becomes_an_event_of_its_tick),
-          cmocka_unit_test(a_teleport_leads_to_a_latitude_and_a_longitude),
-          cmocka_unit_test(homes_are_numbered_as_the_keys_are), cmocka_unit_test(seconds_are_the_same_at_any_rate),
-          cmocka_unit_test(commands_are_found_in_any_order_of_ticks),
-          cmocka_unit_test(what_is_wrong_is_said_with_its_line), cmocka_unit_test(what_is_no_text_is_refused),
-          cmocka_unit_test(there_is_room_for_so_many_and_no_more),
-          cmocka_unit_test(an_explorer_goes_where_the_file_says))

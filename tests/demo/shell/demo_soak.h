@@ -6,7 +6,7 @@
 // test says what the device does wrong; this watches that it costs pictures and nothing else.
 
 #include "frame/engine/engine_fixture.h"
-#include "resident.h"
+#include "support/resident.h"
 
 #include "nebula/gpu.h"
 #include "nebula/gpu_backend.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // Medians of a run's frames: exact while all are kept, near them after that, and nothing of the first five seconds.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/numbers.h"
 
@@ -23,15 +22,13 @@ static void add(uint64_t frame_ms, uint32_t triangle_count) {
     numbers_add(&n, &frame);
 }
 
-static void without_frames_there_are_no_numbers(void **state) {
-    (void)state;
+TEST(without_frames_there_are_no_numbers) {
     clear();
     assert_false(numbers_sum_up(&n, &summary));
     assert_int_equal(summary.frame_count, 0);
 }
 
-static void a_short_run_is_summed_up_whole(void **state) {
-    (void)state;
+TEST(a_short_run_is_summed_up_whole) {
     clear();
     add(100, 7), add(10, 9), add(20, 8);
     assert_true(numbers_sum_up(&n, &summary));
@@ -44,8 +41,7 @@ static void a_short_run_is_summed_up_whole(void **state) {
 }
 
 // A frame a tenth of a second for five of them, then fifty a second.
-static void what_was_before_it_settled_is_forgotten(void **state) {
-    (void)state;
+TEST(what_was_before_it_settled_is_forgotten) {
     clear();
     for (uint32_t i = 0; i < 49; ++i) add(100, 1000);
     assert_true(numbers_sum_up(&n, &summary) && !summary.is_warm);
@@ -60,8 +56,7 @@ static void what_was_before_it_settled_is_forgotten(void **state) {
     assert_true(summary.time_s == 2 && summary.upload_mb_per_s == 50 && summary.chunks_per_s == 150);
 }
 
-static void memory_is_bounded_and_frames_are_left_out_evenly(void **state) {
-    (void)state;
+TEST(memory_is_bounded_and_frames_are_left_out_evenly) {
     clear();
     numbers_frame frame = {.frame_ns = NUMBERS_WARM_NS};
     numbers_add(&n, &frame);
@@ -80,7 +75,3 @@ static void memory_is_bounded_and_frames_are_left_out_evenly(void **state) {
     assert_int_equal(summary.triangle_max, count - 1);
     assert_int_equal(summary.quality_most, 6);
 }
-
-TEST_MAIN(cmocka_unit_test(without_frames_there_are_no_numbers), cmocka_unit_test(a_short_run_is_summed_up_whole),
-          cmocka_unit_test(what_was_before_it_settled_is_forgotten),
-          cmocka_unit_test(memory_is_bounded_and_frames_are_left_out_evenly))

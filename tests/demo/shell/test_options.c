@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // The demo's command line, and what it tells a person.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "demo/options.h"
 #include "demo/report.h"
@@ -18,8 +17,7 @@ static bool read_words(const char *line, demo_options *out) {
     return demo_options_read(count, words, out);
 }
 
-static void without_words_there_are_defaults(void **state) {
-    (void)state;
+TEST(without_words_there_are_defaults) {
     demo_options options;
     assert_true(read_words("", &options));
     assert_int_equal(options.tick_count, 20 * 60);
@@ -32,8 +30,7 @@ static void without_words_there_are_defaults(void **state) {
     assert_false(options.is_virtual || options.is_help || options.has_tick_lines);
 }
 
-static void every_option_is_read(void **state) {
-    (void)state;
+TEST(every_option_is_read) {
     demo_options options;
     assert_true(read_words("--seconds 0.5 --frames 600 --seed 0xFFFFFFFFFFFFFFFF --hz 50 --render-hz 60000/1001 "
                            "--workers 4 --teleport-every 0.25 --trace out.json --ticks",
@@ -52,8 +49,7 @@ static void every_option_is_read(void **state) {
     assert_false(options.has_players);
 }
 
-static void options_of_the_picture_are_read(void **state) {
-    (void)state;
+TEST(options_of_the_picture_are_read) {
     demo_options options;
     assert_true(read_words("--gpu vulkan --size 1920x1080 --pictures out --no-window --validate", &options));
     assert_int_equal(options.gpu, DEMO_GPU_VULKAN);
@@ -79,8 +75,7 @@ static void options_of_the_picture_are_read(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) assert_false(read_words(wrong[i], &options));
 }
 
-static void options_of_time_travel_are_read(void **state) {
-    (void)state;
+TEST(options_of_time_travel_are_read) {
     demo_options options;
     assert_true(read_words("--record a.nbr --rewind-at 1.5 --synctest 8 --hz 50", &options));
     assert_string_equal(options.record_path, "a.nbr");
@@ -100,8 +95,7 @@ static void options_of_time_travel_are_read(void **state) {
     assert_int_equal(options.jitter_ns, 0);
 }
 
-static void the_shorter_of_frames_and_time_counts_in_ticks(void **state) {
-    (void)state;
+TEST(the_shorter_of_frames_and_time_counts_in_ticks) {
     static const struct {
         const char *words;
         uint64_t tick_count;
@@ -122,8 +116,7 @@ static void the_shorter_of_frames_and_time_counts_in_ticks(void **state) {
     }
 }
 
-static void no_workers_differs_from_the_machines_number(void **state) {
-    (void)state;
+TEST(no_workers_differs_from_the_machines_number) {
     demo_options options;
     assert_true(read_words("--workers 0", &options));
     assert_int_equal(options.worker_count, NB_WORKER_COUNT_NONE);
@@ -131,8 +124,7 @@ static void no_workers_differs_from_the_machines_number(void **state) {
     assert_int_equal(options.worker_count, 0); // the output is the same all the same
 }
 
-static void numbers_are_digits_within_their_range(void **state) {
-    (void)state;
+TEST(numbers_are_digits_within_their_range) {
     static const char *const REFUSED[] = {
         "--frames 0",    "--frames -1",  "--frames 3600001", "--frames 1e3",
         "--frames",      "--seed 1x",    "--seed -1",        "--seed +1",
@@ -151,8 +143,7 @@ static void numbers_are_digits_within_their_range(void **state) {
     assert_int_equal(options.seed, 10);
 }
 
-static void an_empty_word_is_no_value(void **state) {
-    (void)state;
+TEST(an_empty_word_is_no_value) {
     static char program[] = "nebula-demo", empty[] = "";
     static const char *const NAMES[] = {"--trace", "--seed", "--frames", "--workers", "--hz", "--seconds"};
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; ++i) {
@@ -194,8 +185,7 @@ static demo_report sample(void) {
                          .state_hash = 0x1a2b};
 }
 
-static void the_line_says_everything_in_one_width(void **state) {
-    (void)state;
+TEST(the_line_says_everything_in_one_width) {
     demo_report small = sample(), large = sample();
     char text[REPORT_LINE_SIZE], other[REPORT_LINE_SIZE];
     report_header(false, false, other);
@@ -220,8 +210,7 @@ static void the_line_says_everything_in_one_width(void **state) {
     assert_non_null(strstr(other, "  1234567 "));
 }
 
-static void the_end_sums_up(void **state) {
-    (void)state;
+TEST(the_end_sums_up) {
     demo_report report = sample();
     char text[REPORT_END_SIZE];
     report_end(&report, text);
@@ -240,8 +229,7 @@ static void the_end_sums_up(void **state) {
     assert_non_null(strstr(text, "WRONG       the checksums of 3 of 718 frames\n"));
 }
 
-static void the_end_tells_medians_of_a_run_that_has_settled(void **state) {
-    (void)state;
+TEST(the_end_tells_medians_of_a_run_that_has_settled) {
     demo_report report = sample();
     char text[REPORT_END_SIZE];
     report.settled = (numbers_summary){.is_warm = true,
@@ -277,8 +265,7 @@ static void the_end_tells_medians_of_a_run_that_has_settled(void **state) {
 }
 
 // On the virtual clock only what is the same everywhere is printed.
-static void a_virtual_run_leaves_out_what_depends_on_the_machine(void **state) {
-    (void)state;
+TEST(a_virtual_run_leaves_out_what_depends_on_the_machine) {
     demo_report one = sample(), two = sample();
     one.is_virtual = two.is_virtual = true;
     two.p50_ns = two.p99_ns = two.max_ns = 1;
@@ -300,8 +287,7 @@ static void a_virtual_run_leaves_out_what_depends_on_the_machine(void **state) {
     assert_string_not_equal(text, other);
 }
 
-static void huge_numbers_stay_inside_the_buffer(void **state) {
-    (void)state;
+TEST(huge_numbers_stay_inside_the_buffer) {
     demo_report report;
     memset(&report, 0xff, sizeof report);
     report.is_virtual = report.is_back = false;
@@ -322,13 +308,3 @@ static void huge_numbers_stay_inside_the_buffer(void **state) {
     for (uint32_t i = 0; i < 8; ++i) assert_true(end.guard[i] == 0x55 && line.guard[i] == 0x55);
     assert_true(strlen(line.text) < REPORT_LINE_SIZE && strlen(end.text) < REPORT_END_SIZE);
 }
-
-TEST_MAIN(cmocka_unit_test(without_words_there_are_defaults), cmocka_unit_test(every_option_is_read),
-          cmocka_unit_test(options_of_the_picture_are_read), cmocka_unit_test(options_of_time_travel_are_read),
-          cmocka_unit_test(the_shorter_of_frames_and_time_counts_in_ticks),
-          cmocka_unit_test(no_workers_differs_from_the_machines_number),
-          cmocka_unit_test(numbers_are_digits_within_their_range), cmocka_unit_test(an_empty_word_is_no_value),
-          cmocka_unit_test(the_line_says_everything_in_one_width), cmocka_unit_test(the_end_sums_up),
-          cmocka_unit_test(the_end_tells_medians_of_a_run_that_has_settled),
-          cmocka_unit_test(a_virtual_run_leaves_out_what_depends_on_the_machine),
-          cmocka_unit_test(huge_numbers_stay_inside_the_buffer))

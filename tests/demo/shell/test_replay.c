@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: record
-// link: -lzstd -lm
 // The planet as a game of recordings: what is recorded of it is enough to simulate it again.
 
 #include "frame/engine/engine_fixture.h"
@@ -47,8 +45,7 @@ static void record_planet(memory_sink *sink, uint64_t tick_count) {
     planet_end(&p);
 }
 
-static void a_recorded_planet_is_the_same_again(void **state) {
-    (void)state;
+TEST(a_recorded_planet_is_the_same_again) {
     memory_sink sink;
     uint64_t tick_count = test_size(60, 600, 3000);
     record_planet(&sink, tick_count);
@@ -67,8 +64,7 @@ static void a_recorded_planet_is_the_same_again(void **state) {
     free(sink.bytes);
 }
 
-static void another_config_is_another_planet(void **state) {
-    (void)state;
+TEST(another_config_is_another_planet) {
     unsigned char bytes[REPLAY_CONFIG_BYTES];
     nb_record_head head = replay_head(&config, bytes);
     replay_config read = {0};
@@ -93,5 +89,3 @@ static void another_config_is_another_planet(void **state) {
     head.config_bytes = 0, head.config = NULL;
     assert_false(replay_config_read(&head, &read));
 }
-
-TEST_MAIN(cmocka_unit_test(a_recorded_planet_is_the_same_again), cmocka_unit_test(another_config_is_another_planet))

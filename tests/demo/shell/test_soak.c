@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
-// module: gpu
 // The whole demo flown at random over the null device, which does everything wrong that it can: pictures are left out
 // and come back, the planet goes its way, and what was taken is given back.
 
@@ -149,17 +147,13 @@ static void soak_null(const char *name, uint64_t frame_count, uint32_t worker_co
     assert_int_equal(s.main.r.heap.live_count.value, 0);
 }
 
-static void the_demo_survives_a_bad_window(void **state) {
-    (void)state;
+TEST(the_demo_survives_a_bad_window) {
     soak_null("test_demo_soak '*bad_window'", test_size(300, SOAK_CHECK_FRAMES(20000), 200000), 1, true);
 }
 
-static void the_demo_survives_a_bad_device(void **state) {
-    (void)state;
+TEST(the_demo_survives_a_bad_device) {
 #if defined(__SANITIZE_THREAD__)
     skip(); // it has one thread
 #endif
     soak_null("test_demo_soak '*bad_device'", test_size(150, SOAK_CHECK_FRAMES(2000), 20000), 0, false);
 }
-
-TEST_MAIN(cmocka_unit_test(the_demo_survives_a_bad_window), cmocka_unit_test(the_demo_survives_a_bad_device))

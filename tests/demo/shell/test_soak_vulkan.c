@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
-// module: gpu
 // The whole demo flown at random over a real driver, with the validation layer on: sizes change, the device is lost and
 // comes back, and what was taken is given back.
 
@@ -33,8 +31,7 @@ static void fail_now(uint64_t loss_frames) {
     if (soak_pick(&s, 100) == 0) tap.refused_count = 1 + soak_pick(&s, 2); // the uploads too, or the picture alone
 }
 
-static void the_demo_survives_on_a_real_driver(void **state) {
-    (void)state;
+TEST(the_demo_survives_on_a_real_driver) {
     uint64_t frame_count = test_size(40, SOAK_CHECK_FRAMES(2000), 20000), loss_frames = test_size(30, 400, 400);
     if (is_vulkan_left_out() || !render_has_shaders()) skip();
     vulkan_keep_loaded();
@@ -73,5 +70,3 @@ static void the_demo_survives_on_a_real_driver(void **state) {
     assert_int_equal(s.main.r.heap.live_count.value, 0);
     assert_int_equal(nbi_atomic_load_seq_cst_u32(&messages.message_count), 0);
 }
-
-TEST_MAIN(cmocka_unit_test(the_demo_survives_on_a_real_driver))

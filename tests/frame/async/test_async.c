@@ -1,20 +1,8 @@
 // SPDX-License-Identifier: MIT
-// link: -Wl,--wrap=nbi_thread_start
 // Jobs that span many frames: steps, commits and budgets, generations, cancellation at every stage, draining, memory.
 
 #include "frame/async/async_fixture.h"
-
-static struct { nb_atomic_u32 io_fail_count; } threads; // so many starts of io threads fail
-
-nb_result __real_nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc);
-nb_result __wrap_nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc);
-nb_result __wrap_nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc) {
-    if (strcmp(desc->name, "nebula-io") == 0 && threads.io_fail_count.value > 0) {
-        --threads.io_fail_count.value;
-        return NB_ERR_OS;
-    }
-    return __real_nbi_thread_start(thread, desc);
-}
+#include "support/faults.h"
 
 static asyncs a; // too large for a stack under sanitizers
 
@@ -35,8 +23,7 @@ static nb_async_status step_yields(nb_async_call *call, void *state) {
     NB_ASYNC_END(call);
 }
 
-static void job_is_committed_in_a_poll_and_visible_after_the_next_publish(void **state) {
-    (void)state;
+TEST(job_is_committed_in_a_poll_and_visible_after_the_next_publish) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         asyncs_open(&a, workers);
         nb_async_job job = submit_job(&a, 0, step_yields);
@@ -63,8 +50,7 @@ static nb_async_status step_by_hand(nb_async_call *call, void *state) {
     return ++call->step < 4 ? NB_ASYNC_STATUS_YIELD : NB_ASYNC_STATUS_DONE;
 }
 
-static void step_counter_works_without_the_macros(void **state) {
-    (void)state;
+TEST(step_counter_works_without_the_macros) {
     asyncs_open(&a, 1);
     submit_job(&a, 0, step_by_hand);
     FRAMES_UNTIL(&a, published(&a, 0) == 1);
@@ -79,8 +65,7 @@ static nb_async_status step_takes_turns(nb_async_call *call, void *state) {
     return ++call->step < 3 ? NB_ASYNC_STATUS_YIELD : NB_ASYNC_STATUS_DONE;
 }
 
-static void yield_lets_the_jobs_before_it_run_first(void **state) {
-    (void)state;
+TEST(yield_lets_the_jobs_before_it_run_first) {
     asyncs_open(&a, 0);
     for (uint32_t i = 0; i < 3; ++i) submit_job(&a, i, step_takes_turns);
     AWAIT((nb_scheduler_help(a.tasks.scheduler, 0, NULL), a.step_count.value == 9));
@@ -95,8 +80,7 @@ static nb_async_status step_checks(nb_async_call *call, void *state) {
     return ++call->step < 3 ? NB_ASYNC_STATUS_CHECK : NB_ASYNC_STATUS_DONE;
 }
 
-static void check_goes_on_before_jobs_that_were_queued(void **state) {
-    (void)state;
+TEST(check_goes_on_before_jobs_that_were_queued) {
     asyncs_open(&a, 0);
     for (uint32_t i = 0; i < 3; ++i) submit_job(&a, i, step_checks);
     AWAIT((nb_scheduler_help(a.tasks.scheduler, 0, NULL), a.step_count.value == 9));
@@ -126,8 +110,7 @@ static nb_async_status step_waits_for_frames(nb_async_call *call, void *state) {
     NB_ASYNC_END(call);
 }
 
-static void frame_wait_resumes_once_in_each_poll(void **state) {
-    (void)state;
+TEST(frame_wait_resumes_once_in_each_poll) {
     asyncs_open(&a, 1);
     nb_async_job job = submit_job(&a, 0, step_waits_for_frames);
     for (uint32_t i = 1; i <= 3; ++i) {
@@ -168,8 +151,7 @@ static nb_async_status step_io_of_nothing(nb_async_call *call, void *state) {
     NB_ASYNC_END(call);
 }
 
-static void failures_are_discarded_with_their_reason(void **state) {
-    (void)state;
+TEST(failures_are_discarded_with_their_reason) {
     asyncs_open(&a, 1);
     submit_job(&a, 0, step_fails);
     submit_job(&a, 1, step_returns_nothing);
@@ -199,8 +181,7 @@ static nb_async_status step_looks_at_its_state(nb_async_call *call, void *state)
     return NB_ASYNC_STATUS_DONE;
 }
 
-static void state_is_zero_where_nothing_was_given_and_callbacks_are_optional(void **state) {
-    (void)state;
+TEST(state_is_zero_where_nothing_was_given_and_callbacks_are_optional) {
     asyncs_open_desc(&a, 1, (nb_async_desc){.job_count_max = 1});
     for (uint32_t i = 0; i < 3; ++i) {
         nb_async_job_desc desc = {.step = step_looks_at_its_state};
@@ -232,8 +213,7 @@ static nb_async_status step_io_tells_its_thread(nb_async_call *call, void *state
     NB_ASYNC_END(call);
 }
 
-static void blocking_call_runs_on_another_thread_and_gives_its_result(void **state) {
-    (void)state;
+TEST(blocking_call_runs_on_another_thread_and_gives_its_result) {
     for (uint32_t workers = 0; workers <= 1; ++workers) {
         asyncs_open(&a, workers);
         for (uint32_t i = 0; i < 20; ++i) submit_job(&a, i, step_io_tells_its_thread);
@@ -243,8 +223,7 @@ static void blocking_call_runs_on_another_thread_and_gives_its_result(void **sta
     }
 }
 
-static void two_blocking_calls_go_on_side_by_side(void **state) {
-    (void)state;
+TEST(two_blocking_calls_go_on_side_by_side) {
     asyncs_open(&a, 1);
     for (uint32_t i = 0; i < 3; ++i) submit_job(&a, i, step_io_held);
     assert_true(event_await(&a.io_started, 2));
@@ -262,10 +241,10 @@ static nb_async_status step_io_may_fail(nb_async_call *call, void *state) {
     NB_ASYNC_END(call);
 }
 
-static void missing_io_threads_are_told_to_the_step(void **state) {
-    (void)state;
+TEST(missing_io_threads_are_told_to_the_step) {
     asyncs_open(&a, 1);
-    threads.io_fail_count.value = 1;
+    os.thread_name = "nebula-io";
+    os.threads = (test_fault){.fail_at = 1};
     submit_job(&a, 0, step_io_may_fail);
     FRAMES_UNTIL(&a, async_stats(&a).live_count == 0);
     assert_discarded(&a, 0, NB_ERR_OS);
@@ -273,13 +252,11 @@ static void missing_io_threads_are_told_to_the_step(void **state) {
     submit_job(&a, 1, step_io_may_fail);
     FRAMES_UNTIL(&a, published(&a, 1) == 1);
     asyncs_close(&a);
-    threads.io_fail_count.value = 0;
 }
 
 // --- generations ---
 
-static void result_of_an_older_generation_is_not_published(void **state) {
-    (void)state;
+TEST(result_of_an_older_generation_is_not_published) {
     asyncs_open(&a, 1);
     job_state s;
     nb_async_job_desc desc = job_desc(&a, &s, 0, step_held);
@@ -301,8 +278,7 @@ static void result_of_an_older_generation_is_not_published(void **state) {
     asyncs_close(&a);
 }
 
-static void generation_is_asked_for_again_before_publication(void **state) {
-    (void)state;
+TEST(generation_is_asked_for_again_before_publication) {
     asyncs_open(&a, 1);
     job_state s;
     nb_async_job_desc desc = job_desc(&a, &s, 0, step_at_once);
@@ -327,8 +303,7 @@ static void submit_for(nb_async_class budget_class, nb_priority priority, uint32
     assert_int_equal(nb_async_submit(a.async, &desc, NULL), NB_OK);
 }
 
-static void commits_follow_priority_and_then_submission(void **state) {
-    (void)state;
+TEST(commits_follow_priority_and_then_submission) {
     static const nb_priority priorities[8] = {NB_PRIORITY_LOW,      NB_PRIORITY_HIGH,    NB_PRIORITY_DEFAULT,
                                               NB_PRIORITY_CRITICAL, NB_PRIORITY_LOW,     NB_PRIORITY_HIGH,
                                               NB_PRIORITY_NORMAL,   NB_PRIORITY_CRITICAL};
@@ -353,8 +328,7 @@ static void await_complete(uint64_t count) {
     AWAIT(stats_of(&a.tasks).alive_count == 0);
 }
 
-static void budget_defers_what_does_not_fit(void **state) {
-    (void)state;
+TEST(budget_defers_what_does_not_fit) {
     asyncs_open_desc(
         &a, 1,
         (nb_async_desc){
@@ -383,8 +357,7 @@ static void budget_defers_what_does_not_fit(void **state) {
     asyncs_close(&a);
 }
 
-static void budget_is_four_times_as_long_when_nothing_is_visible(void **state) {
-    (void)state;
+TEST(budget_is_four_times_as_long_when_nothing_is_visible) {
     asyncs_open_desc(&a, 1, (nb_async_desc){.job_count_max = 64, .budget_other_ns = 40});
     a.cost_ns = 20;
     a.frame.is_blind = true;
@@ -398,8 +371,7 @@ static void budget_is_four_times_as_long_when_nothing_is_visible(void **state) {
     asyncs_close(&a);
 }
 
-static void default_budgets_are_four_three_and_two_milliseconds(void **state) {
-    (void)state;
+TEST(default_budgets_are_four_three_and_two_milliseconds) {
     asyncs_open(&a, 1);
     a.cost_ns = 500000;
     for (uint32_t i = 0; i < 60; ++i) submit_for((nb_async_class)(1 + i % 3), 0, i);
@@ -409,8 +381,7 @@ static void default_budgets_are_four_three_and_two_milliseconds(void **state) {
     asyncs_close(&a);
 }
 
-static void unwanted_results_do_not_take_the_place_of_the_one_commit(void **state) {
-    (void)state;
+TEST(unwanted_results_do_not_take_the_place_of_the_one_commit) {
     asyncs_open_desc(&a, 1, (nb_async_desc){.job_count_max = 64, .budget_other_ns = 1});
     a.cost_ns = 100;
     nb_async_job jobs[4];
@@ -428,8 +399,7 @@ static void unwanted_results_do_not_take_the_place_of_the_one_commit(void **stat
 
 // --- cancellation ---
 
-static void cancel_before_the_first_step_ends_the_job_at_once(void **state) {
-    (void)state;
+TEST(cancel_before_the_first_step_ends_the_job_at_once) {
     asyncs_open(&a, 0);
     nb_async_job first = submit_job(&a, 0, step_held), job = submit_job(&a, 1, step_held);
     assert_int_equal(nb_async_cancel(a.async, job), NB_OK);
@@ -458,8 +428,7 @@ static nb_async_status step_until_cancelled(nb_async_call *call, void *state) {
     NB_ASYNC_END(call);
 }
 
-static void cancel_of_a_running_job_ends_it_at_the_next_yield(void **state) {
-    (void)state;
+TEST(cancel_of_a_running_job_ends_it_at_the_next_yield) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         asyncs_open(&a, workers);
         nb_async_job job = submit_job(&a, 0, step_until_cancelled);
@@ -473,8 +442,7 @@ static void cancel_of_a_running_job_ends_it_at_the_next_yield(void **state) {
     }
 }
 
-static void cancel_inside_the_last_step_still_discards(void **state) {
-    (void)state;
+TEST(cancel_inside_the_last_step_still_discards) {
     asyncs_open(&a, 1);
     nb_async_job job = submit_job(&a, 0, step_held);
     assert_true(event_await(&a.started, 1));
@@ -487,8 +455,7 @@ static void cancel_inside_the_last_step_still_discards(void **state) {
     asyncs_close(&a);
 }
 
-static void cancel_during_and_before_a_blocking_call(void **state) {
-    (void)state;
+TEST(cancel_during_and_before_a_blocking_call) {
     asyncs_open_desc(&a, 1, (nb_async_desc){.job_count_max = 8, .io_thread_count = 1});
     nb_async_job inside = submit_job(&a, 0, step_io_held);
     assert_true(event_await(&a.io_started, 1));
@@ -508,8 +475,7 @@ static void cancel_during_and_before_a_blocking_call(void **state) {
     asyncs_close(&a);
 }
 
-static void cancel_of_a_paused_job_ends_it_in_the_next_poll(void **state) {
-    (void)state;
+TEST(cancel_of_a_paused_job_ends_it_in_the_next_poll) {
     asyncs_open(&a, 1);
     nb_async_job job = submit_job(&a, 0, step_waits_for_frames);
     await_stage(job, NB_ASYNC_STAGE_PAUSED);
@@ -520,8 +486,7 @@ static void cancel_of_a_paused_job_ends_it_in_the_next_poll(void **state) {
     asyncs_close(&a);
 }
 
-static void cancel_after_completion_and_between_commit_and_publish(void **state) {
-    (void)state;
+TEST(cancel_after_completion_and_between_commit_and_publish) {
     asyncs_open(&a, 1);
     nb_async_job job = submit_job(&a, 0, step_at_once);
     await_stage(job, NB_ASYNC_STAGE_DONE);
@@ -537,8 +502,7 @@ static void cancel_after_completion_and_between_commit_and_publish(void **state)
     asyncs_close(&a);
 }
 
-static void token_cancels_its_jobs_at_every_stage(void **state) {
-    (void)state;
+TEST(token_cancels_its_jobs_at_every_stage) {
     asyncs_open(&a, 1);
     nb_token *token = NULL;
     assert_int_equal(nb_token_create(NULL, &token), NB_OK);
@@ -565,8 +529,7 @@ static void token_cancels_its_jobs_at_every_stage(void **state) {
     assert_int_equal(published(&a, 6) + discarded(&a, 6), 0);
 }
 
-static void token_of_the_whole_cancels_all_jobs(void **state) {
-    (void)state;
+TEST(token_of_the_whole_cancels_all_jobs) {
     nb_token *token = NULL;
     assert_int_equal(nb_token_create(NULL, &token), NB_OK);
     asyncs_open_desc(&a, 1, (nb_async_desc){.job_count_max = 8, .token = token});
@@ -581,8 +544,7 @@ static void token_of_the_whole_cancels_all_jobs(void **state) {
     nb_token_release(token);
 }
 
-static void cancel_all_counts_those_it_cancelled(void **state) {
-    (void)state;
+TEST(cancel_all_counts_those_it_cancelled) {
     asyncs_open(&a, 0);
     nb_async_job jobs[5];
     for (uint32_t i = 0; i < 5; ++i) jobs[i] = submit_job(&a, i, step_at_once);
@@ -608,8 +570,7 @@ static void publish_cancelling_itself(void *host, void *state) {
     submit_job(s->a, 7, step_at_once); // its own slot is not free yet, but others are
 }
 
-static void cancel_inside_its_own_publish_is_too_late(void **state) {
-    (void)state;
+TEST(cancel_inside_its_own_publish_is_too_late) {
     asyncs_open(&a, 1);
     job_state s;
     nb_async_job job;
@@ -631,8 +592,7 @@ static void cancel_inside_its_own_publish_is_too_late(void **state) {
 
 // --- bounds ---
 
-static void full_pool_refuses_and_counts_until_a_job_has_ended(void **state) {
-    (void)state;
+TEST(full_pool_refuses_and_counts_until_a_job_has_ended) {
     asyncs_open_desc(&a, 1, (nb_async_desc){.job_count_max = 3});
     nb_async_job jobs[3];
     for (uint32_t i = 0; i < 3; ++i) jobs[i] = submit_job(&a, i, step_at_once);
@@ -660,8 +620,7 @@ static void full_pool_refuses_and_counts_until_a_job_has_ended(void **state) {
     asyncs_close(&a);
 }
 
-static void full_scheduler_delays_jobs_and_loses_none(void **state) {
-    (void)state;
+TEST(full_scheduler_delays_jobs_and_loses_none) {
     memset(&a, 0, sizeof a);
     tasks_open_desc(&a.tasks, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 64});
     a.frame.host = &a;
@@ -674,8 +633,7 @@ static void full_scheduler_delays_jobs_and_loses_none(void **state) {
     asyncs_close(&a);
 }
 
-static void nothing_touches_the_heap_after_the_first_blocking_call(void **state) {
-    (void)state;
+TEST(nothing_touches_the_heap_after_the_first_blocking_call) {
     asyncs_open(&a, 1);
     submit_job(&a, 0, step_io_may_fail);
     FRAMES_UNTIL(&a, async_stats(&a).live_count == 0);
@@ -691,8 +649,7 @@ static void nothing_touches_the_heap_after_the_first_blocking_call(void **state)
     asyncs_close(&a);
 }
 
-static void creation_survives_every_failed_allocation(void **state) {
-    (void)state;
+TEST(creation_survives_every_failed_allocation) {
     tasks t;
     tasks_open(&t, 1);
     uint32_t failed_count = 0;
@@ -715,8 +672,7 @@ static void creation_survives_every_failed_allocation(void **state) {
     tasks_close(&t);
 }
 
-static void creation_without_a_group_leaves_nothing_behind(void **state) {
-    (void)state;
+TEST(creation_without_a_group_leaves_nothing_behind) {
     tasks t;
     tasks_open_desc(
         &t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 64, .group_count_max = 1});
@@ -735,8 +691,7 @@ static void creation_without_a_group_leaves_nothing_behind(void **state) {
 
 // --- draining ---
 
-static void drain_discards_jobs_of_every_stage(void **state) {
-    (void)state;
+TEST(drain_discards_jobs_of_every_stage) {
     for (uint32_t workers = 0; workers <= 1; ++workers) {
         asyncs_open(&a, workers);
         event_set(&a.io_may_go);
@@ -757,8 +712,7 @@ static void drain_discards_jobs_of_every_stage(void **state) {
     }
 }
 
-static void drain_names_a_hanging_blocking_call_and_may_be_repeated(void **state) {
-    (void)state;
+TEST(drain_names_a_hanging_blocking_call_and_may_be_repeated) {
     nb_labels *labels = NULL;
     nb_label label = {0};
     assert_int_equal(nb_labels_create(NULL, &labels), NB_OK);
@@ -783,8 +737,7 @@ static void drain_names_a_hanging_blocking_call_and_may_be_repeated(void **state
     nb_labels_destroy(labels);
 }
 
-static void drain_names_a_hanging_step(void **state) {
-    (void)state;
+TEST(drain_names_a_hanging_step) {
     asyncs_open(&a, 1);
     submit_job(&a, 0, step_held);
     assert_true(event_await(&a.started, 1));
@@ -806,8 +759,7 @@ static nb_async_status step_drains(nb_async_call *call, void *state) {
     return NB_ASYNC_STATUS_DONE;
 }
 
-static void drain_from_a_step_is_a_deadlock_and_says_so(void **state) {
-    (void)state;
+TEST(drain_from_a_step_is_a_deadlock_and_says_so) {
     asyncs_open(&a, 1);
     await_stage(submit_job(&a, 1, step_waits_for_frames), NB_ASYNC_STAGE_PAUSED);
     submit_job(&a, 0, step_drains);
@@ -819,8 +771,7 @@ static void drain_from_a_step_is_a_deadlock_and_says_so(void **state) {
     assert_discarded(&a, 1, NB_CANCELLED);
 }
 
-static void drain_after_the_scheduler_was_stopped_discards_what_it_left(void **state) {
-    (void)state;
+TEST(drain_after_the_scheduler_was_stopped_discards_what_it_left) {
     asyncs_open(&a, 1);
     nb_async_job first = submit_job(&a, 0, step_held);
     assert_true(event_await(&a.started, 1));
@@ -834,8 +785,7 @@ static void drain_after_the_scheduler_was_stopped_discards_what_it_left(void **s
     asyncs_close(&a);
 }
 
-static void reopened_after_a_drain_it_accepts_jobs_again(void **state) {
-    (void)state;
+TEST(reopened_after_a_drain_it_accepts_jobs_again) {
     for (uint32_t workers = 0; workers <= 1; ++workers) {
         asyncs_open(&a, workers);
         assert_int_equal(nb_async_reopen(a.async), NB_BUSY);
@@ -862,8 +812,7 @@ static nb_result commit_while_another_polls(void *host, void *state) {
     return commit_count(host, state);
 }
 
-static void poll_beside_a_poll_is_refused(void **state) {
-    (void)state;
+TEST(poll_beside_a_poll_is_refused) {
     asyncs_open(&a, 1);
     job_state s;
     nb_async_job_desc desc = job_desc(&a, &s, 0, step_at_once);
@@ -874,36 +823,3 @@ static void poll_beside_a_poll_is_refused(void **state) {
     assert_int_equal(test_log_count(&a.log, NB_ITEM_ASYNC_THREAD), 1);
     asyncs_close(&a);
 }
-
-TEST_MAIN(
-    cmocka_unit_test(job_is_committed_in_a_poll_and_visible_after_the_next_publish),
-    cmocka_unit_test(step_counter_works_without_the_macros), cmocka_unit_test(yield_lets_the_jobs_before_it_run_first),
-    cmocka_unit_test(check_goes_on_before_jobs_that_were_queued),
-    cmocka_unit_test(frame_wait_resumes_once_in_each_poll), cmocka_unit_test(failures_are_discarded_with_their_reason),
-    cmocka_unit_test(state_is_zero_where_nothing_was_given_and_callbacks_are_optional),
-    cmocka_unit_test(blocking_call_runs_on_another_thread_and_gives_its_result),
-    cmocka_unit_test(two_blocking_calls_go_on_side_by_side), cmocka_unit_test(missing_io_threads_are_told_to_the_step),
-    cmocka_unit_test(result_of_an_older_generation_is_not_published),
-    cmocka_unit_test(generation_is_asked_for_again_before_publication),
-    cmocka_unit_test(commits_follow_priority_and_then_submission), cmocka_unit_test(budget_defers_what_does_not_fit),
-    cmocka_unit_test(budget_is_four_times_as_long_when_nothing_is_visible),
-    cmocka_unit_test(default_budgets_are_four_three_and_two_milliseconds),
-    cmocka_unit_test(unwanted_results_do_not_take_the_place_of_the_one_commit),
-    cmocka_unit_test(cancel_before_the_first_step_ends_the_job_at_once),
-    cmocka_unit_test(cancel_of_a_running_job_ends_it_at_the_next_yield),
-    cmocka_unit_test(cancel_inside_the_last_step_still_discards),
-    cmocka_unit_test(cancel_during_and_before_a_blocking_call),
-    cmocka_unit_test(cancel_of_a_paused_job_ends_it_in_the_next_poll),
-    cmocka_unit_test(cancel_after_completion_and_between_commit_and_publish),
-    cmocka_unit_test(token_cancels_its_jobs_at_every_stage), cmocka_unit_test(token_of_the_whole_cancels_all_jobs),
-    cmocka_unit_test(cancel_all_counts_those_it_cancelled), cmocka_unit_test(cancel_inside_its_own_publish_is_too_late),
-    cmocka_unit_test(full_pool_refuses_and_counts_until_a_job_has_ended),
-    cmocka_unit_test(full_scheduler_delays_jobs_and_loses_none),
-    cmocka_unit_test(nothing_touches_the_heap_after_the_first_blocking_call),
-    cmocka_unit_test(creation_survives_every_failed_allocation),
-    cmocka_unit_test(creation_without_a_group_leaves_nothing_behind),
-    cmocka_unit_test(drain_discards_jobs_of_every_stage),
-    cmocka_unit_test(drain_names_a_hanging_blocking_call_and_may_be_repeated),
-    cmocka_unit_test(drain_names_a_hanging_step), cmocka_unit_test(drain_from_a_step_is_a_deadlock_and_says_so),
-    cmocka_unit_test(drain_after_the_scheduler_was_stopped_discards_what_it_left),
-    cmocka_unit_test(reopened_after_a_drain_it_accepts_jobs_again), cmocka_unit_test(poll_beside_a_poll_is_refused))

@@ -136,15 +136,13 @@ static void one_storm(uint32_t workers, uint64_t seed, uint32_t job_count) {
     asyncs_close(&a);
 }
 
-static void every_job_ends_once_with_workers(void **state) {
-    (void)state;
+TEST(every_job_ends_once_with_workers) {
     uint64_t seed = test_seed("every_job_ends_once_with_workers");
     uint64_t rounds = test_size(10, 100, 4000);
     for (uint64_t i = 0; i < rounds; ++i) one_storm(1 + (uint32_t)(i % 3), seed + i, JOBS_MAX / 4);
 }
 
-static void every_job_ends_once_without_workers(void **state) {
-    (void)state;
+TEST(every_job_ends_once_without_workers) {
     uint64_t seed = test_seed("every_job_ends_once_without_workers");
     uint64_t rounds = test_size(5, 50, 1000);
     for (uint64_t i = 0; i < rounds; ++i) one_storm(0, seed + i, JOBS_MAX / 8);
@@ -189,12 +187,8 @@ static void drain_in_the_middle(uint64_t seed) {
     asyncs_close(&a);
 }
 
-static void drain_beside_submits_leaves_nothing(void **state) {
-    (void)state;
+TEST(drain_beside_submits_leaves_nothing) {
     uint64_t seed = test_seed("drain_beside_submits_leaves_nothing");
     uint64_t rounds = test_size(30, 300, 3000);
     for (uint64_t i = 0; i < rounds; ++i) drain_in_the_middle(seed + i);
 }
-
-TEST_MAIN(cmocka_unit_test(every_job_ends_once_with_workers), cmocka_unit_test(every_job_ends_once_without_workers),
-          cmocka_unit_test(drain_beside_submits_leaves_nothing))

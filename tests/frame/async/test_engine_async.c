@@ -134,8 +134,7 @@ static void run_until(streamer *s, const uint64_t *number, uint64_t value) {
     assert_true(*number >= value);
 }
 
-static void results_are_seen_from_the_next_frame_on(void **state) {
-    (void)state;
+TEST(results_are_seen_from_the_next_frame_on) {
     for (uint32_t workers = 0; workers < 3; ++workers) {
         streamer s;
         streamer_open(&s, workers);
@@ -155,8 +154,7 @@ static void results_are_seen_from_the_next_frame_on(void **state) {
 }
 
 // Unloaded and loaded again while the job was on its way, or between commit and publish.
-static void result_for_an_old_generation_is_not_published(void **state) {
-    (void)state;
+TEST(result_for_an_old_generation_is_not_published) {
     streamer s;
     streamer_open(&s, 0);
     submit(&s, 2, NULL);
@@ -178,8 +176,7 @@ static void result_for_an_old_generation_is_not_published(void **state) {
     rig_close(&s.r);
 }
 
-static void engine_gives_everything_back_at_its_end(void **state) {
-    (void)state;
+TEST(engine_gives_everything_back_at_its_end) {
     for (uint32_t workers = 0; workers < 2; ++workers) {
         streamer s;
         streamer_open(&s, workers);
@@ -213,8 +210,7 @@ static void submit_held(streamer *s) {
     while (nbi_atomic_load_acquire_u32(&s->is_inside) == 0) nbi_thread_yield();
 }
 
-static void job_that_does_not_stop_is_named_and_the_end_repeated(void **state) {
-    (void)state;
+TEST(job_that_does_not_stop_is_named_and_the_end_repeated) {
     streamer s;
     nb_engine_desc desc = rig_desc(1);
     desc.shutdown_ns = 1000000;
@@ -233,8 +229,7 @@ static void job_that_does_not_stop_is_named_and_the_end_repeated(void **state) {
     assert_int_equal(s.r.heap.live_count.value, 0);
 }
 
-static void replacing_a_module_leaves_the_jobs_of_others(void **state) {
-    (void)state;
+TEST(replacing_a_module_leaves_the_jobs_of_others) {
     streamer s;
     streamer_open_desc(&s, rig_desc(1));
     nb_module_desc module = {.name = "other", .user = &s};
@@ -298,8 +293,7 @@ static uint32_t commits_of_a_frame(bool adapts_budget, uint64_t meshing_ns, bool
     return commits;
 }
 
-static void commits_keep_to_the_time_of_their_class(void **state) {
-    (void)state;
+TEST(commits_keep_to_the_time_of_their_class) {
     assert_int_equal(commits_of_a_frame(false, 0, false), 2); // 3 ms
     assert_int_equal(commits_of_a_frame(false, 0, true), 6);  // four times as long
     assert_int_equal(commits_of_a_frame(true, 0, false), 2);
@@ -308,8 +302,7 @@ static void commits_keep_to_the_time_of_their_class(void **state) {
     assert_int_equal(commits_of_a_frame(true, 1, false), 1); // at least one, or nothing would ever come
 }
 
-static void failing_memory_is_survived(void **state) {
-    (void)state;
+TEST(failing_memory_is_survived) {
     bool has_failed = true;
     for (uint64_t call = 1; has_failed; ++call) {
         rig r;
@@ -323,10 +316,3 @@ static void failing_memory_is_survived(void **state) {
         rig_close(&r);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(results_are_seen_from_the_next_frame_on),
-          cmocka_unit_test(result_for_an_old_generation_is_not_published),
-          cmocka_unit_test(engine_gives_everything_back_at_its_end),
-          cmocka_unit_test(job_that_does_not_stop_is_named_and_the_end_repeated),
-          cmocka_unit_test(replacing_a_module_leaves_the_jobs_of_others),
-          cmocka_unit_test(commits_keep_to_the_time_of_their_class), cmocka_unit_test(failing_memory_is_survived))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Poses between ticks: per tick, not per frame; teleports do not streak.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/interpolate.h"
 #include "nebula/loop.h"
@@ -35,8 +35,7 @@ static float sample(const fixture *f, uint32_t row, float alpha, nb_pose_mode mo
     return out[0];
 }
 
-static void values_lie_between_the_last_two_ticks(void **state) {
-    (void)state;
+TEST(values_lie_between_the_last_two_ticks) {
     fixture f;
     fixture_init(&f);
     push_all(&f, 10.0f);
@@ -55,8 +54,7 @@ static void values_lie_between_the_last_two_ticks(void **state) {
     for (int i = 0; i < ROWS * WIDTH; ++i) assert_true(all[i] == 60.0f);
 }
 
-static void first_tick_does_not_come_from_zero(void **state) {
-    (void)state;
+TEST(first_tick_does_not_come_from_zero) {
     fixture f;
     fixture_init(&f);
     assert_true(sample(&f, 0, 0.5f, NB_POSE_INTERPOLATE) == 0.0f); // before any tick
@@ -67,8 +65,7 @@ static void first_tick_does_not_come_from_zero(void **state) {
     assert_true(sample(&f, 0, 0.5f, NB_POSE_INTERPOLATE) == 105.0f);
 }
 
-static void teleport_is_shown_at_once_and_for_one_tick(void **state) {
-    (void)state;
+TEST(teleport_is_shown_at_once_and_for_one_tick) {
     fixture f;
     fixture_init(&f);
     push_all(&f, 0.0f);
@@ -82,8 +79,7 @@ static void teleport_is_shown_at_once_and_for_one_tick(void **state) {
     assert_true(sample(&f, 2, 0.5f, NB_POSE_INTERPOLATE) == 501.0f);
 }
 
-static void rows_not_written_stay(void **state) {
-    (void)state;
+TEST(rows_not_written_stay) {
     fixture f;
     fixture_init(&f);
     push_all(&f, 7.0f);
@@ -94,8 +90,7 @@ static void rows_not_written_stay(void **state) {
     assert_true(sample(&f, 3, 0.5f, NB_POSE_INTERPOLATE) == 7.0f);
 }
 
-static void motion_is_smooth_through_the_loop(void **state) {
-    (void)state;
+TEST(motion_is_smooth_through_the_loop) {
     // A thing that moves 60 units a second, drawn at 144 Hz: each frame moves it by 60/144, one tick late.
     nb_loop loop;
     nb_loop_init(&loop, NULL);
@@ -119,8 +114,7 @@ static void motion_is_smooth_through_the_loop(void **state) {
     }
 }
 
-static void bad_arguments_have_defined_results(void **state) {
-    (void)state;
+TEST(bad_arguments_have_defined_results) {
     fixture f;
     fixture_init(&f);
     nb_poses zeroed = {0}, untouched = f.poses;
@@ -148,7 +142,3 @@ static void bad_arguments_have_defined_results(void **state) {
     assert_true(sample(&f, 0, -3.0f, NB_POSE_INTERPOLATE) == 1.0f);
     assert_true(sample(&f, 0, 3.0f, NB_POSE_INTERPOLATE) == 2.0f);
 }
-
-TEST_MAIN(cmocka_unit_test(values_lie_between_the_last_two_ticks), cmocka_unit_test(first_tick_does_not_come_from_zero),
-          cmocka_unit_test(teleport_is_shown_at_once_and_for_one_tick), cmocka_unit_test(rows_not_written_stay),
-          cmocka_unit_test(motion_is_smooth_through_the_loop), cmocka_unit_test(bad_arguments_have_defined_results))

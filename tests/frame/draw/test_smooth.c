@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Corrections that are blended, that jump, and that come one upon the other.
 
-#include "support.h"
+#include "support/support.h"
 
 #include <math.h>
 
@@ -42,8 +42,7 @@ static float drawn(const fixture *f, uint32_t row, float value) {
 
 static void advance(fixture *f, uint64_t ms) { assert_int_equal(nb_smooth_advance(&f->smooth, ms * MS), NB_OK); }
 
-static void small_corrections_blend_over_a_tenth_of_a_second(void **state) {
-    (void)state;
+TEST(small_corrections_blend_over_a_tenth_of_a_second) {
     fixture f;
     fixture_init(&f, 10);
     assert_true(drawn(&f, 1, 4) == 4);
@@ -65,8 +64,7 @@ static void small_corrections_blend_over_a_tenth_of_a_second(void **state) {
     assert_true(stats.distance_max == 4);
 }
 
-static void corrections_on_the_way_do_not_jump(void **state) {
-    (void)state;
+TEST(corrections_on_the_way_do_not_jump) {
     fixture f;
     fixture_init(&f, 0);
     correct(&f, 2, 8, 0);
@@ -80,8 +78,7 @@ static void corrections_on_the_way_do_not_jump(void **state) {
     assert_true(drawn(&f, 2, 20) == 20);
 }
 
-static void large_corrections_jump(void **state) {
-    (void)state;
+TEST(large_corrections_jump) {
     fixture f;
     fixture_init(&f, 10);
     correct(&f, 0, 5, 0);
@@ -99,8 +96,7 @@ static void large_corrections_jump(void **state) {
     assert_true(stats.distance_max == 10);
 }
 
-static void corrections_that_move_nothing_leave_a_blend_alone(void **state) {
-    (void)state;
+TEST(corrections_that_move_nothing_leave_a_blend_alone) {
     fixture f;
     fixture_init(&f, 10);
     correct(&f, 1, 4, 0);
@@ -112,8 +108,7 @@ static void corrections_that_move_nothing_leave_a_blend_alone(void **state) {
     assert_int_equal(nb_smooth_stats_get(&f.smooth).same_count, 1);
 }
 
-static void rows_in_new_use_begin_where_they_are(void **state) {
-    (void)state;
+TEST(rows_in_new_use_begin_where_they_are) {
     fixture f;
     fixture_init(&f, 0);
     correct(&f, 0, 4, 0);
@@ -124,8 +119,7 @@ static void rows_in_new_use_begin_where_they_are(void **state) {
     assert_true(drawn(&f, 0, 0) == 1);
 }
 
-static void offsets_without_end_are_forgotten(void **state) {
-    (void)state;
+TEST(offsets_without_end_are_forgotten) {
     float memory[1];
     uint64_t left_ns[1];
     nb_smooth smooth;
@@ -142,9 +136,3 @@ static void offsets_without_end_are_forgotten(void **state) {
     nb_smooth_apply(&smooth, 0, &drawn);
     assert_true(drawn == 6);
 }
-
-TEST_MAIN(cmocka_unit_test(offsets_without_end_are_forgotten),
-          cmocka_unit_test(small_corrections_blend_over_a_tenth_of_a_second),
-          cmocka_unit_test(corrections_on_the_way_do_not_jump), cmocka_unit_test(large_corrections_jump),
-          cmocka_unit_test(corrections_that_move_nothing_leave_a_blend_alone),
-          cmocka_unit_test(rows_in_new_use_begin_where_they_are))

@@ -4,7 +4,7 @@
 // What the tests of the engine share: an engine that is checked for leaks when it is closed, and a journal of who ran
 // when.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/engine.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The budget controller under computed loads: steps, ramps, noise, spikes, loads made to mislead, discontinuities.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/budget.h"
 #include "nebula/random.h"
@@ -70,16 +70,14 @@ static void run_frames(run *r, uint32_t count) {
 
 // --- loads ---
 
-static void load_that_fits_changes_nothing(void **state) {
-    (void)state;
+TEST(load_that_fits_changes_nothing) {
     run r = run_of(plain);
     run_frames(&r, 10000);
     assert_int_equal(r.change_count, 0);
     assert_int_equal(r.over_count, 0);
 }
 
-static void step_of_half_is_answered_within_a_few_frames(void **state) {
-    (void)state;
+TEST(step_of_half_is_answered_within_a_few_frames) {
     run r = run_of(plain);
     run_frames(&r, 600);
     r.world.load_permille = 1500;
@@ -91,8 +89,7 @@ static void step_of_half_is_answered_within_a_few_frames(void **state) {
     assert_int_equal(r.change_count, 1);
 }
 
-static void overload_beyond_all_levels_ends_at_the_lowest(void **state) {
-    (void)state;
+TEST(overload_beyond_all_levels_ends_at_the_lowest) {
     run r = run_of(plain);
     r.world.load_permille = 5000;
     run_frames(&r, 2000);
@@ -100,8 +97,7 @@ static void overload_beyond_all_levels_ends_at_the_lowest(void **state) {
     assert_in_range(r.change_last, 1, 20);
 }
 
-static void quality_comes_back_after_the_load_is_gone(void **state) {
-    (void)state;
+TEST(quality_comes_back_after_the_load_is_gone) {
     run r = run_of((world){{400, 480, 580, 700}, 1000, 0, 0});
     run_frames(&r, 600);
     r.world.load_permille = 2000;
@@ -115,8 +111,7 @@ static void quality_comes_back_after_the_load_is_gone(void **state) {
 }
 
 // Up by a thousandth a frame and down again.
-static void ramp_is_followed_both_ways(void **state) {
-    (void)state;
+TEST(ramp_is_followed_both_ways) {
     run r = run_of((world){{350, 430, 530, 650}, 1000, 0, 0});
     for (; r.world.load_permille < 2400; ++r.world.load_permille) run_frames(&r, 1);
     assert_in_range(nb_budget_level(&r.budget), 0, 1);
@@ -130,16 +125,14 @@ static void ramp_is_followed_both_ways(void **state) {
     assert_int_equal(r.change_count, changes);
 }
 
-static void noise_within_the_target_changes_nothing(void **state) {
-    (void)state;
+TEST(noise_within_the_target_changes_nothing) {
     run r = run_of((world){{553, 650, 765, 850}, 1000, 150, 0});
     run_frames(&r, 50000);
     assert_int_equal(r.change_count, 0);
 }
 
 // Over the target now and then, at every level's edge in turn: a few tries, then quiet.
-static void noise_across_the_target_settles(void **state) {
-    (void)state;
+TEST(noise_across_the_target_settles) {
     for (uint32_t load = 900; load <= 1700; load += 10) {
         run r = run_of((world){{553, 650, 765, 900}, load, 120, 0});
         run_frames(&r, 100000);
@@ -152,8 +145,7 @@ static void noise_across_the_target_settles(void **state) {
 }
 
 // Over the target so rarely that the highest level passes its trials: it must not be dropped and lifted for ever.
-static void level_that_fails_rarely_is_given_up(void **state) {
-    (void)state;
+TEST(level_that_fails_rarely_is_given_up) {
     for (uint32_t top = 925; top <= 932; ++top) {
         run r = run_of((world){{400, 500, 690, top}, 1000, 80, 0});
         run_frames(&r, 300000);
@@ -161,8 +153,7 @@ static void level_that_fails_rarely_is_given_up(void **state) {
     }
 }
 
-static void lone_spikes_change_nothing(void **state) {
-    (void)state;
+TEST(lone_spikes_change_nothing) {
     run r = run_of(plain);
     r.world.spike_every = 8; // two in each window
     run_frames(&r, 20000);
@@ -170,8 +161,7 @@ static void lone_spikes_change_nothing(void **state) {
     assert_int_equal(r.over_count, 2500);
 }
 
-static void frequent_spikes_lower(void **state) {
-    (void)state;
+TEST(frequent_spikes_lower) {
     run r = run_of(plain);
     r.world.spike_every = 5;
     run_frames(&r, 100);
@@ -179,8 +169,7 @@ static void frequent_spikes_lower(void **state) {
 }
 
 // Spikes do not keep the level down for ever either: two of a row are left out.
-static void rare_spikes_do_not_stop_a_raise(void **state) {
-    (void)state;
+TEST(rare_spikes_do_not_stop_a_raise) {
     run r = run_of((world){{400, 480, 580, 700}, 2000, 0, 0});
     run_frames(&r, 1000);
     r.world.load_permille = 1000;
@@ -192,8 +181,7 @@ static void rare_spikes_do_not_stop_a_raise(void **state) {
 // --- what must not swing ---
 
 // There is room at a level and none at the next: one try, whatever the time.
-static void level_that_does_not_fit_is_tried_once(void **state) {
-    (void)state;
+TEST(level_that_does_not_fit_is_tried_once) {
     run r = run_of((world){{400, 500, 700, 1100}, 1000, 0, 0});
     run_frames(&r, 200000);
     nb_budget_stats stats = nb_budget_stats_get(&r.budget);
@@ -205,8 +193,7 @@ static void level_that_does_not_fit_is_tried_once(void **state) {
 }
 
 // A lighter load is tried again, and kept if it fits.
-static void level_is_tried_again_under_a_lighter_load(void **state) {
-    (void)state;
+TEST(level_is_tried_again_under_a_lighter_load) {
     run r = run_of((world){{400, 500, 700, 1100}, 1000, 0, 0});
     run_frames(&r, 2000);
     assert_int_equal(nb_budget_level(&r.budget), 2);
@@ -221,8 +208,7 @@ static void level_is_tried_again_under_a_lighter_load(void **state) {
 
 // A load that gets lighter each time a raise has failed and heavier with each raise. The waits double, so the tries
 // become rare.
-static void misleading_load_gets_ever_fewer_tries(void **state) {
-    (void)state;
+TEST(misleading_load_gets_ever_fewer_tries) {
     run r = run_of(plain);
     uint32_t light = 700, before = LEVELS - 1, raise_frame[64] = {0}, raise_count = 0;
     for (uint32_t i = 0; i < 200000; ++i) {
@@ -248,8 +234,7 @@ static void level_is_as_good_as_it_can_be(const run *r) {
     assert_false(has_room && next_fits);
 }
 
-static void constant_load_settles_and_stays(void **state) {
-    (void)state;
+TEST(constant_load_settles_and_stays) {
     uint64_t seed = test_seed("constant_load_settles_and_stays");
     for (uint64_t i = 0; i < test_size(300, 3000, 30000); ++i) {
         world w = {{0}, 1000, 0, 0};
@@ -275,8 +260,7 @@ static void jump(run *r, uint64_t measured_ns) {
     assert_int_equal(nb_budget_update(&r->budget, &sample), NB_OK);
 }
 
-static void discontinuities_are_not_overload(void **state) {
-    (void)state;
+TEST(discontinuities_are_not_overload) {
     run r = run_of(plain);
     for (int i = 0; i < 1000; ++i) {
         jump(&r, 100 * TARGET_NS);
@@ -292,8 +276,7 @@ static void discontinuities_are_not_overload(void **state) {
     assert_int_equal(stats.frame_count, 8000);
 }
 
-static void frames_of_two_scenes_are_not_counted_together(void **state) {
-    (void)state;
+TEST(frames_of_two_scenes_are_not_counted_together) {
     run r = run_of(plain);
     run_frames(&r, 100);
     for (int i = 0; i < 100; ++i) {
@@ -306,8 +289,7 @@ static void frames_of_two_scenes_are_not_counted_together(void **state) {
 }
 
 // A new scene may have what the old one had not, but the wait stays: many scenes do not make many tries.
-static void new_scene_forgets_what_failed_but_not_the_wait(void **state) {
-    (void)state;
+TEST(new_scene_forgets_what_failed_but_not_the_wait) {
     run r = run_of((world){{400, 500, 700, 1100}, 1000, 0, 0});
     run_frames(&r, 3000);
     assert_int_equal(nb_budget_stats_get(&r.budget).fail_count, 1);
@@ -325,8 +307,7 @@ static void new_scene_forgets_what_failed_but_not_the_wait(void **state) {
 
 // --- outputs and inputs ---
 
-static void optional_work_follows_level_and_sight(void **state) {
-    (void)state;
+TEST(optional_work_follows_level_and_sight) {
     run r = run_of(plain);
     nb_budget *budget = &r.budget;
     assert_int_equal(nb_budget_optional_ns(budget, NB_BUDGET_KIND_GENERATION), 4000000);
@@ -349,8 +330,7 @@ static void optional_work_follows_level_and_sight(void **state) {
     assert_true(nb_budget_optional_ns(budget, NB_BUDGET_KIND_GENERATION) == UINT64_MAX);
 }
 
-static void target_may_change_at_any_time(void **state) {
-    (void)state;
+TEST(target_may_change_at_any_time) {
     run r = run_of(plain);
     run_frames(&r, 100);
     // From 62.5 to 125 Hz: what fitted is now twice too long, down to the lowest level.
@@ -363,8 +343,7 @@ static void target_may_change_at_any_time(void **state) {
     assert_int_equal(nb_budget_level(&r.budget), 0);
 }
 
-static void times_at_the_ends_of_their_range(void **state) {
-    (void)state;
+TEST(times_at_the_ends_of_their_range) {
     static const uint64_t times[] = {0,         1, 999, TARGET_NS, UINT64_C(1) << 50, UINT64_MAX / 1000, UINT64_MAX - 1,
                                      UINT64_MAX};
     for (size_t t = 0; t < 8; ++t) {
@@ -385,8 +364,7 @@ static void times_at_the_ends_of_their_range(void **state) {
     assert_int_equal(r.change_count, 1);
 }
 
-static void single_level_never_changes(void **state) {
-    (void)state;
+TEST(single_level_never_changes) {
     nb_budget budget;
     nb_budget_desc desc = {.level_count = 1, .window_frames = 1};
     assert_int_equal(nb_budget_init(&budget, &desc), NB_OK);
@@ -399,8 +377,7 @@ static void single_level_never_changes(void **state) {
     assert_int_equal(stats.lower_count + stats.raise_count, 0);
 }
 
-static void same_times_give_the_same_bytes(void **state) {
-    (void)state;
+TEST(same_times_give_the_same_bytes) {
     static run a, b;
     memset(&a, 0, sizeof a);
     memset(&b, 0xFF, sizeof b);
@@ -417,8 +394,7 @@ static void same_times_give_the_same_bytes(void **state) {
     }
 }
 
-static void level_changes_are_logged_for_who_asks(void **state) {
-    (void)state;
+TEST(level_changes_are_logged_for_who_asks) {
     test_log log = {0};
     nb_budget budget;
     nb_budget_desc desc = {.hooks = test_hooks(&log, NULL)};
@@ -427,20 +403,3 @@ static void level_changes_are_logged_for_who_asks(void **state) {
     for (int i = 0; i < 3; ++i) nb_budget_update(&budget, &sample);
     assert_int_equal(test_log_count(&log, NB_ITEM_BUDGET_LEVEL), 1);
 }
-
-TEST_MAIN(cmocka_unit_test(load_that_fits_changes_nothing),
-          cmocka_unit_test(step_of_half_is_answered_within_a_few_frames),
-          cmocka_unit_test(overload_beyond_all_levels_ends_at_the_lowest),
-          cmocka_unit_test(quality_comes_back_after_the_load_is_gone), cmocka_unit_test(ramp_is_followed_both_ways),
-          cmocka_unit_test(noise_within_the_target_changes_nothing), cmocka_unit_test(noise_across_the_target_settles),
-          cmocka_unit_test(level_that_fails_rarely_is_given_up), cmocka_unit_test(lone_spikes_change_nothing),
-          cmocka_unit_test(frequent_spikes_lower), cmocka_unit_test(rare_spikes_do_not_stop_a_raise),
-          cmocka_unit_test(level_that_does_not_fit_is_tried_once),
-          cmocka_unit_test(level_is_tried_again_under_a_lighter_load),
-          cmocka_unit_test(misleading_load_gets_ever_fewer_tries), cmocka_unit_test(constant_load_settles_and_stays),
-          cmocka_unit_test(discontinuities_are_not_overload),
-          cmocka_unit_test(frames_of_two_scenes_are_not_counted_together),
-          cmocka_unit_test(new_scene_forgets_what_failed_but_not_the_wait),
-          cmocka_unit_test(optional_work_follows_level_and_sight), cmocka_unit_test(target_may_change_at_any_time),
-          cmocka_unit_test(times_at_the_ends_of_their_range), cmocka_unit_test(single_level_never_changes),
-          cmocka_unit_test(same_times_give_the_same_bytes), cmocka_unit_test(level_changes_are_logged_for_who_asks))

@@ -11,8 +11,7 @@ static void fill_handlers(nb_module_desc *desc) {
     }
 }
 
-static void phases_run_in_the_order_of_the_table(void **state) {
-    (void)state;
+TEST(phases_run_in_the_order_of_the_table) {
     for (uint32_t is_headless = 0; is_headless < 2; ++is_headless) {
         rig r;
         nb_engine_desc desc = rig_desc(0);
@@ -58,8 +57,7 @@ static nb_result count_frame(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void ticks_follow_time_and_frames_follow_the_host(void **state) {
-    (void)state;
+TEST(ticks_follow_time_and_frames_follow_the_host) {
     rig r;
     rig_open(&r, 0);
     clockwork c = {.is_gapless = true, .saw_no_tick = true};
@@ -86,8 +84,7 @@ static nb_result stop_at_third(const nb_context *context, void *user) {
     return context->tick->index == 2 ? nb_engine_stop(context->engine) : NB_OK;
 }
 
-static void stop_ends_the_run_after_the_frame(void **state) {
-    (void)state;
+TEST(stop_ends_the_run_after_the_frame) {
     rig r;
     nb_engine_desc desc = rig_desc(1);
     desc.loop.tick_rate = (nb_rate){1000, 1};
@@ -118,8 +115,7 @@ static nb_result stop_in_the_end(const nb_context *context, void *user) {
 }
 
 // Else frames would go on for ever, without ticks.
-static void quit_of_the_loop_ends_the_run_too(void **state) {
-    (void)state;
+TEST(quit_of_the_loop_ends_the_run_too) {
     rig r;
     nb_clock_manual clock;
     nb_clock_manual_init(&clock, 0);
@@ -149,8 +145,7 @@ static nb_result frame_inside(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void frame_inside_a_frame_is_refused(void **state) {
-    (void)state;
+TEST(frame_inside_a_frame_is_refused) {
     rig r;
     rig_open(&r, 0);
     nb_result results[3] = {NB_OK, NB_OK, NB_OK};
@@ -170,8 +165,7 @@ static void call_from_elsewhere(void *user, uint32_t index) {
     if (!is_good) abort();
 }
 
-static void other_threads_are_refused(void **state) {
-    (void)state;
+TEST(other_threads_are_refused) {
     rig r;
     rig_open(&r, 0);
     run_ticks(&r, 1);
@@ -185,8 +179,7 @@ static void other_threads_are_refused(void **state) {
 
 // --- order ---
 
-static void order_follows_names_then_priority_then_attaching(void **state) {
-    (void)state;
+TEST(order_follows_names_then_priority_then_attaching) {
     rig r;
     rig_open(&r, 0);
     journal j = {0};
@@ -216,8 +209,7 @@ static void order_follows_names_then_priority_then_attaching(void **state) {
     rig_close(&r);
 }
 
-static void cycle_is_refused_and_named(void **state) {
-    (void)state;
+TEST(cycle_is_refused_and_named) {
     rig r;
     rig_open(&r, 0);
     static const char *const after_c[] = {"c"}, *const after_a[] = {"a"}, *const after_b[] = {"b"};
@@ -266,8 +258,7 @@ static nb_result invite(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void modules_come_and_go_between_frames(void **state) {
-    (void)state;
+TEST(modules_come_and_go_between_frames) {
     rig r;
     rig_open(&r, 0);
     journal j = {0};
@@ -287,8 +278,7 @@ static void modules_come_and_go_between_frames(void **state) {
     assert_int_equal(v.detach_count, 1);
 }
 
-static void refused_module_leaves_nothing(void **state) {
-    (void)state;
+TEST(refused_module_leaves_nothing) {
     rig r;
     rig_open(&r, 0);
     visitor v = {.on_attach = NB_ERR_OS};
@@ -309,8 +299,7 @@ static void refused_module_leaves_nothing(void **state) {
     rig_close(&r);
 }
 
-static void replaced_module_keeps_its_handle_and_place(void **state) {
-    (void)state;
+TEST(replaced_module_keeps_its_handle_and_place) {
     rig r;
     rig_open(&r, 0);
     journal j = {0};
@@ -327,8 +316,7 @@ static void replaced_module_keeps_its_handle_and_place(void **state) {
     rig_close(&r);
 }
 
-static void too_many_modules_are_refused(void **state) {
-    (void)state;
+TEST(too_many_modules_are_refused) {
     rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.module_count_max = 2;
@@ -345,8 +333,7 @@ static void too_many_modules_are_refused(void **state) {
 
 // --- failures ---
 
-static void failing_handler_ends_its_module_for_the_frame(void **state) {
-    (void)state;
+TEST(failing_handler_ends_its_module_for_the_frame) {
     rig r;
     rig_open(&r, 0);
     journal j = {0};
@@ -399,8 +386,7 @@ static nb_module_desc in_every_phase(const char *name, failer *f) {
 // Phases up to and including one, without the row of none.
 static uint64_t phases_to(nb_phase last) { return (((uint64_t)1 << (last + 1)) - 1) & ~(uint64_t)1; }
 
-static void failure_in_any_phase_ends_the_frame_by_rule(void **state) {
-    (void)state;
+TEST(failure_in_any_phase_ends_the_frame_by_rule) {
     for (uint32_t phase = 1; phase < NB_PHASE_DETACHED_SERVICES; ++phase) {
         for (uint32_t workers = 0; workers < 2; ++workers) {
             rig r;
@@ -428,8 +414,7 @@ static void failure_in_any_phase_ends_the_frame_by_rule(void **state) {
     }
 }
 
-static void module_that_fails_too_often_is_disabled_where_asked(void **state) {
-    (void)state;
+TEST(module_that_fails_too_often_is_disabled_where_asked) {
     rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.failure_count_max = 3;
@@ -453,8 +438,7 @@ static void module_that_fails_too_often_is_disabled_where_asked(void **state) {
 
 // --- sharing ---
 
-static void engines_share_a_scheduler(void **state) {
-    (void)state;
+TEST(engines_share_a_scheduler) {
     enum { ROOMS = 200 };
     static rig rooms[ROOMS];
     static uint64_t ticks[ROOMS];
@@ -478,8 +462,7 @@ static void engines_share_a_scheduler(void **state) {
 
 // --- memory ---
 
-static void frames_use_no_heap(void **state) {
-    (void)state;
+TEST(frames_use_no_heap) {
     rig r;
     rig_open(&r, 1);
     clockwork c = {.is_gapless = true};
@@ -504,8 +487,7 @@ static nb_result create_and_attach(test_log *log, test_heap *heap) {
     return result;
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     test_log log = {0};
     test_heap heap = {0};
     assert_int_equal(create_and_attach(&log, &heap), NB_OK);
@@ -517,17 +499,3 @@ static void every_allocation_may_fail(void **state) {
         assert_int_equal(heap.live_count.value, 0);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(phases_run_in_the_order_of_the_table),
-          cmocka_unit_test(ticks_follow_time_and_frames_follow_the_host),
-          cmocka_unit_test(stop_ends_the_run_after_the_frame), cmocka_unit_test(quit_of_the_loop_ends_the_run_too),
-          cmocka_unit_test(frame_inside_a_frame_is_refused), cmocka_unit_test(other_threads_are_refused),
-          cmocka_unit_test(order_follows_names_then_priority_then_attaching),
-          cmocka_unit_test(cycle_is_refused_and_named), cmocka_unit_test(modules_come_and_go_between_frames),
-          cmocka_unit_test(refused_module_leaves_nothing), cmocka_unit_test(replaced_module_keeps_its_handle_and_place),
-          cmocka_unit_test(too_many_modules_are_refused),
-          cmocka_unit_test(failing_handler_ends_its_module_for_the_frame),
-          cmocka_unit_test(failure_in_any_phase_ends_the_frame_by_rule),
-          cmocka_unit_test(module_that_fails_too_often_is_disabled_where_asked),
-          cmocka_unit_test(engines_share_a_scheduler), cmocka_unit_test(frames_use_no_heap),
-          cmocka_unit_test(every_allocation_may_fail))

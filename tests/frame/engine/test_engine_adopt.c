@@ -204,8 +204,7 @@ static uint32_t own_count(const town *t) {
     return count;
 }
 
-static void late_outputs_are_adopted_oldest_first_then_by_index(void **state) {
-    (void)state;
+TEST(late_outputs_are_adopted_oldest_first_then_by_index) {
     static town t;
     open(&t, true);
     t.checks_rights = true;
@@ -229,8 +228,7 @@ static void late_outputs_are_adopted_oldest_first_then_by_index(void **state) {
     close(&t);
 }
 
-static void late_outputs_are_dropped_where_nobody_adopts_them(void **state) {
-    (void)state;
+TEST(late_outputs_are_dropped_where_nobody_adopts_them) {
     static town t;
     open(&t, false);
     frame(&t, 1);
@@ -245,8 +243,7 @@ static void late_outputs_are_dropped_where_nobody_adopts_them(void **state) {
 }
 
 // Each frame adopts what the one before it has left, and has late jobs of its own: two sets of outputs for a place.
-static void a_place_that_is_late_in_every_frame_loses_nothing(void **state) {
-    (void)state;
+TEST(a_place_that_is_late_in_every_frame_loses_nothing) {
     static town t;
     open(&t, true);
     for (uint32_t f = 0; f < 20; ++f) {
@@ -262,8 +259,7 @@ static void a_place_that_is_late_in_every_frame_loses_nothing(void **state) {
 }
 
 // What late outputs change of the simulation goes through commands of a later tick.
-static void commands_of_adopted_outputs_reach_a_tick(void **state) {
-    (void)state;
+TEST(commands_of_adopted_outputs_reach_a_tick) {
     static town t;
     open(&t, true);
     t.sends_commands = true;
@@ -280,8 +276,7 @@ static void commands_of_adopted_outputs_reach_a_tick(void **state) {
 
 // --- failures ---
 
-static void failed_late_job_is_a_failure_of_the_frame_it_returns_in(void **state) {
-    (void)state;
+TEST(failed_late_job_is_a_failure_of_the_frame_it_returns_in) {
     static town t;
     open(&t, true);
     t.fails_late = true;
@@ -300,8 +295,7 @@ static void failed_late_job_is_a_failure_of_the_frame_it_returns_in(void **state
 }
 
 // The rest of what is there is merged in the next frame.
-static void failed_merge_keeps_the_other_late_outputs(void **state) {
-    (void)state;
+TEST(failed_merge_keeps_the_other_late_outputs) {
     static town t;
     open(&t, true);
     frame(&t, 2);
@@ -354,8 +348,7 @@ static void late_outputs_do_not_survive_a_cut(uint32_t by, bool is_running) {
     close(&t);
 }
 
-static void late_outputs_of_an_abandoned_run_are_dropped(void **state) {
-    (void)state;
+TEST(late_outputs_of_an_abandoned_run_are_dropped) {
     for (uint32_t by = 0; by < CUT_COUNT; ++by) {
         late_outputs_do_not_survive_a_cut(by, false);
         late_outputs_do_not_survive_a_cut(by, true);
@@ -364,8 +357,7 @@ static void late_outputs_of_an_abandoned_run_are_dropped(void **state) {
 
 // --- the module ---
 
-static void module_takes_its_late_outputs_along(void **state) {
-    (void)state;
+TEST(module_takes_its_late_outputs_along) {
     static town t;
     for (int is_replaced = 0; is_replaced <= 1; ++is_replaced) {
         open(&t, true);
@@ -385,8 +377,7 @@ static void module_takes_its_late_outputs_along(void **state) {
 }
 
 // In quarantine no frame waits for the jobs, and what they make is late, but not lost.
-static void outputs_of_jobs_in_quarantine_are_adopted(void **state) {
-    (void)state;
+TEST(outputs_of_jobs_in_quarantine_are_adopted) {
     static town t;
     nb_engine_desc desc = rig_desc(WORKER_COUNT);
     desc.strike_count_max = 1;
@@ -408,8 +399,7 @@ static void outputs_of_jobs_in_quarantine_are_adopted(void **state) {
     close(&t);
 }
 
-static void adopting_frames_leave_the_heap_alone(void **state) {
-    (void)state;
+TEST(adopting_frames_leave_the_heap_alone) {
     static town t;
     open(&t, true);
     uint64_t calls = 0;
@@ -421,14 +411,3 @@ static void adopting_frames_leave_the_heap_alone(void **state) {
     assert_int_equal(nbi_atomic_load_seq_cst_u64(&t.rig.heap.call_count), calls);
     close(&t);
 }
-
-TEST_MAIN(cmocka_unit_test(late_outputs_are_adopted_oldest_first_then_by_index),
-          cmocka_unit_test(late_outputs_are_dropped_where_nobody_adopts_them),
-          cmocka_unit_test(a_place_that_is_late_in_every_frame_loses_nothing),
-          cmocka_unit_test(commands_of_adopted_outputs_reach_a_tick),
-          cmocka_unit_test(failed_late_job_is_a_failure_of_the_frame_it_returns_in),
-          cmocka_unit_test(failed_merge_keeps_the_other_late_outputs),
-          cmocka_unit_test(late_outputs_of_an_abandoned_run_are_dropped),
-          cmocka_unit_test(module_takes_its_late_outputs_along),
-          cmocka_unit_test(outputs_of_jobs_in_quarantine_are_adopted),
-          cmocka_unit_test(adopting_frames_leave_the_heap_alone))

@@ -73,8 +73,7 @@ static uint32_t frames_until_change(game *g, uint32_t count_max) {
 
 // --- waits ---
 
-static void display_that_blocks_in_present_costs_no_quality(void **state) {
-    (void)state;
+TEST(display_that_blocks_in_present_costs_no_quality) {
     game g;
     game_open(&g, rig_desc(0));
     g.period_ns = 16666667;
@@ -95,8 +94,7 @@ static void display_that_blocks_in_present_costs_no_quality(void **state) {
     rig_close(&g.r);
 }
 
-static void slow_display_costs_no_quality(void **state) {
-    (void)state;
+TEST(slow_display_costs_no_quality) {
     game g;
     game_open(&g, rig_desc(0));
     g.period_ns = 50 * MS; // a display of 20 Hz, or a device that is late: not for the game to mend
@@ -106,8 +104,7 @@ static void slow_display_costs_no_quality(void **state) {
     rig_close(&g.r);
 }
 
-static void waits_that_the_host_encloses_are_no_work(void **state) {
-    (void)state;
+TEST(waits_that_the_host_encloses_are_no_work) {
     game g;
     game_open(&g, rig_desc(0));
     g.work_ns = MS;
@@ -150,8 +147,7 @@ static nb_result nest(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void waits_nest_and_end_once(void **state) {
-    (void)state;
+TEST(waits_nest_and_end_once) {
     static const nb_phase phases[] = {NB_PHASE_INPUT, NB_PHASE_GAMEPLAY, NB_PHASE_PRESENT, NB_PHASE_ASYNC_POLL};
     for (uint32_t i = 0; i < 4; ++i) {
         game g;
@@ -185,8 +181,7 @@ static uint32_t level_under(nb_engine_desc desc, uint64_t work_ns, bool is_paced
     return level;
 }
 
-static void target_follows_the_length_of_a_frame(void **state) {
-    (void)state;
+TEST(target_follows_the_length_of_a_frame) {
     nb_engine_desc desc = rig_desc(0);
     assert_int_equal(level_under(desc, 20 * MS, false), 0); // nothing known: 60 Hz
     assert_int_equal(level_under(desc, 16 * MS, false), LEVELS - 1);
@@ -207,8 +202,7 @@ static void target_follows_the_length_of_a_frame(void **state) {
     assert_int_equal(level_under(desc, 10 * MS, false), 0);
 }
 
-static void target_moves_to_another_display_with_the_window(void **state) {
-    (void)state;
+TEST(target_moves_to_another_display_with_the_window) {
     game g;
     nb_engine_desc desc = rig_desc(0);
     desc.loop.refresh_rate = (nb_rate){60, 1};
@@ -223,8 +217,7 @@ static void target_moves_to_another_display_with_the_window(void **state) {
 }
 
 // An estimate says what the display does now; one that was shorter is no measure for the next display.
-static void target_comes_back_with_a_slower_display_that_is_estimated(void **state) {
-    (void)state;
+TEST(target_comes_back_with_a_slower_display_that_is_estimated) {
     static nb_frame_stats stats;
     game g;
     nb_engine_desc desc = rig_desc(0);
@@ -254,8 +247,7 @@ static nb_result read_left(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void target_follows_the_length_of_a_frame_where_nothing_adapts(void **state) {
-    (void)state;
+TEST(target_follows_the_length_of_a_frame_where_nothing_adapts) {
     rig r;
     uint64_t left_ns = 0;
     nb_clock_manual clock;
@@ -280,8 +272,7 @@ static nb_result read_level(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void level_that_the_host_sets_is_where_the_budget_goes_on(void **state) {
-    (void)state;
+TEST(level_that_the_host_sets_is_where_the_budget_goes_on) {
     game g;
     uint32_t seen = 0;
     game_open(&g, rig_desc(0));
@@ -305,8 +296,7 @@ static void level_that_the_host_sets_is_where_the_budget_goes_on(void **state) {
     rig_close(&g.r);
 }
 
-static void level_stays_where_the_host_sets_it_if_nothing_adapts(void **state) {
-    (void)state;
+TEST(level_stays_where_the_host_sets_it_if_nothing_adapts) {
     rig r;
     uint32_t seen = 0;
     rig_open(&r, 0);
@@ -319,8 +309,7 @@ static void level_stays_where_the_host_sets_it_if_nothing_adapts(void **state) {
 
 // --- and back ---
 
-static void quality_that_fits_is_back_within_seconds(void **state) {
-    (void)state;
+TEST(quality_that_fits_is_back_within_seconds) {
     game g;
     game_open(&g, rig_desc(0));
     g.period_ns = 16666667;
@@ -336,13 +325,3 @@ static void quality_that_fits_is_back_within_seconds(void **state) {
     assert_int_equal(nb_budget_stats_get(nb_engine_budget(g.r.engine)).raise_count, LEVELS - 1);
     rig_close(&g.r);
 }
-
-TEST_MAIN(cmocka_unit_test(display_that_blocks_in_present_costs_no_quality),
-          cmocka_unit_test(slow_display_costs_no_quality), cmocka_unit_test(waits_that_the_host_encloses_are_no_work),
-          cmocka_unit_test(waits_nest_and_end_once), cmocka_unit_test(target_follows_the_length_of_a_frame),
-          cmocka_unit_test(target_moves_to_another_display_with_the_window),
-          cmocka_unit_test(target_comes_back_with_a_slower_display_that_is_estimated),
-          cmocka_unit_test(target_follows_the_length_of_a_frame_where_nothing_adapts),
-          cmocka_unit_test(level_that_the_host_sets_is_where_the_budget_goes_on),
-          cmocka_unit_test(level_stays_where_the_host_sets_it_if_nothing_adapts),
-          cmocka_unit_test(quality_that_fits_is_back_within_seconds))

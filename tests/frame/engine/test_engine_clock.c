@@ -98,8 +98,7 @@ static void assert_recovered(uint64_t before, uint64_t after, nb_rate rate) {
     assert_true((after - before) * rate.den * S >= 50 * FRAME_NS * rate.num);
 }
 
-static void random_clock_runs_the_ticks_of_the_model(void **state) {
-    (void)state;
+TEST(random_clock_runs_the_ticks_of_the_model) {
     uint64_t seed = test_seed(__func__);
     for (uint64_t run = 0; run < test_size(10, 100, 1000); ++run) {
         rig r;
@@ -125,8 +124,7 @@ static void random_clock_runs_the_ticks_of_the_model(void **state) {
     }
 }
 
-static void random_deltas_run_the_ticks_of_the_model(void **state) {
-    (void)state;
+TEST(random_deltas_run_the_ticks_of_the_model) {
     uint64_t seed = test_seed(__func__);
     for (uint64_t run = 0; run < test_size(10, 100, 1000); ++run) {
         rig r;
@@ -150,8 +148,7 @@ static void random_deltas_run_the_ticks_of_the_model(void **state) {
 
 // --- each trouble alone ---
 
-static void one_underflowed_delta_costs_one_frame(void **state) {
-    (void)state;
+TEST(one_underflowed_delta_costs_one_frame) {
     rig r;
     uint64_t ticks = 0;
     open_counting(&r, (nb_clock){0}, (nb_rate){50, 1}, &ticks);
@@ -167,8 +164,7 @@ static void one_underflowed_delta_costs_one_frame(void **state) {
     rig_close(&r);
 }
 
-static void clock_without_an_answer_costs_nothing_once_it_answers(void **state) {
-    (void)state;
+TEST(clock_without_an_answer_costs_nothing_once_it_answers) {
     rig r;
     nb_clock_manual clock;
     uint64_t ticks = 0;
@@ -212,8 +208,7 @@ static nb_result stop_at_end(const nb_context *context, void *user) {
     return clock->now_ns >= 11 * S ? nb_engine_stop(context->engine) : NB_OK;
 }
 
-static void glitches_of_ten_seconds_neither_add_nor_take_ticks(void **state) {
-    (void)state;
+TEST(glitches_of_ten_seconds_neither_add_nor_take_ticks) {
     for (uint32_t paced = 0; paced < 2; ++paced) {
         rig r;
         shaky_clock clock = {.now_ns = S, .seed = test_seed(__func__)};
@@ -232,8 +227,7 @@ static void glitches_of_ten_seconds_neither_add_nor_take_ticks(void **state) {
 }
 
 // Nothing can run while it stands; afterwards time goes on as if the clock had never stopped.
-static void clock_that_stands_still_is_counted_and_told_once(void **state) {
-    (void)state;
+TEST(clock_that_stands_still_is_counted_and_told_once) {
     rig r;
     nb_clock_manual clock;
     uint64_t ticks = 0, frames = NB_LOOP_STILL_COUNT_MAX + 500;
@@ -256,8 +250,7 @@ static nb_result count_events(const nb_context *context, void *user) {
 }
 
 // Events from before a clock was set back by an hour do not wait for that hour.
-static void events_before_a_lasting_step_back_reach_a_tick(void **state) {
-    (void)state;
+TEST(events_before_a_lasting_step_back_reach_a_tick) {
     rig r;
     nb_clock_manual clock;
     uint64_t ticks = 0, events = 0;
@@ -279,11 +272,3 @@ static void events_before_a_lasting_step_back_reach_a_tick(void **state) {
     assert_int_equal(events, 2);
     rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(clock_that_stands_still_is_counted_and_told_once),
-          cmocka_unit_test(random_clock_runs_the_ticks_of_the_model),
-          cmocka_unit_test(random_deltas_run_the_ticks_of_the_model),
-          cmocka_unit_test(one_underflowed_delta_costs_one_frame),
-          cmocka_unit_test(clock_without_an_answer_costs_nothing_once_it_answers),
-          cmocka_unit_test(glitches_of_ten_seconds_neither_add_nor_take_ticks),
-          cmocka_unit_test(events_before_a_lasting_step_back_reach_a_tick))

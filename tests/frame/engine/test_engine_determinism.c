@@ -119,8 +119,7 @@ static uint64_t run_hash_of(uint32_t workers, uint64_t rate, bool has_stalls, ui
     return stats.run_hash;
 }
 
-static void state_is_the_same_for_any_workers_and_frame_rate(void **state) {
-    (void)state;
+TEST(state_is_the_same_for_any_workers_and_frame_rate) {
     static const uint32_t workers[] = {0, 1, 2, 4, 8};
     static const uint64_t rates[] = {0, 24, 60, 144};
     uint64_t tick_count = test_size(120, 1200, 12000); // whole frames at each rate: 2 s, 20 s, 200 s
@@ -133,5 +132,3 @@ static void state_is_the_same_for_any_workers_and_frame_rate(void **state) {
     }
     assert_true(run_hash_of(2, 0, false, tick_count - 1) != expected);
 }
-
-TEST_MAIN(cmocka_unit_test(state_is_the_same_for_any_workers_and_frame_rate))

@@ -41,8 +41,7 @@ static nb_result play_frame(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void every_event_reaches_one_tick(void **state) {
-    (void)state;
+TEST(every_event_reaches_one_tick) {
     rig r;
     rig_open(&r, 0);
     player p = {0};
@@ -69,8 +68,7 @@ static void every_event_reaches_one_tick(void **state) {
     rig_close(&r);
 }
 
-static void commands_enter_the_next_tick_in_their_order(void **state) {
-    (void)state;
+TEST(commands_enter_the_next_tick_in_their_order) {
     rig r;
     rig_open(&r, 0);
     player p = {.commands_per_frame = 2};
@@ -90,8 +88,7 @@ static void commands_enter_the_next_tick_in_their_order(void **state) {
     rig_close(&r);
 }
 
-static void commands_have_a_bound(void **state) {
-    (void)state;
+TEST(commands_have_a_bound) {
     rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.command_count_max = 5;
@@ -139,8 +136,7 @@ static nb_result carry(const nb_context *context, void *user) {
     return speak(context, user);
 }
 
-static void handlers_outside_ticks_may_command(void **state) {
-    (void)state;
+TEST(handlers_outside_ticks_may_command) {
     rig r;
     rig_open(&r, 0);
     speaker s = {.from_other_thread = NB_OK};
@@ -178,8 +174,7 @@ static nb_result see(const nb_context *context, void *user) {
 }
 
 // A deadline that passes inside a frame is seen by the next phase.
-static void deadlines_fire_before_the_next_phase(void **state) {
-    (void)state;
+TEST(deadlines_fire_before_the_next_phase) {
     nb_clock_manual clock;
     nb_clock_manual_init(&clock, 1000);
     rig r;
@@ -201,7 +196,3 @@ static void deadlines_fire_before_the_next_phase(void **state) {
     nb_token_release(t.token);
     rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(every_event_reaches_one_tick), cmocka_unit_test(commands_enter_the_next_tick_in_their_order),
-          cmocka_unit_test(commands_have_a_bound), cmocka_unit_test(handlers_outside_ticks_may_command),
-          cmocka_unit_test(deadlines_fire_before_the_next_phase))

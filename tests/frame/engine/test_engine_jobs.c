@@ -49,8 +49,7 @@ static nb_module_desc crowd_desc(crowd *c) {
     return (nb_module_desc){.name = "crowd", .parallel = make, .merge = merge, .job_count = JOB_COUNT, .user = c};
 }
 
-static void outputs_merge_by_index_with_any_number_of_workers(void **state) {
-    (void)state;
+TEST(outputs_merge_by_index_with_any_number_of_workers) {
     uint64_t expected = 0;
     uint64_t frames = test_size(50, 500, 5000);
     for (uint32_t workers = 0; workers <= 4; ++workers) {
@@ -92,8 +91,7 @@ static nb_result submit(const nb_context *context, void *user, const nb_outputs 
     return is_good ? NB_OK : NB_ERR_MISUSE;
 }
 
-static void commands_are_recorded_in_parallel_and_submitted_in_order(void **state) {
-    (void)state;
+TEST(commands_are_recorded_in_parallel_and_submitted_in_order) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         rig r;
         uint32_t count = 0;
@@ -111,8 +109,7 @@ static void commands_are_recorded_in_parallel_and_submitted_in_order(void **stat
     }
 }
 
-static void failing_job_is_a_failure_of_its_module(void **state) {
-    (void)state;
+TEST(failing_job_is_a_failure_of_its_module) {
     rig r;
     crowd c;
     rig_open(&r, 1);
@@ -127,8 +124,7 @@ static void failing_job_is_a_failure_of_its_module(void **state) {
     rig_close(&r);
 }
 
-static void outputs_beyond_their_memory_are_a_failure(void **state) {
-    (void)state;
+TEST(outputs_beyond_their_memory_are_a_failure) {
     rig r;
     crowd c;
     rig_open(&r, 0);
@@ -212,8 +208,7 @@ static bool run_until_whole(rig *r, crowd *c) {
     return false;
 }
 
-static void late_job_degrades_its_frame_and_is_left_out_until_it_returns(void **state) {
-    (void)state;
+TEST(late_job_degrades_its_frame_and_is_left_out_until_it_returns) {
     rig r;
     sleeper s;
     crowd c;
@@ -239,8 +234,7 @@ static void late_job_degrades_its_frame_and_is_left_out_until_it_returns(void **
     rig_close(&r);
 }
 
-static void destroy_names_a_job_that_does_not_stop(void **state) {
-    (void)state;
+TEST(destroy_names_a_job_that_does_not_stop) {
     rig r;
     sleeper s;
     open_sleepy(&r, &s, 1000000);
@@ -256,10 +250,3 @@ static void destroy_names_a_job_that_does_not_stop(void **state) {
     assert_int_equal(r.heap.live_count.value, 0);
     assert_int_equal(s.timeouts.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(outputs_merge_by_index_with_any_number_of_workers),
-          cmocka_unit_test(commands_are_recorded_in_parallel_and_submitted_in_order),
-          cmocka_unit_test(failing_job_is_a_failure_of_its_module),
-          cmocka_unit_test(outputs_beyond_their_memory_are_a_failure),
-          cmocka_unit_test(late_job_degrades_its_frame_and_is_left_out_until_it_returns),
-          cmocka_unit_test(destroy_names_a_job_that_does_not_stop))

@@ -3,7 +3,7 @@
 // label came from.
 
 #include "frame/engine/engine_fixture.h"
-#include "log_lines.h"
+#include "support/log_lines.h"
 
 #define LIMIT_NS UINT64_C(10000000000)
 
@@ -71,8 +71,7 @@ static nb_engine_desc late_desc(void) {
     return desc;
 }
 
-static void late_task_has_the_name_that_the_game_gave_it(void **state) {
-    (void)state;
+TEST(late_task_has_the_name_that_the_game_gave_it) {
     static labels_test t;
     memset(&t, 0, sizeof t);
     open_engine(&t, late_desc());
@@ -80,8 +79,7 @@ static void late_task_has_the_name_that_the_game_gave_it(void **state) {
     run_late_mesh(&t);
 }
 
-static void late_task_with_a_label_of_the_trace_has_its_name(void **state) {
-    (void)state;
+TEST(late_task_with_a_label_of_the_trace_has_its_name) {
     static labels_test t;
     memset(&t, 0, sizeof t);
     nb_engine_desc desc = late_desc();
@@ -94,8 +92,7 @@ static void late_task_with_a_label_of_the_trace_has_its_name(void **state) {
     assert_int_equal(nb_trace_destroy(t.trace), NB_OK);
 }
 
-static void host_hands_its_own_table_to_all(void **state) {
-    (void)state;
+TEST(host_hands_its_own_table_to_all) {
     static labels_test t;
     memset(&t, 0, sizeof t);
     nb_labels *labels = NULL, *other = NULL;
@@ -148,8 +145,7 @@ static nb_result submit_strange(const nb_context *context, void *user) {
     return nb_async_submit(nb_engine_async(context->engine), &desc, NULL);
 }
 
-static void task_that_checks_too_late_is_reported_by_its_name(void **state) {
-    (void)state;
+TEST(task_that_checks_too_late_is_reported_by_its_name) {
     static labels_test t;
     memset(&t, 0, sizeof t);
     nb_engine_desc desc = rig_desc(0);
@@ -164,8 +160,7 @@ static void task_that_checks_too_late_is_reported_by_its_name(void **state) {
     assert_int_equal(nb_engine_destroy(t.engine), NB_OK);
 }
 
-static void async_job_is_reported_by_its_name(void **state) {
-    (void)state;
+TEST(async_job_is_reported_by_its_name) {
     static labels_test t;
     memset(&t, 0, sizeof t);
     open_engine(&t, rig_desc(0));
@@ -176,9 +171,3 @@ static void async_job_is_reported_by_its_name(void **state) {
     assert_says(&t.log, NB_ITEM_ASYNC_STATUS, "async job \"mesh\"");
     assert_int_equal(nb_engine_destroy(t.engine), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(late_task_has_the_name_that_the_game_gave_it),
-          cmocka_unit_test(late_task_with_a_label_of_the_trace_has_its_name),
-          cmocka_unit_test(host_hands_its_own_table_to_all),
-          cmocka_unit_test(task_that_checks_too_late_is_reported_by_its_name),
-          cmocka_unit_test(async_job_is_reported_by_its_name))

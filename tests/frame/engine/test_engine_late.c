@@ -212,8 +212,7 @@ static void late_close(late_test *t) {
     assert_int_equal(t->rig.heap.live_count.value, 0);
 }
 
-static void random_late_jobs_keep_the_rules(void **state) {
-    (void)state;
+TEST(random_late_jobs_keep_the_rules) {
     static late_test test;
     late_test *t = &test;
     uint64_t seed = test_seed("random_late_jobs_keep_the_rules"), holds = 0;
@@ -256,8 +255,7 @@ static nb_result loiter(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void endless_shutdown_waits_for_the_last_job(void **state) {
-    (void)state;
+TEST(endless_shutdown_waits_for_the_last_job) {
     rig r;
     loiterer l = {.coordinator = nbi_thread_id()};
     nb_engine_desc desc = rig_desc(1);
@@ -297,8 +295,7 @@ static nb_result submit(const nb_context *context, void *user, const nb_outputs 
 }
 
 // A host that has taken every group of the scheduler costs speed, not commands.
-static void recording_without_a_free_group_is_done_by_the_coordinator(void **state) {
-    (void)state;
+TEST(recording_without_a_free_group_is_done_by_the_coordinator) {
     rig r;
     nb_group groups[16];
     uint32_t group_count = 0;
@@ -325,6 +322,3 @@ static void recording_without_a_free_group_is_done_by_the_coordinator(void **sta
     assert_int_equal(all.submit_count, 6 * RECORD_COUNT);
     rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(random_late_jobs_keep_the_rules), cmocka_unit_test(endless_shutdown_waits_for_the_last_job),
-          cmocka_unit_test(recording_without_a_free_group_is_done_by_the_coordinator))

@@ -218,8 +218,7 @@ static void close(writers *w) {
 
 static void frame(writers *w) { assert_int_equal(nb_engine_frame_delta(w->rig.engine, 0), NB_OK); }
 
-static void memory_of_tasks_lives_to_the_end_of_their_frame(void **state) {
-    (void)state;
+TEST(memory_of_tasks_lives_to_the_end_of_their_frame) {
     static writers w;
     for (uint32_t i = 0; i < SETTING_COUNT; ++i) {
         open(&w, settings[i]);
@@ -236,8 +235,7 @@ static void memory_of_tasks_lives_to_the_end_of_their_frame(void **state) {
 }
 
 // The share of the calling thread is the frame's as well.
-static void memory_of_loops_lives_to_the_end_of_their_frame(void **state) {
-    (void)state;
+TEST(memory_of_loops_lives_to_the_end_of_their_frame) {
     static writers w;
     for (uint32_t i = 0; i < SETTING_COUNT; ++i) {
         open_with(
@@ -253,8 +251,7 @@ static void memory_of_loops_lives_to_the_end_of_their_frame(void **state) {
 }
 
 // A pool without room: what is run in the submit leaves its memory as the others do.
-static void tasks_run_inline_leave_their_memory_to_the_frame(void **state) {
-    (void)state;
+TEST(tasks_run_inline_leave_their_memory_to_the_frame) {
     static writers w;
     for (uint32_t i = 0; i < SETTING_COUNT; ++i) {
         nb_engine_desc desc = rig_desc(settings[i].worker_count);
@@ -271,8 +268,7 @@ static void tasks_run_inline_leave_their_memory_to_the_frame(void **state) {
 }
 
 // What cannot be had is refused. Scratch memory in its place would be gone before the frame ends.
-static void task_without_memory_gets_none_and_the_next_frame_has_it(void **state) {
-    (void)state;
+TEST(task_without_memory_gets_none_and_the_next_frame_has_it) {
     static writers w;
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         open(&w, (setting){workers, false});
@@ -309,8 +305,7 @@ static void open_impatient(writers *w, setting by) {
     w->is_impatient = true;
 }
 
-static void late_tasks_keep_their_memory_until_they_are_told(void **state) {
-    (void)state;
+TEST(late_tasks_keep_their_memory_until_they_are_told) {
     static writers w;
     for (uint32_t i = 0; i < SETTING_COUNT; ++i) {
         bool has_helper = settings[i].worker_count == 0;
@@ -337,8 +332,7 @@ static void late_tasks_keep_their_memory_until_they_are_told(void **state) {
 
 // --- every slot has late work ---
 
-static void memory_of_frames_with_tickets_out_is_not_used_again(void **state) {
-    (void)state;
+TEST(memory_of_frames_with_tickets_out_is_not_used_again) {
     static writers w;
     open_impatient(&w, settings[1]);
     w.takes_tickets = true;
@@ -356,8 +350,7 @@ static void memory_of_frames_with_tickets_out_is_not_used_again(void **state) {
 
 // --- the heap ---
 
-static void frames_with_task_memory_leave_the_heap_alone(void **state) {
-    (void)state;
+TEST(frames_with_task_memory_leave_the_heap_alone) {
     static writers w;
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         open(&w, (setting){workers, false});
@@ -373,8 +366,7 @@ static void frames_with_task_memory_leave_the_heap_alone(void **state) {
 
 // --- whose arenas ---
 
-static void engine_joins_the_arenas_that_its_scheduler_is_given(void **state) {
-    (void)state;
+TEST(engine_joins_the_arenas_that_its_scheduler_is_given) {
     static writers w;
     nb_thread_arenas *arenas = NULL;
     assert_int_equal(nb_thread_arenas_create(NULL, &arenas), NB_OK);
@@ -390,8 +382,7 @@ static void engine_joins_the_arenas_that_its_scheduler_is_given(void **state) {
 }
 
 // Two engines on one scheduler share its arenas: the frames of one do not end those of the other.
-static void frames_of_another_engine_end_nobody_elses_memory(void **state) {
-    (void)state;
+TEST(frames_of_another_engine_end_nobody_elses_memory) {
     static writers first, second;
     nb_engine_desc desc = rig_desc(1);
     nb_scheduler *scheduler = NULL;
@@ -409,13 +400,3 @@ static void frames_of_another_engine_end_nobody_elses_memory(void **state) {
     close(&second);
     assert_int_equal(nb_scheduler_destroy(scheduler), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(memory_of_tasks_lives_to_the_end_of_their_frame),
-          cmocka_unit_test(memory_of_loops_lives_to_the_end_of_their_frame),
-          cmocka_unit_test(tasks_run_inline_leave_their_memory_to_the_frame),
-          cmocka_unit_test(task_without_memory_gets_none_and_the_next_frame_has_it),
-          cmocka_unit_test(late_tasks_keep_their_memory_until_they_are_told),
-          cmocka_unit_test(memory_of_frames_with_tickets_out_is_not_used_again),
-          cmocka_unit_test(frames_with_task_memory_leave_the_heap_alone),
-          cmocka_unit_test(engine_joins_the_arenas_that_its_scheduler_is_given),
-          cmocka_unit_test(frames_of_another_engine_end_nobody_elses_memory))

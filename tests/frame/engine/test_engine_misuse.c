@@ -32,8 +32,7 @@ static nb_result stage_one(const nb_context *context, void *user) {
     return s->returns;
 }
 
-static void stages_of_failed_handlers_leave_their_memory(void **state) {
-    (void)state;
+TEST(stages_of_failed_handlers_leave_their_memory) {
     rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.stage_count_max = 4;
@@ -60,8 +59,7 @@ static nb_result stage_four(const nb_context *context, void *user) {
     return s->returns;
 }
 
-static void stages_of_failed_handlers_leave_room_in_their_tick(void **state) {
-    (void)state;
+TEST(stages_of_failed_handlers_leave_room_in_their_tick) {
     rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.stage_count_max = 4;
@@ -98,8 +96,7 @@ static void on_leave(nb_engine *engine, void *user) {
     if (l->what == LEAVE_FRAME) l->result = nb_engine_frame_delta(engine, 0);
 }
 
-static void detach_that_detaches_another_is_told_once(void **state) {
-    (void)state;
+TEST(detach_that_detaches_another_is_told_once) {
     rig r;
     rig_open(&r, 0);
     leaver second = {.what = LEAVE_NOTHING}, first = {.what = LEAVE_DETACH};
@@ -113,8 +110,7 @@ static void detach_that_detaches_another_is_told_once(void **state) {
     rig_close(&r);
 }
 
-static void detach_that_attaches_another_is_told_once(void **state) {
-    (void)state;
+TEST(detach_that_attaches_another_is_told_once) {
     rig r;
     rig_open(&r, 0);
     leaver first = {.what = LEAVE_ATTACH};
@@ -126,8 +122,7 @@ static void detach_that_attaches_another_is_told_once(void **state) {
     rig_close(&r);
 }
 
-static void detach_cannot_end_the_engine_or_run_it(void **state) {
-    (void)state;
+TEST(detach_cannot_end_the_engine_or_run_it) {
     for (uint32_t what = LEAVE_DESTROY; what <= LEAVE_FRAME; ++what) {
         rig r;
         rig_open(&r, 0);
@@ -151,8 +146,7 @@ static nb_result always_fail(const nb_context *context, void *user) {
     return NB_ERR_RANGE;
 }
 
-static void replaced_module_is_not_counted_as_disabled(void **state) {
-    (void)state;
+TEST(replaced_module_is_not_counted_as_disabled) {
     rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.failure_count_max = 2;
@@ -175,8 +169,7 @@ static void run_elsewhere(void *user, uint32_t index) {
     nb_engine_run_ticks(r->engine, 1);
 }
 
-static void refused_run_does_not_spend_the_stop(void **state) {
-    (void)state;
+TEST(refused_run_does_not_spend_the_stop) {
     rig r;
     rig_open(&r, 0);
     run_ticks(&r, 1);
@@ -204,8 +197,7 @@ static void make_too_many_columns(nb_engine *engine, void *user) {
     nb_world_table_add(nb_engine_world(engine), &many, &table);
 }
 
-static void run_ends_where_no_frame_can_begin(void **state) {
-    (void)state;
+TEST(run_ends_where_no_frame_can_begin) {
     for (int is_paced = 0; is_paced < 2; ++is_paced) {
         rig r;
         nb_engine_desc desc = rig_desc(0);
@@ -227,8 +219,7 @@ static void run_ends_where_no_frame_can_begin(void **state) {
     }
 }
 
-static void table_after_the_first_frame_is_refused(void **state) {
-    (void)state;
+TEST(table_after_the_first_frame_is_refused) {
     rig r;
     rig_open(&r, 0);
     nb_world *world = nb_engine_world(r.engine);
@@ -251,8 +242,7 @@ static void bad_publish(void *host, void *state) {
     nb_context_check(host, NB_LAYER_SIMULATED);
 }
 
-static void violations_of_async_callbacks_are_told_once(void **state) {
-    (void)state;
+TEST(violations_of_async_callbacks_are_told_once) {
     rig r;
     rig_open(&r, 0);
     uint32_t publishes = 0, *pointer = &publishes;
@@ -274,8 +264,7 @@ static nb_result check_no_layer(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void layers_that_do_not_exist_are_told_once(void **state) {
-    (void)state;
+TEST(layers_that_do_not_exist_are_told_once) {
     rig r;
     rig_open(&r, 0);
     attach(&r, (nb_module_desc){.name = "one", .tick = check_no_layer});
@@ -314,8 +303,7 @@ static void run_moved(void *user, uint32_t index) {
     m->destroy_result = nb_engine_destroy(m->r.engine);
 }
 
-static void engine_made_on_another_thread_has_its_arenas(void **state) {
-    (void)state;
+TEST(engine_made_on_another_thread_has_its_arenas) {
     moved m;
     memset(&m, 0, sizeof m);
     nb_engine_desc desc = rig_desc(0);
@@ -341,8 +329,7 @@ static void count_run(nb_task_context *context, void *argument) {
     nbi_atomic_fetch_add_seq_cst_u32(*(nb_atomic_u32 **)argument, 1);
 }
 
-static void borrowed_scheduler_without_workers_runs_floating_tasks(void **state) {
-    (void)state;
+TEST(borrowed_scheduler_without_workers_runs_floating_tasks) {
     rig r;
     nb_engine_desc desc = rig_desc(2);
     desc.scheduler = scheduler_of(0, 0);
@@ -374,8 +361,7 @@ static nb_result sum_records(const nb_context *context, void *user, const nb_out
     return NB_OK;
 }
 
-static void recording_without_a_group_runs_all_jobs(void **state) {
-    (void)state;
+TEST(recording_without_a_group_runs_all_jobs) {
     rig r;
     nb_engine_desc desc = rig_desc(2);
     desc.scheduler = scheduler_of(2, 8);
@@ -400,8 +386,7 @@ static nb_result use_much(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void ticks_of_a_long_frame_have_as_much_memory(void **state) {
-    (void)state;
+TEST(ticks_of_a_long_frame_have_as_much_memory) {
     rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.loop.tick_count_max = 16;
@@ -437,8 +422,7 @@ static nb_result use_kept(const nb_context *context, void *user, const nb_output
     return NB_OK;
 }
 
-static void kept_context_adds_no_outputs(void **state) {
-    (void)state;
+TEST(kept_context_adds_no_outputs) {
     rig r;
     rig_open(&r, 0);
     keeper k;
@@ -453,8 +437,7 @@ static void kept_context_adds_no_outputs(void **state) {
     rig_close(&r);
 }
 
-static void handle_that_never_was_is_stale(void **state) {
-    (void)state;
+TEST(handle_that_never_was_is_stale) {
     rig r;
     rig_open(&r, 0);
     attach(&r, (nb_module_desc){.name = "one"});
@@ -496,8 +479,7 @@ static void count_detach(nb_engine *engine, void *user) {
     ++((detacher *)user)->detach_count;
 }
 
-static void discard_at_the_end_detaches_a_module_that_ends(void **state) {
-    (void)state;
+TEST(discard_at_the_end_detaches_a_module_that_ends) {
     rig r;
     rig_open(&r, 0);
     detacher d = {.detach_count = 0}, *pointer = &d;
@@ -580,8 +562,7 @@ static void assert_meddled(meddler *m) {
     m->busy_count = 0;
 }
 
-static void provider_cannot_end_the_engine_or_run_it(void **state) {
-    (void)state;
+TEST(provider_cannot_end_the_engine_or_run_it) {
     meddler m;
     memset(&m, 0, sizeof m);
     nb_engine_desc desc = rig_desc(0);
@@ -619,22 +600,3 @@ static void provider_cannot_end_the_engine_or_run_it(void **state) {
     m.is_armed = false;
     rig_close(&m.r);
 }
-
-TEST_MAIN(cmocka_unit_test(handle_that_never_was_is_stale), cmocka_unit_test(kept_context_adds_no_outputs),
-          cmocka_unit_test(discard_at_the_end_detaches_a_module_that_ends),
-          cmocka_unit_test(stages_of_failed_handlers_leave_their_memory),
-          cmocka_unit_test(stages_of_failed_handlers_leave_room_in_their_tick),
-          cmocka_unit_test(detach_that_detaches_another_is_told_once),
-          cmocka_unit_test(detach_that_attaches_another_is_told_once),
-          cmocka_unit_test(replaced_module_is_not_counted_as_disabled),
-          cmocka_unit_test(refused_run_does_not_spend_the_stop),
-          cmocka_unit_test(table_after_the_first_frame_is_refused),
-          cmocka_unit_test(violations_of_async_callbacks_are_told_once),
-          cmocka_unit_test(layers_that_do_not_exist_are_told_once),
-          cmocka_unit_test(engine_made_on_another_thread_has_its_arenas),
-          cmocka_unit_test(borrowed_scheduler_without_workers_runs_floating_tasks),
-          cmocka_unit_test(recording_without_a_group_runs_all_jobs),
-          cmocka_unit_test(ticks_of_a_long_frame_have_as_much_memory),
-          cmocka_unit_test(run_ends_where_no_frame_can_begin),
-          cmocka_unit_test(provider_cannot_end_the_engine_or_run_it),
-          cmocka_unit_test(detach_cannot_end_the_engine_or_run_it))

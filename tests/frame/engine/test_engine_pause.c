@@ -103,8 +103,7 @@ static void assert_agrees(const game *g) { assert_memory_equal(g->buttons.down, 
 
 // --- pauses ---
 
-static void long_pause_loses_no_event_and_fills_no_queue(void **state) {
-    (void)state;
+TEST(long_pause_loses_no_event_and_fills_no_queue) {
     game g;
     game_open(&g);
     send(&g, NB_INPUT_PRESS, 'w');
@@ -145,8 +144,7 @@ static void long_pause_loses_no_event_and_fills_no_queue(void **state) {
 }
 
 // The host takes events in, finds a click on its menu, resumes, and runs a frame.
-static void click_on_resume_is_no_shot(void **state) {
-    (void)state;
+TEST(click_on_resume_is_no_shot) {
     game g;
     game_open(&g);
     frames(&g, 2);
@@ -167,8 +165,7 @@ static void click_on_resume_is_no_shot(void **state) {
 }
 
 // What happened before the pause is the game's, though no tick has come for it; what comes after it follows the rest.
-static void events_around_a_pause_keep_their_order(void **state) {
-    (void)state;
+TEST(events_around_a_pause_keep_their_order) {
     for (uint32_t way = 0; way < 8; ++way) {
         game g;
         game_open(&g);
@@ -198,8 +195,7 @@ static void events_around_a_pause_keep_their_order(void **state) {
 }
 
 // Ticks that are stepped in a pause see the buttons as they are, and no click.
-static void stepped_ticks_see_the_buttons_as_they_are(void **state) {
-    (void)state;
+TEST(stepped_ticks_see_the_buttons_as_they_are) {
     game g;
     game_open(&g);
     send(&g, NB_INPUT_PRESS, 'w');
@@ -232,8 +228,7 @@ static void stepped_ticks_see_the_buttons_as_they_are(void **state) {
 }
 
 // nb_engine_run_ticks pauses the loop for itself: input waits for its tick, as ever.
-static void ticks_without_time_are_no_pause(void **state) {
-    (void)state;
+TEST(ticks_without_time_are_no_pause) {
     game g;
     game_open(&g);
     frames(&g, 2);
@@ -254,8 +249,7 @@ static void ticks_without_time_are_no_pause(void **state) {
 // --- held loops, slow motion ---
 
 // A match that waits for the other player: what the player does waits too, but the frames do not go blind over it.
-static void held_ticks_get_their_events_later(void **state) {
-    (void)state;
+TEST(held_ticks_get_their_events_later) {
     game g;
     nb_engine_desc desc = rig_desc(0);
     desc.input.event_count_max = 64;
@@ -301,8 +295,7 @@ static void held_ticks_get_their_events_later(void **state) {
     rig_close(&g.r);
 }
 
-static void slowest_motion_shows_frames_their_events(void **state) {
-    (void)state;
+TEST(slowest_motion_shows_frames_their_events) {
     game g;
     game_open(&g);
     frames(&g, 2);
@@ -331,8 +324,7 @@ static nb_result send_late(const nb_context *context, void *user) {
 }
 
 // The queue is full of events with times to come: what changed in the pause does not wait behind them.
-static void full_queue_loses_no_button(void **state) {
-    (void)state;
+TEST(full_queue_loses_no_button) {
     game g;
     nb_engine_desc desc = rig_desc(0);
     desc.input.event_count_max = 4;
@@ -361,8 +353,7 @@ static void full_queue_loses_no_button(void **state) {
 // --- any use ---
 
 // More buttons than are known by name: counted, and those that are known stay right.
-static void hands_of_hundreds_are_counted(void **state) {
-    (void)state;
+TEST(hands_of_hundreds_are_counted) {
     game g;
     game_open(&g);
     for (uint32_t i = 0; i < 300; ++i) send(&g, NB_INPUT_PRESS, i);
@@ -436,8 +427,7 @@ static void do_something(game *g, uint64_t *seed) {
 }
 
 // The player lets go of a key in the menu, loads a game in which it is up, and holds it again before going on.
-static void key_held_after_a_load_in_a_pause_is_down(void **state) {
-    (void)state;
+TEST(key_held_after_a_load_in_a_pause_is_down) {
     for (uint32_t is_rewind = 0; is_rewind < 2; ++is_rewind) {
         game g;
         unsigned char save[4096];
@@ -482,8 +472,7 @@ static void key_held_after_a_load_in_a_pause_is_down(void **state) {
 }
 
 // Whatever a host does: in the end the game's buttons are the real ones, and a replay of its ticks is the same game.
-static void buttons_are_right_after_any_pauses_and_replay_the_same(void **state) {
-    (void)state;
+TEST(buttons_are_right_after_any_pauses_and_replay_the_same) {
     static tape t;
     uint64_t seed = test_seed(__func__);
     for (uint64_t run = 0; run < test_size(40, 200, 4000); ++run) {
@@ -515,11 +504,3 @@ static void buttons_are_right_after_any_pauses_and_replay_the_same(void **state)
         rig_close(&g.r);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(long_pause_loses_no_event_and_fills_no_queue), cmocka_unit_test(click_on_resume_is_no_shot),
-          cmocka_unit_test(events_around_a_pause_keep_their_order),
-          cmocka_unit_test(stepped_ticks_see_the_buttons_as_they_are),
-          cmocka_unit_test(ticks_without_time_are_no_pause), cmocka_unit_test(held_ticks_get_their_events_later),
-          cmocka_unit_test(slowest_motion_shows_frames_their_events), cmocka_unit_test(full_queue_loses_no_button),
-          cmocka_unit_test(hands_of_hundreds_are_counted), cmocka_unit_test(key_held_after_a_load_in_a_pause_is_down),
-          cmocka_unit_test(buttons_are_right_after_any_pauses_and_replay_the_same))

@@ -60,8 +60,7 @@ static void open_scene(rig *r, scene *s, uint32_t workers) {
                   .name = "scene", .tick = paint, .parallel = view, .merge = compare, .job_count = 3, .user = s});
 }
 
-static void jobs_read_the_snapshot_of_their_frame(void **state) {
-    (void)state;
+TEST(jobs_read_the_snapshot_of_their_frame) {
     for (uint32_t workers = 0; workers < 3; ++workers) {
         rig r;
         scene s;
@@ -78,8 +77,7 @@ static void jobs_read_the_snapshot_of_their_frame(void **state) {
     }
 }
 
-static void held_snapshots_stay_and_frames_go_on(void **state) {
-    (void)state;
+TEST(held_snapshots_stay_and_frames_go_on) {
     rig r;
     scene s;
     open_scene(&r, &s, 1);
@@ -110,8 +108,7 @@ static void note_end(void *object, void *user) {
     ++*(uint32_t *)user;
 }
 
-static void retired_things_are_reclaimed_after_their_frame(void **state) {
-    (void)state;
+TEST(retired_things_are_reclaimed_after_their_frame) {
     rig r;
     rig_open(&r, 0);
     run_ticks(&r, 2);
@@ -148,8 +145,7 @@ static nb_result work_hard(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void quality_follows_the_frame_time_where_asked(void **state) {
-    (void)state;
+TEST(quality_follows_the_frame_time_where_asked) {
     for (uint32_t adapts = 0; adapts < 2; ++adapts) {
         rig r;
         nb_engine_desc desc = rig_desc(0);
@@ -179,8 +175,7 @@ static nb_result serve(nb_service *service, void *user) {
     return NB_OK;
 }
 
-static void services_are_stopped_with_the_engine(void **state) {
-    (void)state;
+TEST(services_are_stopped_with_the_engine) {
     rig r;
     rig_open(&r, 1);
     nb_atomic_u64 sum = {0};
@@ -194,9 +189,3 @@ static void services_are_stopped_with_the_engine(void **state) {
     rig_close(&r); // what was accepted is still served
     assert_int_equal(sum.value, 55);
 }
-
-TEST_MAIN(cmocka_unit_test(jobs_read_the_snapshot_of_their_frame),
-          cmocka_unit_test(held_snapshots_stay_and_frames_go_on),
-          cmocka_unit_test(retired_things_are_reclaimed_after_their_frame),
-          cmocka_unit_test(quality_follows_the_frame_time_where_asked),
-          cmocka_unit_test(services_are_stopped_with_the_engine))

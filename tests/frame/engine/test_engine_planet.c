@@ -276,8 +276,7 @@ static const uint64_t rates[] = {24, 60, 144};
 #define WORKER_COUNTS (sizeof worker_counts / sizeof worker_counts[0])
 #define RATES (sizeof rates / sizeof rates[0])
 
-static void planet_is_the_same_for_any_workers_and_frame_rate(void **state) {
-    (void)state;
+TEST(planet_is_the_same_for_any_workers_and_frame_rate) {
     uint64_t tick_count = test_size(120, 3000, 100020); // whole seconds
     outcome expected = run(0, 60, false, tick_count);
     assert_true(expected.spawn_count > tick_count / 10 && expected.despawn_count > tick_count / 10);
@@ -290,12 +289,8 @@ static void planet_is_the_same_for_any_workers_and_frame_rate(void **state) {
 
 // Each rate, and as many workers as a small machine runs at a time; more of them wait for each other at every tick, and
 // are left to the full size above.
-static void planet_is_the_same_after_a_hundred_thousand_ticks(void **state) {
-    (void)state;
+TEST(planet_is_the_same_after_a_hundred_thousand_ticks) {
     uint64_t tick_count = test_size(600, 100020, 100020);
     outcome expected = run(0, 60, false, tick_count);
     for (size_t i = 0; i < 3; ++i) compare(&expected, worker_counts[i], rates[i % RATES], i % 2 == 1, tick_count);
 }
-
-TEST_MAIN(cmocka_unit_test(planet_is_the_same_for_any_workers_and_frame_rate),
-          cmocka_unit_test(planet_is_the_same_after_a_hundred_thousand_ticks))

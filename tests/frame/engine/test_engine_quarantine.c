@@ -119,8 +119,7 @@ static bool late_frame(culprit *c) {
     return rig_stats(&c->rig).degraded_count != degraded;
 }
 
-static void label_that_is_late_three_times_is_waited_for_no_longer(void **state) {
-    (void)state;
+TEST(label_that_is_late_three_times_is_waited_for_no_longer) {
     static culprit c;
     for (uint32_t i = 0; i < 2; ++i) {
         open_tasks(&c, settings[i], quick_desc(settings[i].worker_count));
@@ -139,8 +138,7 @@ static void label_that_is_late_three_times_is_waited_for_no_longer(void **state)
     }
 }
 
-static void report_of_a_quarantine_names_the_label(void **state) {
-    (void)state;
+TEST(report_of_a_quarantine_names_the_label) {
     static culprit c;
     nb_engine_desc desc = quick_desc(1);
     desc.strike_count_max = 1;
@@ -151,8 +149,7 @@ static void report_of_a_quarantine_names_the_label(void **state) {
     close(&c);
 }
 
-static void without_quarantine_late_frames_are_only_counted(void **state) {
-    (void)state;
+TEST(without_quarantine_late_frames_are_only_counted) {
     static culprit c;
     nb_engine_desc desc = quick_desc(1);
     desc.strike_count_max = 0;
@@ -183,8 +180,7 @@ static nb_result do_nothing(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void late_frames_around_a_discontinuity_do_not_add_up(void **state) {
-    (void)state;
+TEST(late_frames_around_a_discontinuity_do_not_add_up) {
     static culprit c;
     uint64_t value = 7;
     for (uint32_t by = 0; by < CUT_COUNT; ++by) {
@@ -284,8 +280,7 @@ static void open_jobs(culprit *c, setting by) {
 }
 
 // The frame's jobs run on behind it: their snapshot, their outputs and their place stay theirs.
-static void jobs_in_quarantine_run_on_behind_their_frame(void **state) {
-    (void)state;
+TEST(jobs_in_quarantine_run_on_behind_their_frame) {
     static culprit c;
     for (uint32_t i = 0; i < 2; ++i) {
         open_jobs(&c, settings[i]);
@@ -336,8 +331,7 @@ static void fill_pool(culprit *c) {
 }
 
 // The coordinator runs jobs that find no room. One in quarantine is late for a reason.
-static void jobs_in_quarantine_without_room_do_not_keep_the_frame(void **state) {
-    (void)state;
+TEST(jobs_in_quarantine_without_room_do_not_keep_the_frame) {
     static culprit c;
     open_jobs(&c, settings[0]);
     fill_pool(&c);
@@ -357,8 +351,7 @@ static void jobs_in_quarantine_without_room_do_not_keep_the_frame(void **state) 
 }
 
 // A borrowed scheduler that its host stops takes queued jobs with it: they are over, not busy for ever.
-static void jobs_in_quarantine_end_with_their_scheduler(void **state) {
-    (void)state;
+TEST(jobs_in_quarantine_end_with_their_scheduler) {
     static culprit c;
     open_jobs(&c, settings[1]);
     job_frame(&c);
@@ -383,8 +376,7 @@ static nb_result run_long(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void jobs_in_quarantine_run_without_workers(void **state) {
-    (void)state;
+TEST(jobs_in_quarantine_run_without_workers) {
     static culprit c;
     open_desc(&c, (setting){0, false}, quick_desc(0));
     attach(&c.rig, (nb_module_desc){.name = "culling", .parallel = run_long, .job_count = JOB_COUNT, .user = &c});
@@ -400,8 +392,7 @@ static void jobs_in_quarantine_run_without_workers(void **state) {
 
 // --- the time-out in frames ---
 
-static void timeout_in_frames_follows_the_budget(void **state) {
-    (void)state;
+TEST(timeout_in_frames_follows_the_budget) {
     static culprit c;
     nb_engine_desc desc = quick_desc(1);
     desc.fence_timeout_ns = UINT64_C(60000000000); // longer than the task waits
@@ -436,8 +427,7 @@ static uint64_t stalling_now(void *user) {
     return c->clock_ns + (has_stalled ? STALL_NS : 0);
 }
 
-static void time_of_a_degraded_frame_is_left_out_where_asked_for(void **state) {
-    (void)state;
+TEST(time_of_a_degraded_frame_is_left_out_where_asked_for) {
     static culprit c;
     for (int excludes = 0; excludes <= 1; ++excludes) {
         uint64_t tick_count = 0;
@@ -472,14 +462,3 @@ static void time_of_a_degraded_frame_is_left_out_where_asked_for(void **state) {
         close(&c);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(label_that_is_late_three_times_is_waited_for_no_longer),
-          cmocka_unit_test(report_of_a_quarantine_names_the_label),
-          cmocka_unit_test(without_quarantine_late_frames_are_only_counted),
-          cmocka_unit_test(late_frames_around_a_discontinuity_do_not_add_up),
-          cmocka_unit_test(jobs_in_quarantine_run_on_behind_their_frame),
-          cmocka_unit_test(jobs_in_quarantine_without_room_do_not_keep_the_frame),
-          cmocka_unit_test(jobs_in_quarantine_end_with_their_scheduler),
-          cmocka_unit_test(jobs_in_quarantine_run_without_workers),
-          cmocka_unit_test(timeout_in_frames_follows_the_budget),
-          cmocka_unit_test(time_of_a_degraded_frame_is_left_out_where_asked_for))

@@ -633,8 +633,7 @@ static uint64_t program_run(program *p, uint64_t step_count) {
     return rig_stats(&p->rig).run_hash;
 }
 
-static void random_programs_follow_the_model(void **state) {
-    (void)state;
+TEST(random_programs_follow_the_model) {
     static program first, second;
     uint64_t seed = test_seed("random_programs_follow_the_model");
     uint64_t calls = 0, violations = 0, failures = 0, skips = 0;
@@ -681,8 +680,7 @@ static nb_result detach_parent(const nb_context *context, void *user) {
     return nb_engine_module_detach(context->engine, *(nb_module *)user);
 }
 
-static void leaving_module_takes_others_along(void **state) {
-    (void)state;
+TEST(leaving_module_takes_others_along) {
     enum { BETWEEN_FRAMES, INSIDE_A_FRAME, AT_THE_END };
     for (int when = BETWEEN_FRAMES; when <= AT_THE_END; ++when) {
         rig r;
@@ -707,5 +705,3 @@ static void leaving_module_takes_others_along(void **state) {
         assert_int_equal(f.child_left, 1);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(random_programs_follow_the_model), cmocka_unit_test(leaving_module_takes_others_along))

@@ -274,8 +274,7 @@ static const char *name_of(kind which) {
     }
 }
 
-static void module_with_work_in_flight_is_not_replaced(void **state) {
-    (void)state;
+TEST(module_with_work_in_flight_is_not_replaced) {
     for (uint32_t which = 0; which < KIND_COUNT; ++which) {
         rig r;
         owner first, other;
@@ -305,8 +304,7 @@ static void module_with_work_in_flight_is_not_replaced(void **state) {
     }
 }
 
-static void work_of_others_does_not_keep_a_module(void **state) {
-    (void)state;
+TEST(work_of_others_does_not_keep_a_module) {
     for (uint32_t which = 0; which < KIND_COUNT; ++which) {
         rig r;
         owner first, other;
@@ -326,8 +324,7 @@ static void work_of_others_does_not_keep_a_module(void **state) {
     }
 }
 
-static void work_of_the_host_is_nobodys(void **state) {
-    (void)state;
+TEST(work_of_the_host_is_nobodys) {
     rig r;
     owner first, *pointer = &first;
     open_rig(&r, 1);
@@ -340,8 +337,7 @@ static void work_of_the_host_is_nobodys(void **state) {
     rig_close(&r);
 }
 
-static void service_is_in_flight_until_its_last_call(void **state) {
-    (void)state;
+TEST(service_is_in_flight_until_its_last_call) {
     rig r;
     owner first;
     open_rig(&r, 0);
@@ -354,8 +350,7 @@ static void service_is_in_flight_until_its_last_call(void **state) {
 }
 
 // A callback on a token of the host's own: it is registered when its module, engine and scheduler are gone.
-static void work_that_outlives_its_engine_has_an_owner(void **state) {
-    (void)state;
+TEST(work_that_outlives_its_engine_has_an_owner) {
     rig r;
     owner first;
     open_rig(&r, 0);
@@ -373,8 +368,7 @@ static void work_that_outlives_its_engine_has_an_owner(void **state) {
 
 // --- new code that fails ---
 
-static void module_that_cannot_be_replaced_goes_on(void **state) {
-    (void)state;
+TEST(module_that_cannot_be_replaced_goes_on) {
     rig r;
     owner old, next;
     open_rig(&r, 0);
@@ -411,8 +405,7 @@ static void module_that_cannot_be_replaced_goes_on(void **state) {
 
 // --- on_detach ---
 
-static void replaced_module_begins_nothing(void **state) {
-    (void)state;
+TEST(replaced_module_begins_nothing) {
     rig r;
     owner old, next;
     open_rig(&r, 1);
@@ -436,8 +429,7 @@ static uint32_t count_name(rig *r, const char *name) {
     return found;
 }
 
-static void replaced_module_does_not_take_its_name_back(void **state) {
-    (void)state;
+TEST(replaced_module_does_not_take_its_name_back) {
     rig r;
     owner old, next;
     open_rig(&r, 0);
@@ -454,10 +446,3 @@ static void replaced_module_does_not_take_its_name_back(void **state) {
     assert_int_equal(next.frame_count, 1);
     rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(module_with_work_in_flight_is_not_replaced),
-          cmocka_unit_test(work_of_others_does_not_keep_a_module), cmocka_unit_test(work_of_the_host_is_nobodys),
-          cmocka_unit_test(service_is_in_flight_until_its_last_call),
-          cmocka_unit_test(work_that_outlives_its_engine_has_an_owner),
-          cmocka_unit_test(module_that_cannot_be_replaced_goes_on), cmocka_unit_test(replaced_module_begins_nothing),
-          cmocka_unit_test(replaced_module_does_not_take_its_name_back))

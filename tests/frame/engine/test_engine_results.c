@@ -103,8 +103,7 @@ static void close(game *g) {
 
 static void frame(game *g) { assert_int_equal(nb_engine_frame_delta(g->rig.engine, 0), NB_OK); }
 
-static void results_of_a_frame_are_told_in_its_post_parallel(void **state) {
-    (void)state;
+TEST(results_of_a_frame_are_told_in_its_post_parallel) {
     for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; ++i) {
         game g;
         open(&g, settings[i]);
@@ -128,8 +127,7 @@ static bool await_told(game *g, uint32_t count) {
     return g->told_count == count;
 }
 
-static void results_of_floating_tasks_are_told_in_a_later_frame(void **state) {
-    (void)state;
+TEST(results_of_floating_tasks_are_told_in_a_later_frame) {
     for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; ++i) {
         game g;
         open(&g, settings[i]);
@@ -179,8 +177,7 @@ static nb_result start_once(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void callbacks_that_submit_more_cannot_hold_a_frame(void **state) {
-    (void)state;
+TEST(callbacks_that_submit_more_cannot_hold_a_frame) {
     const setting by[] = {{1, false}, {1, true}};
     for (uint32_t i = 0; i < 2; ++i) {
         game g;
@@ -205,8 +202,7 @@ static void count_told(void *user, const nb_task_result *result) {
     ++*(uint32_t *)user;
 }
 
-static void engines_tell_their_own_results_on_a_shared_scheduler(void **state) {
-    (void)state;
+TEST(engines_tell_their_own_results_on_a_shared_scheduler) {
     game first, second;
     nb_scheduler *scheduler = NULL;
     uint32_t hosts_count = 0;
@@ -287,8 +283,7 @@ static nb_result run_at_the_end(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void results_are_told_before_modules_leave(void **state) {
-    (void)state;
+TEST(results_are_told_before_modules_leave) {
     for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; ++i) {
         game g;
         open(&g, settings[i]);
@@ -305,8 +300,7 @@ static void results_are_told_before_modules_leave(void **state) {
 }
 
 // A module that is detached leaves its results to be told: none is lost, and none is told twice.
-static void results_of_a_detached_module_are_told(void **state) {
-    (void)state;
+TEST(results_of_a_detached_module_are_told) {
     for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; ++i) {
         game g;
         open(&g, settings[i]);
@@ -321,10 +315,3 @@ static void results_of_a_detached_module_are_told(void **state) {
         close(&g);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(results_of_a_frame_are_told_in_its_post_parallel),
-          cmocka_unit_test(results_of_floating_tasks_are_told_in_a_later_frame),
-          cmocka_unit_test(callbacks_that_submit_more_cannot_hold_a_frame),
-          cmocka_unit_test(engines_tell_their_own_results_on_a_shared_scheduler),
-          cmocka_unit_test(results_are_told_before_modules_leave),
-          cmocka_unit_test(results_of_a_detached_module_are_told))

@@ -71,8 +71,7 @@ static nb_module_desc matrix_desc(matrix *m) {
     return desc;
 }
 
-static void every_phase_operation_and_capability_is_as_the_table_says(void **state) {
-    (void)state;
+TEST(every_phase_operation_and_capability_is_as_the_table_says) {
     for (uint32_t asked = 0; asked <= NB_CAPABILITY_ALL; ++asked) {
         rig r;
         rig_open(&r, 0);
@@ -130,8 +129,7 @@ static nb_result use_kept(const nb_context *context, void *user) {
                : NB_ERR_MISUSE;
 }
 
-static void kept_and_carried_contexts_are_worth_nothing(void **state) {
-    (void)state;
+TEST(kept_and_carried_contexts_are_worth_nothing) {
     rig r;
     rig_open(&r, 1);
     keeper k = {0};
@@ -161,8 +159,7 @@ static nb_result lie(const nb_context *context, void *user) {
                : NB_ERR_MISUSE;
 }
 
-static void forged_context_is_not_believed(void **state) {
-    (void)state;
+TEST(forged_context_is_not_believed) {
     rig r;
     rig_open(&r, 0);
     attach(&r, (nb_module_desc){.name = "liar", .frame = lie});
@@ -183,8 +180,7 @@ static nb_result misbehave(const nb_context *context, void *user) {
     return nb_context_check(context, NB_LAYER_SIMULATED) == NB_ERR_PERMISSION ? NB_OK : NB_ERR_MISUSE;
 }
 
-static void policy_decides_how_loud_a_refusal_is(void **state) {
-    (void)state;
+TEST(policy_decides_how_loud_a_refusal_is) {
     for (uint32_t policy = NB_VIOLATION_REPORT; policy < NB_VIOLATION_POLICY_COUNT; ++policy) {
         test_log log = {0};
         uint32_t trap_count = 0;
@@ -245,8 +241,7 @@ static nb_engine *harbour_open(harbour *h, nb_hooks hooks) {
     return is_open ? engine : NULL;
 }
 
-static void trap_calls_the_hook_at_each_violation(void **state) {
-    (void)state;
+TEST(trap_calls_the_hook_at_each_violation) {
     for (uint32_t violation = 0; violation < VIOLATIONS; ++violation) {
         uint32_t trap_count = 0;
         test_log log = {0};
@@ -283,16 +278,9 @@ static int signal_of_child(uint32_t violation) {
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-static void trap_without_a_hook_ends_the_process(void **state) {
-    (void)state;
+TEST(trap_without_a_hook_ends_the_process) {
     for (uint32_t violation = 0; violation < VIOLATIONS; ++violation) {
         int signal = signal_of_child(violation);
         assert_true(signal == SIGILL || signal == SIGTRAP);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(every_phase_operation_and_capability_is_as_the_table_says),
-          cmocka_unit_test(kept_and_carried_contexts_are_worth_nothing),
-          cmocka_unit_test(forged_context_is_not_believed), cmocka_unit_test(policy_decides_how_loud_a_refusal_is),
-          cmocka_unit_test(trap_calls_the_hook_at_each_violation),
-          cmocka_unit_test(trap_without_a_hook_ends_the_process))

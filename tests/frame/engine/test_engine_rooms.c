@@ -36,8 +36,7 @@ static nb_module_desc holder(held *task) {
     return desc;
 }
 
-static void last_of_many_rooms_waits_for_its_task(void **state) {
-    (void)state;
+TEST(last_of_many_rooms_waits_for_its_task) {
     nb_scheduler *scheduler = scheduler_with_one();
     held task = {0};
     for (uint32_t i = 0; i < ROOM_COUNT; ++i) rig_open_desc(&rooms[i], room_desc(scheduler));
@@ -76,8 +75,7 @@ static uint32_t fill_rooms(nb_scheduler *scheduler, uint32_t room_count, uint32_
     return room_count;
 }
 
-static void number_of_a_module_that_left_work_is_not_given_away(void **state) {
-    (void)state;
+TEST(number_of_a_module_that_left_work_is_not_given_away) {
     nb_scheduler *scheduler = scheduler_with_one();
     held task = {0};
     rig_open_desc(&rooms[0], room_desc(scheduler));
@@ -102,6 +100,3 @@ static void number_of_a_module_that_left_work_is_not_given_away(void **state) {
     while (room_count-- > 0) rig_close(&rooms[room_count]);
     assert_int_equal(nb_scheduler_destroy(scheduler), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(last_of_many_rooms_waits_for_its_task),
-          cmocka_unit_test(number_of_a_module_that_left_work_is_not_given_away))

@@ -78,8 +78,7 @@ static void careless_close(careless *c) {
     assert_int_equal(nb_scheduler_destroy(c->borrowed), NB_OK);
 }
 
-static void stuck_task_is_named_and_ends_the_engine_later(void **state) {
-    (void)state;
+TEST(stuck_task_is_named_and_ends_the_engine_later) {
     for (int is_borrowed = 0; is_borrowed < 2; ++is_borrowed) {
         careless c;
         careless_open(&c, 2, is_borrowed != 0);
@@ -102,8 +101,7 @@ static void stuck_task_is_named_and_ends_the_engine_later(void **state) {
 }
 
 // Its handler runs after AsyncPoll, which would run the task on the coordinator.
-static void task_that_has_not_started_never_does(void **state) {
-    (void)state;
+TEST(task_that_has_not_started_never_does) {
     for (int is_borrowed = 0; is_borrowed < 2; ++is_borrowed) {
         careless c;
         careless_open(&c, 0, is_borrowed != 0);
@@ -115,8 +113,7 @@ static void task_that_has_not_started_never_does(void **state) {
 }
 
 // Another engine's task is none of its business.
-static void stuck_task_of_another_engine_is_not_waited_for(void **state) {
-    (void)state;
+TEST(stuck_task_of_another_engine_is_not_waited_for) {
     careless c;
     rig other;
     careless_open(&c, 2, true);
@@ -156,8 +153,7 @@ static void work_in_detach(nb_engine *engine, void *user) {
 }
 
 // What it leaves behind there is waited for, too.
-static void module_that_is_detached_has_tasks_as_ever(void **state) {
-    (void)state;
+TEST(module_that_is_detached_has_tasks_as_ever) {
     careless c;
     memset(&c, 0, sizeof c);
     nb_engine_desc desc = rig_desc(1);
@@ -185,8 +181,7 @@ static void attach_and_detach(void *user, uint32_t index) {
     nb_scheduler_detach(nb_engine_scheduler(c->rig.engine));
 }
 
-static void attached_thread_keeps_the_engine(void **state) {
-    (void)state;
+TEST(attached_thread_keeps_the_engine) {
     careless c;
     careless_open(&c, 1, false);
     test_thread thread;
@@ -211,8 +206,7 @@ static void exit_with_stuck_task(bool is_borrowed) {
     exit(nb_engine_destroy(c.rig.engine) == NB_BUSY ? 0 : 3);
 }
 
-static void process_exits_with_a_stuck_task(void **state) {
-    (void)state;
+TEST(process_exits_with_a_stuck_task) {
     for (int is_borrowed = 0; is_borrowed < 2; ++is_borrowed) {
         fflush(NULL);
         pid_t child = fork();
@@ -259,8 +253,7 @@ static void backlog_open(rig *r, backlog *b, uint64_t target_ns) {
     attach(r, (nb_module_desc){.name = "backlog", .frame = submit_backlog, .user = b});
 }
 
-static void floating_tasks_have_the_rest_of_a_frame_without_workers(void **state) {
-    (void)state;
+TEST(floating_tasks_have_the_rest_of_a_frame_without_workers) {
     rig r;
     backlog b = {.submit_count = 1000};
     backlog_open(&r, &b, UINT64_C(3600000000000));
@@ -270,8 +263,7 @@ static void floating_tasks_have_the_rest_of_a_frame_without_workers(void **state
 }
 
 // However much there is, and in a frame that is over its target: the frame ends.
-static void endless_floating_work_ends_no_frame_late_without_workers(void **state) {
-    (void)state;
+TEST(endless_floating_work_ends_no_frame_late_without_workers) {
     rig r;
     backlog b = {.submit_count = 10, .is_endless = true};
     backlog_open(&r, &b, 1);
@@ -315,8 +307,7 @@ static nb_result loop_beside_background(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void loop_in_a_handler_has_the_worker_that_is_kept_for_frames(void **state) {
-    (void)state;
+TEST(loop_in_a_handler_has_the_worker_that_is_kept_for_frames) {
     rig r;
     host h = {.result = NB_ERR_MISUSE};
     rig_open(&r, 2);
@@ -329,12 +320,3 @@ static void loop_in_a_handler_has_the_worker_that_is_kept_for_frames(void **stat
     assert_true(event_await(&h.background.ended, 2));
     rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(stuck_task_is_named_and_ends_the_engine_later),
-          cmocka_unit_test(task_that_has_not_started_never_does),
-          cmocka_unit_test(stuck_task_of_another_engine_is_not_waited_for),
-          cmocka_unit_test(module_that_is_detached_has_tasks_as_ever),
-          cmocka_unit_test(attached_thread_keeps_the_engine), cmocka_unit_test(process_exits_with_a_stuck_task),
-          cmocka_unit_test(floating_tasks_have_the_rest_of_a_frame_without_workers),
-          cmocka_unit_test(endless_floating_work_ends_no_frame_late_without_workers),
-          cmocka_unit_test(loop_in_a_handler_has_the_worker_that_is_kept_for_frames))

@@ -4,7 +4,7 @@
 // and with one that several engines borrow.
 
 #include "frame/engine/engine_fixture.h"
-#include "log_lines.h"
+#include "support/log_lines.h"
 
 #include "nebula/trace.h"
 
@@ -182,8 +182,7 @@ static void assert_complete(game *g, const char *module) {
     assert_non_null(strstr(json.bytes, g->async_name));
 }
 
-static void trace_in_the_desc_is_all_that_a_host_needs(void **state) {
-    (void)state;
+TEST(trace_in_the_desc_is_all_that_a_host_needs) {
     static game g;
     game_open(&g, rig_desc(2), "physics", "cook", "mesh");
     game_play(&g);
@@ -192,8 +191,7 @@ static void trace_in_the_desc_is_all_that_a_host_needs(void **state) {
     assert_int_equal(nb_trace_destroy(g.trace), NB_OK);
 }
 
-static void host_that_attaches_its_threads_itself_keeps_their_names(void **state) {
-    (void)state;
+TEST(host_that_attaches_its_threads_itself_keeps_their_names) {
     static game g;
     game_open(&g, rig_desc(0), "physics", "cook", "mesh");
     nb_trace_thread *own = NULL;
@@ -232,8 +230,7 @@ static void run_held(nb_task_context *context, void *argument) {
     while (nbi_atomic_load_acquire_u32(&h->may_end) == 0 && nbi_clock_now_ns() < end_ns) nbi_thread_yield();
 }
 
-static void engines_with_a_trace_each_share_a_scheduler(void **state) {
-    (void)state;
+TEST(engines_with_a_trace_each_share_a_scheduler) {
     static game first, second;
     nb_engine_desc desc = rig_desc(0);
     desc.scheduler = shared_open(2);
@@ -276,8 +273,7 @@ static void engines_with_a_trace_each_share_a_scheduler(void **state) {
     assert_int_equal(nb_scheduler_destroy(desc.scheduler), NB_OK);
 }
 
-static void one_engine_too_many_is_told_and_runs(void **state) {
-    (void)state;
+TEST(one_engine_too_many_is_told_and_runs) {
     static game games[9];
     nb_engine_desc desc = rig_desc(0);
     desc.scheduler = shared_open(1);
@@ -305,8 +301,7 @@ static void help_as_a_guest(void *user, uint32_t index) {
 }
 
 // One that stays away takes no ring for three tasks.
-static void thread_that_leaves_the_scheduler_leaves_the_trace(void **state) {
-    (void)state;
+TEST(thread_that_leaves_the_scheduler_leaves_the_trace) {
     static game g;
     test_thread guests[2];
     game_open(&g, rig_desc(0), "physics", "cook", "mesh");
@@ -320,8 +315,7 @@ static void thread_that_leaves_the_scheduler_leaves_the_trace(void **state) {
     assert_int_equal(nb_trace_destroy(g.trace), NB_OK);
 }
 
-static void trace_without_rings_counts_and_the_game_runs(void **state) {
-    (void)state;
+TEST(trace_without_rings_counts_and_the_game_runs) {
     nb_engine_desc desc = rig_desc(2);
     nb_trace_desc trace_desc = {.thread_count_max = 1};
     assert_int_equal(nb_trace_create(&trace_desc, &desc.trace), NB_OK);
@@ -356,8 +350,7 @@ static void keep_busy(void *user, uint32_t index) {
     }
 }
 
-static void traces_come_and_go_while_workers_record(void **state) {
-    (void)state;
+TEST(traces_come_and_go_while_workers_record) {
     crowd c = {.scheduler = shared_open(2)};
     test_thread busy;
     test_threads_start(&busy, 1, keep_busy, &c);
@@ -378,11 +371,3 @@ static void traces_come_and_go_while_workers_record(void **state) {
     assert_int_equal(c.failures.value, 0);
     assert_int_equal(nb_scheduler_destroy(c.scheduler), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(trace_in_the_desc_is_all_that_a_host_needs),
-          cmocka_unit_test(host_that_attaches_its_threads_itself_keeps_their_names),
-          cmocka_unit_test(engines_with_a_trace_each_share_a_scheduler),
-          cmocka_unit_test(one_engine_too_many_is_told_and_runs),
-          cmocka_unit_test(thread_that_leaves_the_scheduler_leaves_the_trace),
-          cmocka_unit_test(trace_without_rings_counts_and_the_game_runs),
-          cmocka_unit_test(traces_come_and_go_while_workers_record))

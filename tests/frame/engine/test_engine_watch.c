@@ -73,8 +73,7 @@ static void add_witness(rig *r, witness *w) {
     assert_int_equal(nb_engine_watch_add(r->engine, &watch), NB_OK);
 }
 
-static void a_watch_sees_each_tick_and_its_hash(void **state) {
-    (void)state;
+TEST(a_watch_sees_each_tick_and_its_hash) {
     rig r;
     player p;
     uint64_t order = 0;
@@ -100,8 +99,7 @@ static void a_watch_sees_each_tick_and_its_hash(void **state) {
     rig_close(&r);
 }
 
-static void a_watch_puts_other_input_in_place(void **state) {
-    (void)state;
+TEST(a_watch_puts_other_input_in_place) {
     rig r;
     player p;
     uint64_t order = 0;
@@ -126,8 +124,7 @@ static void a_watch_puts_other_input_in_place(void **state) {
     rig_close(&r);
 }
 
-static void watches_have_a_limit(void **state) {
-    (void)state;
+TEST(watches_have_a_limit) {
     rig r;
     player p;
     open_watched(&r, &p);
@@ -139,6 +136,3 @@ static void watches_have_a_limit(void **state) {
     run_ticks(&r, 2); // none has a function
     rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(a_watch_sees_each_tick_and_its_hash), cmocka_unit_test(a_watch_puts_other_input_in_place),
-          cmocka_unit_test(watches_have_a_limit))

@@ -84,8 +84,7 @@ static nb_result make_things(const nb_context *context, void *user) {
     return m->returns;
 }
 
-static void staged_rows_come_by_handler_and_job(void **state) {
-    (void)state;
+TEST(staged_rows_come_by_handler_and_job) {
     game g;
     game_open(&g, 0);
     maker second = {.game = &g, .owner = 2, .is_reversed = true}, first = {.game = &g, .owner = 1};
@@ -101,8 +100,7 @@ static void staged_rows_come_by_handler_and_job(void **state) {
 }
 
 // Two ticks in one frame: the module fails in both, and is asked in both.
-static void failed_tick_leaves_nothing_staged_and_the_next_tick_runs(void **state) {
-    (void)state;
+TEST(failed_tick_leaves_nothing_staged_and_the_next_tick_runs) {
     game g;
     game_open(&g, 0);
     maker bad = {.game = &g, .owner = 1, .returns = NB_ERR_RANGE}, good = {.game = &g, .owner = 2};
@@ -141,8 +139,7 @@ static uint64_t hash_with_failures(uint64_t ticks_per_frame, uint32_t failure_co
     return hash;
 }
 
-static void failures_of_ticks_count_by_ticks(void **state) {
-    (void)state;
+TEST(failures_of_ticks_count_by_ticks) {
     for (uint32_t limit = 0; limit <= 5; limit += 5) {
         uint64_t expected = hash_with_failures(1, limit);
         assert_true(hash_with_failures(2, limit) == expected);
@@ -209,8 +206,7 @@ static nb_result probe_in_job(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void every_phase_writes_what_its_row_allows(void **state) {
-    (void)state;
+TEST(every_phase_writes_what_its_row_allows) {
     game g;
     game_open(&g, 0);
     prober p = {.game = &g};
@@ -244,8 +240,7 @@ static nb_result count_dust(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void gameplay_changes_local_tables_in_scene_mutation(void **state) {
-    (void)state;
+TEST(gameplay_changes_local_tables_in_scene_mutation) {
     game g;
     game_open(&g, 0);
     nb_module_desc desc = {.name = "dust", .frame = sprinkle, .user = &g};
@@ -291,8 +286,7 @@ static nb_result check_sum(const nb_context *context, void *user, const nb_outpu
     return NB_OK;
 }
 
-static void jobs_see_both_ticks_of_the_world(void **state) {
-    (void)state;
+TEST(jobs_see_both_ticks_of_the_world) {
     for (uint32_t workers = 0; workers < 3; ++workers) {
         game g;
         game_open(&g, workers);
@@ -314,8 +308,7 @@ static void jobs_see_both_ticks_of_the_world(void **state) {
 
 // --- the state "world" ---
 
-static void world_is_saved_and_loaded_with_the_states(void **state) {
-    (void)state;
+TEST(world_is_saved_and_loaded_with_the_states) {
     game g, h;
     game_open(&g, 0);
     game_open(&h, 0);
@@ -342,8 +335,7 @@ static void world_is_saved_and_loaded_with_the_states(void **state) {
     game_close(&h);
 }
 
-static void tables_are_declared_before_the_first_frame(void **state) {
-    (void)state;
+TEST(tables_are_declared_before_the_first_frame) {
     game g;
     game_open(&g, 0);
     run_ticks(&g.r, 1);
@@ -354,8 +346,7 @@ static void tables_are_declared_before_the_first_frame(void **state) {
     game_close(&g);
 }
 
-static void world_needs_its_name(void **state) {
-    (void)state;
+TEST(world_needs_its_name) {
     rig r;
     rig_open(&r, 0);
     static uint64_t mine;
@@ -370,8 +361,7 @@ static void world_needs_its_name(void **state) {
 }
 
 // Every allocation of the world and of its first frame, failed once.
-static void failing_memory_is_survived_at_every_call(void **state) {
-    (void)state;
+TEST(failing_memory_is_survived_at_every_call) {
     bool has_failed = true;
     for (uint64_t call = 1; has_failed; ++call) {
         game g;
@@ -402,8 +392,7 @@ static nb_result stage_nowhere(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void without_a_world_nothing_is_staged(void **state) {
-    (void)state;
+TEST(without_a_world_nothing_is_staged) {
     rig r;
     rig_open(&r, 0);
     uint32_t refused = 0;
@@ -423,8 +412,7 @@ static nb_result take_many(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void stages_have_a_bound(void **state) {
-    (void)state;
+TEST(stages_have_a_bound) {
     game g;
     memset(&g, 0, sizeof g);
     nb_engine_desc desc = rig_desc(0);
@@ -437,13 +425,3 @@ static void stages_have_a_bound(void **state) {
     assert_int_equal(test_log_count(&g.r.log, NB_ITEM_ENGINE_FULL), 1);
     game_close(&g);
 }
-
-TEST_MAIN(cmocka_unit_test(staged_rows_come_by_handler_and_job),
-          cmocka_unit_test(failed_tick_leaves_nothing_staged_and_the_next_tick_runs),
-          cmocka_unit_test(failures_of_ticks_count_by_ticks), cmocka_unit_test(every_phase_writes_what_its_row_allows),
-          cmocka_unit_test(gameplay_changes_local_tables_in_scene_mutation),
-          cmocka_unit_test(jobs_see_both_ticks_of_the_world),
-          cmocka_unit_test(world_is_saved_and_loaded_with_the_states),
-          cmocka_unit_test(tables_are_declared_before_the_first_frame), cmocka_unit_test(world_needs_its_name),
-          cmocka_unit_test(failing_memory_is_survived_at_every_call),
-          cmocka_unit_test(without_a_world_nothing_is_staged), cmocka_unit_test(stages_have_a_bound))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// link: -lm
 // A host that changes the floating-point mode of its threads: rounding upwards, denormals flushed to zero. Ticks, tasks
 // and reductions compute the same bits, and the host's mode is as it was after each call.
 
@@ -92,8 +91,7 @@ static void sum_up(nb_scheduler *scheduler, uint64_t count, double *sums) {
     assert_int_equal(nb_parallel_reduce(scheduler, &desc, sums), NB_OK);
 }
 
-static void sums_are_the_same_whenever_the_host_sets_its_mode(void **state) {
-    (void)state;
+TEST(sums_are_the_same_whenever_the_host_sets_its_mode) {
     static double expected[200][2];
     for (uint32_t workers = 0; workers < 3; workers += 2) {
         for (host_habit habit = HOST_KEEPS; habit < HOST_HABITS; ++habit) {
@@ -227,8 +225,7 @@ static uint64_t run_game(host_habit habit, uint32_t workers, uint32_t ticks_a_fr
     return hash;
 }
 
-static void ticks_are_the_same_whenever_the_host_sets_its_mode(void **state) {
-    (void)state;
+TEST(ticks_are_the_same_whenever_the_host_sets_its_mode) {
     uint64_t expected = run_game(HOST_KEEPS, 0, 1, false);
     for (host_habit habit = HOST_KEEPS; habit < HOST_HABITS; ++habit) {
         for (uint32_t workers = 0; workers < 3; ++workers) {
@@ -237,16 +234,14 @@ static void ticks_are_the_same_whenever_the_host_sets_its_mode(void **state) {
     }
 }
 
-static void mode_that_a_callback_leaves_behind_reaches_no_other(void **state) {
-    (void)state;
+TEST(mode_that_a_callback_leaves_behind_reaches_no_other) {
     uint64_t expected = run_game(HOST_KEEPS, 0, 1, false);
     for (uint32_t workers = 0; workers < 3; ++workers) {
         assert_int_equal(run_game(HOST_KEEPS, workers, 1 + workers, true), expected);
     }
 }
 
-static void sticky_flags_of_the_host_stay(void **state) {
-    (void)state;
+TEST(sticky_flags_of_the_host_stay) {
     game g = {0};
     nb_engine *engine = game_open(&g, 1);
     feclearexcept(FE_ALL_EXCEPT);
@@ -259,8 +254,3 @@ static void sticky_flags_of_the_host_stay(void **state) {
     assert_int_equal(rounding, FE_UPWARD);
     assert_int_equal(nb_engine_destroy(engine), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(sums_are_the_same_whenever_the_host_sets_its_mode),
-          cmocka_unit_test(ticks_are_the_same_whenever_the_host_sets_its_mode),
-          cmocka_unit_test(mode_that_a_callback_leaves_behind_reaches_no_other),
-          cmocka_unit_test(sticky_flags_of_the_host_stay))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The table of phases: complete, consistent, and what docs/frame.md says.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/phase.h"
 
@@ -61,7 +61,8 @@ static void add_boxes(document *d) {
 }
 
 static void write_document(document *d) {
-    add(d, "# One frame\n\nPrinted from the table in `src/frame/engine/phase.c` by `tests/frame/engine/test_phase.c`, which fails "
+    add(d, "# One frame\n\nPrinted from the table in `src/frame/engine/phase.c` by `tests/frame/engine/test_phase.c`, "
+           "which fails "
            "where this "
            "page says something else.\n`src/frame/frame.c` has the same boxes in the same order; `[= =]` runs on all "
            "threads, a line is a barrier.\n\n");
@@ -85,8 +86,7 @@ static FILE *open_page(const char *mode) {
     return file;
 }
 
-static void page_is_what_the_table_says(void **state) {
-    (void)state;
+TEST(page_is_what_the_table_says) {
     static document expected, found;
     write_document(&expected);
     if (getenv("NB_WRITE_DOCS") != NULL) {
@@ -102,8 +102,7 @@ static void page_is_what_the_table_says(void **state) {
 
 // --- the table ---
 
-static void every_phase_has_its_row(void **state) {
-    (void)state;
+TEST(every_phase_has_its_row) {
     assert_int_equal(NB_PHASE_COUNT, 19); // 18 and none
     for (uint32_t i = 1; i < NB_PHASE_COUNT; ++i) {
         const nb_phase_info *info = nb_phase_info_get((nb_phase)i);
@@ -117,8 +116,7 @@ static void every_phase_has_its_row(void **state) {
     assert_int_equal(nb_phase_info_get(NB_PHASE_COUNT)->phase, NB_PHASE_NONE);
 }
 
-static void each_barrier_is_the_end_of_one_phase(void **state) {
-    (void)state;
+TEST(each_barrier_is_the_end_of_one_phase) {
     static const nb_phase closers[NB_BARRIER_COUNT] = {
         NB_PHASE_INPUT,    NB_PHASE_RANDOM_SEED,    NB_PHASE_FIXED_SIM,      NB_PHASE_SCENE_MUTATION,
         NB_PHASE_SNAPSHOT, NB_PHASE_PARALLEL_TASKS, NB_PHASE_COMMAND_RECORD, NB_PHASE_ASYNC_POLL};
@@ -137,8 +135,7 @@ static void each_barrier_is_the_end_of_one_phase(void **state) {
     assert_string_equal(nb_barrier_name(NB_BARRIER_COUNT), "");
 }
 
-static void rules_of_the_design_hold(void **state) {
-    (void)state;
+TEST(rules_of_the_design_hold) {
     for (uint32_t i = 1; i < NB_PHASE_COUNT; ++i) {
         const nb_phase_info *info = nb_phase_info_get((nb_phase)i);
         // Only ticks change what is simulated.
@@ -168,6 +165,3 @@ static void rules_of_the_design_hold(void **state) {
     assert_int_equal(nb_phase_category_letter(NB_CATEGORY_NONE), '-');
     assert_int_equal(nb_phase_category_letter(NB_CATEGORY_COUNT), '-');
 }
-
-TEST_MAIN(cmocka_unit_test(every_phase_has_its_row), cmocka_unit_test(each_barrier_is_the_end_of_one_phase),
-          cmocka_unit_test(rules_of_the_design_hold), cmocka_unit_test(page_is_what_the_table_says))

@@ -3,7 +3,7 @@
 // game knows, and the field to raise, and a handler that makes the same mistake in each tick does not fill the log.
 
 #include "frame/engine/engine_fixture.h"
-#include "log_lines.h"
+#include "support/log_lines.h"
 
 #include "nebula/rollback.h"
 #include "nebula/service.h"
@@ -128,8 +128,7 @@ static void assert_reported(const game *g, nb_log_item item, uint32_t count_max,
     if (strstr(line->message, text) == NULL) fail_msg("\"%s\" is not in \"%s\"", text, line->message);
 }
 
-static void mistake_of_each_tick_is_logged_twice_in_30_ticks(void **state) {
-    (void)state;
+TEST(mistake_of_each_tick_is_logged_twice_in_30_ticks) {
     static game g;
     game_play(&g, READS_NO_COLUMN);
     assert_reported(&g, NB_ITEM_WORLD_ARGUMENT, 2, "nb_world_rows", "table 'rocks' has no column 7");
@@ -144,16 +143,14 @@ static void mistake_of_each_tick_is_logged_twice_in_30_ticks(void **state) {
     assert_reported(&g, NB_ITEM_WORLD_ARGUMENT, 2, "nb_world_row", "'rocks.age' has 0 rows of 8 bytes: row 1000");
 }
 
-static void each_object_has_reports_of_its_own(void **state) {
-    (void)state;
+TEST(each_object_has_reports_of_its_own) {
     static game g;
     game_play(&g, SPAWNS_IN_TICK);
     assert_reported(&g, NB_ITEM_WORLD_TICK, 4, "nb_world_spawn", "table 'rocks'");
     assert_non_null(strstr(g.log.lines[1].message, "table 'trees'"));
 }
 
-static void work_that_is_refused_has_its_label_and_the_call(void **state) {
-    (void)state;
+TEST(work_that_is_refused_has_its_label_and_the_call) {
     static game g;
     game_play(&g, SUBMITS_BAD_TASK);
     assert_reported(&g, NB_ITEM_TASK_ARGUMENT, 2, "nb_task_submit", "task \"mesh\": run is NULL");
@@ -165,8 +162,7 @@ static void work_that_is_refused_has_its_label_and_the_call(void **state) {
     assert_reported(&g, NB_ITEM_ENGINE_ARGUMENT, 2, "nb_context_command", "geology in Gameplay: command is NULL");
 }
 
-static void pool_that_is_full_names_module_and_field(void **state) {
-    (void)state;
+TEST(pool_that_is_full_names_module_and_field) {
     static game g;
     game_play(&g, FILLS_STAGE);
     assert_reported(&g, NB_ITEM_WORLD_STAGE, 2, "nb_stage_spawn",
@@ -184,8 +180,7 @@ static void pool_that_is_full_names_module_and_field(void **state) {
     assert_says(&g.log, NB_ITEM_ENGINE_FULL, "raise nb_engine_desc.command_count_max");
 }
 
-static void more_mistakes_than_there_is_room_for_share_a_count(void **state) {
-    (void)state;
+TEST(more_mistakes_than_there_is_room_for_share_a_count) {
     log_lines *log = calloc(1, sizeof *log);
     nb_world_desc desc = {.hooks = log_lines_hooks(log)};
     nb_world *world = NULL;
@@ -209,8 +204,7 @@ static nb_result fail_always(nb_service *service, void *user) {
     return NB_ERR_OS;
 }
 
-static void service_that_fails_is_named_and_nobody_called(void **state) {
-    (void)state;
+TEST(service_that_fails_is_named_and_nobody_called) {
     static log_lines log;
     nb_engine_desc desc = rig_desc(0);
     desc.hooks = log_lines_hooks(&log);
@@ -239,8 +233,7 @@ static nb_result load_never(void *user, const void *bytes, size_t size_bytes) {
     return NB_ERR_RANGE;
 }
 
-static void provider_and_module_that_are_refused_are_named(void **state) {
-    (void)state;
+TEST(provider_and_module_that_are_refused_are_named) {
     static log_lines log;
     nb_engine_desc desc = rig_desc(0);
     desc.hooks = log_lines_hooks(&log);
@@ -266,8 +259,7 @@ static void provider_and_module_that_are_refused_are_named(void **state) {
 
 // --- what an engine drives ---
 
-static void history_that_cannot_be_names_its_field(void **state) {
-    (void)state;
+TEST(history_that_cannot_be_names_its_field) {
     static log_lines log;
     nb_engine_desc desc = rig_desc(0);
     nb_engine *engine = NULL;
@@ -317,8 +309,7 @@ static nb_result count_tick(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void provider_that_the_history_cannot_keep_is_named(void **state) {
-    (void)state;
+TEST(provider_that_the_history_cannot_keep_is_named) {
     static log_lines log;
     nb_engine_desc desc = rig_desc(0);
     desc.keeps_history = true;
@@ -354,8 +345,7 @@ static nb_result correct_with_nonsense(const nb_context *context, void *user) {
 }
 
 // What the engine does for a call of the game is reported under that call.
-static void pieces_of_an_engine_are_reported_under_its_calls(void **state) {
-    (void)state;
+TEST(pieces_of_an_engine_are_reported_under_its_calls) {
     static log_lines log;
     nb_engine_desc desc = rig_desc(0);
     nb_engine *engine = NULL;
@@ -372,14 +362,3 @@ static void pieces_of_an_engine_are_reported_under_its_calls(void **state) {
     assert_string_equal(log_lines_first(&log, NB_ITEM_STATE_SAVE)->function, "nb_context_correct_state");
     assert_int_equal(nb_engine_destroy(engine), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(mistake_of_each_tick_is_logged_twice_in_30_ticks),
-          cmocka_unit_test(each_object_has_reports_of_its_own),
-          cmocka_unit_test(work_that_is_refused_has_its_label_and_the_call),
-          cmocka_unit_test(pool_that_is_full_names_module_and_field),
-          cmocka_unit_test(more_mistakes_than_there_is_room_for_share_a_count),
-          cmocka_unit_test(service_that_fails_is_named_and_nobody_called),
-          cmocka_unit_test(provider_and_module_that_are_refused_are_named),
-          cmocka_unit_test(history_that_cannot_be_names_its_field),
-          cmocka_unit_test(provider_that_the_history_cannot_keep_is_named),
-          cmocka_unit_test(pieces_of_an_engine_are_reported_under_its_calls))

@@ -30,8 +30,7 @@ static nb_history_desc small(uint32_t tick_count_max, size_t change_bytes) {
 
 // --- ticks ---
 
-static void rewind_brings_back_every_kept_tick(void **state) {
-    (void)state;
+TEST(rewind_brings_back_every_kept_tick) {
     plain p;
     plain_open(&p, (nb_history_desc){0});
     for (uint64_t tick = 0; tick <= 100; ++tick) {
@@ -50,8 +49,7 @@ static void rewind_brings_back_every_kept_tick(void **state) {
     plain_close(&p);
 }
 
-static void what_was_not_saved_is_gone(void **state) {
-    (void)state;
+TEST(what_was_not_saved_is_gone) {
     plain p;
     plain_open(&p, (nb_history_desc){0});
     p.bytes[5] = 1;
@@ -64,8 +62,7 @@ static void what_was_not_saved_is_gone(void **state) {
     plain_close(&p);
 }
 
-static void rewind_goes_forward_until_the_next_save(void **state) {
-    (void)state;
+TEST(rewind_goes_forward_until_the_next_save) {
     plain p;
     plain_open(&p, (nb_history_desc){0});
     for (uint64_t tick = 0; tick <= 10; ++tick) {
@@ -89,8 +86,7 @@ static void rewind_goes_forward_until_the_next_save(void **state) {
     plain_close(&p);
 }
 
-static void correction_belongs_to_its_tick(void **state) {
-    (void)state;
+TEST(correction_belongs_to_its_tick) {
     plain p;
     plain_open(&p, (nb_history_desc){0});
     for (uint64_t tick = 1; tick <= 3; ++tick) {
@@ -122,8 +118,7 @@ static void correction_belongs_to_its_tick(void **state) {
 }
 
 // The tick's own record has to go while its correction is written: then there is nothing before the tick.
-static void correction_that_pushes_its_tick_out_is_the_oldest(void **state) {
-    (void)state;
+TEST(correction_that_pushes_its_tick_out_is_the_oldest) {
     plain p;
     plain_open(&p, small(10, 4096));
     assert_int_equal(nb_history_save(p.history, 0), NB_OK);
@@ -145,8 +140,7 @@ static void correction_that_pushes_its_tick_out_is_the_oldest(void **state) {
     plain_close(&p);
 }
 
-static void small_change_takes_little_room(void **state) {
-    (void)state;
+TEST(small_change_takes_little_room) {
     plain p;
     plain_open(&p, (nb_history_desc){0});
     nb_history_save(p.history, 0);
@@ -163,8 +157,7 @@ static void small_change_takes_little_room(void **state) {
 // --- how far it reaches ---
 
 // Against copies of every tick, with changes of all sizes in a ring that they fill many times over.
-static void full_ring_lets_the_oldest_go(void **state) {
-    (void)state;
+TEST(full_ring_lets_the_oldest_go) {
     static unsigned char copies[256][8192];
     plain p;
     plain_open(&p, small(200, 20000));
@@ -196,8 +189,7 @@ static void full_ring_lets_the_oldest_go(void **state) {
     plain_close(&p);
 }
 
-static void count_of_ticks_is_a_bound_too(void **state) {
-    (void)state;
+TEST(count_of_ticks_is_a_bound_too) {
     plain p;
     plain_open(&p, small(4, 20000));
     for (uint64_t tick = 0; tick <= 20; ++tick) {
@@ -213,8 +205,7 @@ static void count_of_ticks_is_a_bound_too(void **state) {
     plain_close(&p);
 }
 
-static void tick_that_does_not_fit_begins_anew(void **state) {
-    (void)state;
+TEST(tick_that_does_not_fit_begins_anew) {
     test_log log = {0};
     nb_history_desc desc = small(10, 6000);
     desc.hooks = test_hooks(&log, NULL);
@@ -245,8 +236,7 @@ static void tick_that_does_not_fit_begins_anew(void **state) {
     plain_close(&p);
 }
 
-static void confirmed_ticks_make_room(void **state) {
-    (void)state;
+TEST(confirmed_ticks_make_room) {
     plain p;
     plain_open(&p, (nb_history_desc){0});
     for (uint64_t tick = 0; tick <= 10; ++tick) {
@@ -273,8 +263,7 @@ static void confirmed_ticks_make_room(void **state) {
     plain_close(&p);
 }
 
-static void left_out_ticks_begin_anew(void **state) {
-    (void)state;
+TEST(left_out_ticks_begin_anew) {
     plain p;
     plain_open(&p, (nb_history_desc){0});
     for (uint64_t tick = 5; tick <= 8; ++tick) nb_history_save(p.history, tick);
@@ -298,8 +287,7 @@ static void left_out_ticks_begin_anew(void **state) {
 
 // --- inputs ---
 
-static void inputs_stay_through_rewinds_and_can_be_replaced(void **state) {
-    (void)state;
+TEST(inputs_stay_through_rewinds_and_can_be_replaced) {
     plain p;
     plain_open(&p, small(8, 20000));
     nb_input_event events[3] = {{.code = 1}, {.code = 2}, {.code = 3}};
@@ -342,8 +330,7 @@ static void inputs_stay_through_rewinds_and_can_be_replaced(void **state) {
 
 // --- providers ---
 
-static void providers_that_come_or_go_begin_anew(void **state) {
-    (void)state;
+TEST(providers_that_come_or_go_begin_anew) {
     plain p;
     plain_open(&p, (nb_history_desc){0});
     uint32_t more = 1;
@@ -381,8 +368,7 @@ static void providers_that_come_or_go_begin_anew(void **state) {
     plain_close(&p);
 }
 
-static void list_comes_back_at_its_size(void **state) {
-    (void)state;
+TEST(list_comes_back_at_its_size) {
     static list l;
     memset(&l, 0, sizeof l);
     nb_states *states = NULL;
@@ -414,8 +400,7 @@ static void list_comes_back_at_its_size(void **state) {
     nb_states_destroy(states);
 }
 
-static void refused_load_puts_everything_back(void **state) {
-    (void)state;
+TEST(refused_load_puts_everything_back) {
     static game g;
     test_log log = {0};
     uint64_t deep_hashes[32];
@@ -456,8 +441,7 @@ static size_t greedy_save(void *user, void *bytes, size_t capacity_bytes) {
     return capacity_bytes + 1;
 }
 
-static void provider_that_is_never_content_is_refused(void **state) {
-    (void)state;
+TEST(provider_that_is_never_content_is_refused) {
     test_log log = {0};
     plain p;
     plain_open(&p, (nb_history_desc){.hooks = test_hooks(&log, NULL)});
@@ -503,8 +487,7 @@ static uint64_t dense_step(dense *d, uint64_t tick, bool is_storm) {
 }
 
 // Room for some twenty of them: a hundred times as many go through it, back and forth.
-static void images_are_used_again(void **state) {
-    (void)state;
+TEST(images_are_used_again) {
     dense d;
     dense_open(&d, (size_t)512 << 10);
     uint64_t random = test_seed(__func__), tick = 0, least = UINT64_MAX;
@@ -523,8 +506,7 @@ static void images_are_used_again(void **state) {
     dense_close(&d);
 }
 
-static void images_are_for_what_changes_much(void **state) {
-    (void)state;
+TEST(images_are_for_what_changes_much) {
     dense d;
     dense_open(&d, (size_t)16 << 20);
     uint64_t tick = 0;
@@ -540,15 +522,3 @@ static void images_are_for_what_changes_much(void **state) {
     assert_int_equal(d.bytes[0], (unsigned char)(tick * 7));
     dense_close(&d);
 }
-
-TEST_MAIN(cmocka_unit_test(rewind_brings_back_every_kept_tick), cmocka_unit_test(what_was_not_saved_is_gone),
-          cmocka_unit_test(rewind_goes_forward_until_the_next_save), cmocka_unit_test(correction_belongs_to_its_tick),
-          cmocka_unit_test(correction_that_pushes_its_tick_out_is_the_oldest),
-          cmocka_unit_test(small_change_takes_little_room), cmocka_unit_test(full_ring_lets_the_oldest_go),
-          cmocka_unit_test(count_of_ticks_is_a_bound_too), cmocka_unit_test(tick_that_does_not_fit_begins_anew),
-          cmocka_unit_test(confirmed_ticks_make_room), cmocka_unit_test(left_out_ticks_begin_anew),
-          cmocka_unit_test(inputs_stay_through_rewinds_and_can_be_replaced),
-          cmocka_unit_test(providers_that_come_or_go_begin_anew), cmocka_unit_test(list_comes_back_at_its_size),
-          cmocka_unit_test(refused_load_puts_everything_back),
-          cmocka_unit_test(provider_that_is_never_content_is_refused), cmocka_unit_test(images_are_used_again),
-          cmocka_unit_test(images_are_for_what_changes_much))

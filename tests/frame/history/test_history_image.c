@@ -2,7 +2,7 @@
 // Whole images of what changes much, against what a plain copy of every tick says: regions that share the room, tables
 // with more room than rows, providers that come and go, and random games of hostile sizes.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/history.h"
 #include "nebula/world.h"
@@ -77,8 +77,7 @@ static void check_late_region(areas *a, size_t bytes_max, uint64_t first_count, 
     areas_close(a);
 }
 
-static void region_that_comes_late_costs_no_past(void **state) {
-    (void)state;
+TEST(region_that_comes_late_costs_no_past) {
     static areas a;
     // A quarter of it is for changes: some 12 of these, and some 120.
     for (uint64_t first_count = 20; first_count < 80; ++first_count) {
@@ -90,8 +89,7 @@ static void region_that_comes_late_costs_no_past(void **state) {
 }
 
 // A struct too large for images has the room that others do not use.
-static void room_that_no_image_can_use_is_for_changes(void **state) {
-    (void)state;
+TEST(room_that_no_image_can_use_is_for_changes) {
     static areas a;
     const size_t sizes[] = {40000, 5000};
     for (uint32_t count = 1; count <= 2; ++count) {
@@ -153,8 +151,7 @@ static uint64_t reach_of(const mix *m, size_t bytes_max, uint32_t tick_count_max
 }
 
 // More ticks, or more bytes, never keep a shorter past; and what is never an image takes no room from what changes.
-static void reach_grows_with_its_limits(void **state) {
-    (void)state;
+TEST(reach_grows_with_its_limits) {
     static const uint32_t tick_counts[] = {512, 1024, 8192};
     static const size_t sizes[] = {(size_t)512 << 10, (size_t)1 << 20, (size_t)2 << 20};
     uint64_t reach[sizeof mixes / sizeof mixes[0]][3][3];
@@ -237,8 +234,7 @@ static void field_storm(field *f, uint64_t tick) {
 }
 
 // Room for images is taken for all rows that there may be; where there are few, changes take less.
-static void table_with_few_of_its_rows_keeps_a_long_past(void **state) {
-    (void)state;
+TEST(table_with_few_of_its_rows_keeps_a_long_past) {
     field f;
     field_open(&f, 30000, (nb_history_desc){.bytes_max = (size_t)4 << 20, .tick_count_max = 200});
     field_resize(&f, 500);
@@ -251,8 +247,7 @@ static void table_with_few_of_its_rows_keeps_a_long_past(void **state) {
 }
 
 // Images are dealt out anew when providers come; what was in them is no past of what gets them.
-static void images_dealt_out_again_are_empty(void **state) {
-    (void)state;
+TEST(images_dealt_out_again_are_empty) {
     field f;
     static test_log log;
     uint32_t late = 0;
@@ -529,8 +524,7 @@ static void game_play(game *g, uint64_t rounds) {
     assert_int_equal(g->heap.live_count.value, 0);
 }
 
-static void every_kept_tick_is_what_was_copied(void **state) {
-    (void)state;
+TEST(every_kept_tick_is_what_was_copied) {
     static game g;
     uint64_t seed = test_seed(__func__);
     for (uint64_t i = 0; i < test_size(40, 300, 2000); ++i) {
@@ -538,8 +532,3 @@ static void every_kept_tick_is_what_was_copied(void **state) {
         game_play(&g, test_size(20, 40, 100));
     }
 }
-
-TEST_MAIN(cmocka_unit_test(region_that_comes_late_costs_no_past),
-          cmocka_unit_test(room_that_no_image_can_use_is_for_changes), cmocka_unit_test(reach_grows_with_its_limits),
-          cmocka_unit_test(table_with_few_of_its_rows_keeps_a_long_past),
-          cmocka_unit_test(images_dealt_out_again_are_empty), cmocka_unit_test(every_kept_tick_is_what_was_copied))

@@ -39,8 +39,7 @@ static uint32_t begin_with_failing_heap(game *g, bool is_lasting) {
     }
 }
 
-static void beginning_survives_every_failed_allocation(void **state) {
-    (void)state;
+TEST(beginning_survives_every_failed_allocation) {
     static game g;
     game_open(&g, 100, (nb_history_desc){0});
     for (uint64_t tick = 0; tick < 20; ++tick) game_tick(&g, tick, tick);
@@ -50,8 +49,7 @@ static void beginning_survives_every_failed_allocation(void **state) {
 }
 
 // A provider that has grown needs more: without it the tick is not saved, and nothing else is lost.
-static void growth_without_memory_keeps_what_was(void **state) {
-    (void)state;
+TEST(growth_without_memory_keeps_what_was) {
     static game g;
     test_heap heap = {0};
     game_open(&g, 100, (nb_history_desc){.hooks = test_hooks(NULL, &heap)});
@@ -79,8 +77,7 @@ static void growth_without_memory_keeps_what_was(void **state) {
 }
 
 // More address space than any machine has.
-static void pages_that_are_not_there_are_a_clean_error(void **state) {
-    (void)state;
+TEST(pages_that_are_not_there_are_a_clean_error) {
     const size_t too_much = (size_t)1 << 60;
     test_log log = {0};
     test_heap heap = {0};
@@ -111,8 +108,7 @@ static void pages_that_are_not_there_are_a_clean_error(void **state) {
     nb_states_destroy(states);
 }
 
-static void running_history_calls_no_heap(void **state) {
-    (void)state;
+TEST(running_history_calls_no_heap) {
     static game g;
     test_heap heap = {0};
     nb_hooks hooks = test_hooks(NULL, &heap);
@@ -136,8 +132,7 @@ static void running_history_calls_no_heap(void **state) {
 }
 
 // Ticks are simulated again, and one of them is not saved: those behind it still get their input.
-static void tick_without_memory_forgets_no_later_input(void **state) {
-    (void)state;
+TEST(tick_without_memory_forgets_no_later_input) {
     static game g;
     test_heap heap = {0};
     game_open(&g, 100, (nb_history_desc){.hooks = test_hooks(NULL, &heap)});
@@ -165,8 +160,3 @@ static void tick_without_memory_forgets_no_later_input(void **state) {
     assert_int_equal(nb_history_stats_get(g.history).restart_count, 1);
     game_close(&g);
 }
-
-TEST_MAIN(cmocka_unit_test(beginning_survives_every_failed_allocation),
-          cmocka_unit_test(growth_without_memory_keeps_what_was),
-          cmocka_unit_test(tick_without_memory_forgets_no_later_input),
-          cmocka_unit_test(pages_that_are_not_there_are_a_clean_error), cmocka_unit_test(running_history_calls_no_heap))

@@ -189,8 +189,7 @@ static void play(uint64_t seed, uint64_t rounds, nb_history_desc desc, nb_histor
     game_close(&r.g);
 }
 
-static void random_rewinds_bring_back_what_was(void **state) {
-    (void)state;
+TEST(random_rewinds_bring_back_what_was) {
     uint64_t seed = test_seed(__func__);
     nb_history_stats sum = {0};
     uint64_t runs = test_size(12, 60, 1000);
@@ -205,5 +204,3 @@ static void random_rewinds_bring_back_what_was(void **state) {
     }
     assert_true(sum.fallen_count > 0 && sum.full_count > 0 && sum.confirmed_count > 0);
 }
-
-TEST_MAIN(cmocka_unit_test(random_rewinds_bring_back_what_was))

@@ -6,8 +6,7 @@
 
 #define DEPTH 8
 
-static void every_tick_is_simulated_nine_times(void **state) {
-    (void)state;
+TEST(every_tick_is_simulated_nine_times) {
     static game g;
     uint64_t random = test_seed(__func__), hashes[DEPTH + 1];
     uint64_t ticks = test_size(10000, 100000, 1000000);
@@ -36,5 +35,3 @@ static void every_tick_is_simulated_nine_times(void **state) {
     assert_int_equal(stats.tick_oldest, ticks - 64);
     game_close(&g);
 }
-
-TEST_MAIN(cmocka_unit_test(every_tick_is_simulated_nine_times))

@@ -34,8 +34,7 @@ static bool is_alive(const small_world *w, nb_entity_ref ref) {
     return nb_world_resolve(w->f.world, ref, &row) == NB_OK;
 }
 
-static void lives_come_back_and_new_ones_are_others(void **state) {
-    (void)state;
+TEST(lives_come_back_and_new_ones_are_others) {
     small_world w;
     open_world(&w, 100);
     nb_entity old = unit_spawn(&w.f, 1);
@@ -68,8 +67,7 @@ static void lives_come_back_and_new_ones_are_others(void **state) {
     close_world(&w);
 }
 
-static void local_columns_stay_with_their_lives(void **state) {
-    (void)state;
+TEST(local_columns_stay_with_their_lives) {
     small_world w;
     open_world(&w, 200);
     nb_entity units[100];
@@ -104,8 +102,7 @@ static void local_columns_stay_with_their_lives(void **state) {
     close_world(&w);
 }
 
-static void nothing_moves_after_a_rewind_until_the_next_tick(void **state) {
-    (void)state;
+TEST(nothing_moves_after_a_rewind_until_the_next_tick) {
     small_world w;
     open_world(&w, 200);
     nb_entity unit = unit_spawn(&w.f, 1);
@@ -127,8 +124,7 @@ static void nothing_moves_after_a_rewind_until_the_next_tick(void **state) {
 }
 
 // Rows whose bytes are all zero come and go without a byte of a column changing.
-static void rows_of_zeros_are_counted(void **state) {
-    (void)state;
+TEST(rows_of_zeros_are_counted) {
     small_world w;
     open_world(&w, 400);
     mirror m;
@@ -161,8 +157,7 @@ static void rows_of_zeros_are_counted(void **state) {
 }
 
 // Loading puts other state in place with fewer slots than were in use, and gives rows new incarnations.
-static void loaded_state_is_a_change_like_any_other(void **state) {
-    (void)state;
+TEST(loaded_state_is_a_change_like_any_other) {
     small_world w;
     open_world(&w, 400);
     for (uint32_t i = 0; i < 10; ++i) unit_spawn(&w.f, i);
@@ -197,8 +192,7 @@ static void loaded_state_is_a_change_like_any_other(void **state) {
 }
 
 // A hash before the rewind has seen what the rewind takes back.
-static void hash_sees_what_a_rewind_takes_back(void **state) {
-    (void)state;
+TEST(hash_sees_what_a_rewind_takes_back) {
     small_world w;
     open_world(&w, 100);
     unit_spawn(&w.f, 5);
@@ -211,8 +205,7 @@ static void hash_sees_what_a_rewind_takes_back(void **state) {
     close_world(&w);
 }
 
-static void unwritten_blocks_are_not_looked_at(void **state) {
-    (void)state;
+TEST(unwritten_blocks_are_not_looked_at) {
     small_world w;
     open_world(&w, 1000);
     for (uint32_t i = 0; i < 1000; ++i) unit_spawn(&w.f, i);
@@ -226,8 +219,7 @@ static void unwritten_blocks_are_not_looked_at(void **state) {
     close_world(&w);
 }
 
-static void moment_and_permission_are_checked(void **state) {
-    (void)state;
+TEST(moment_and_permission_are_checked) {
     test_log log = {0};
     fixture f = fixture_plain(100);
     nb_history *history = NULL;
@@ -254,8 +246,7 @@ static void moment_and_permission_are_checked(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void read_only_world_is_saved_and_not_rewound(void **state) {
-    (void)state;
+TEST(read_only_world_is_saved_and_not_rewound) {
     if (!nbi_platform_has(NBI_ABILITY_PAGE_PROTECT)) return;
     test_log log = {0};
     nb_world *world = NULL;
@@ -302,8 +293,7 @@ static nb_result herd_tick(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void world_of_an_engine_is_kept_by_blocks(void **state) {
-    (void)state;
+TEST(world_of_an_engine_is_kept_by_blocks) {
     rig r;
     herd h = {0};
     rig_open(&r, 0);
@@ -346,8 +336,7 @@ static void storm(small_world *w, uint32_t tick) {
     assert_int_equal(nb_history_save(w->history, tick), NB_OK);
 }
 
-static void rows_that_all_change_come_back(void **state) {
-    (void)state;
+TEST(rows_that_all_change_come_back) {
     small_world w;
     open_world(&w, 4000);
     for (uint32_t i = 0; i < 3000; ++i) unit_spawn(&w.f, i);
@@ -361,8 +350,7 @@ static void rows_that_all_change_come_back(void **state) {
     close_world(&w);
 }
 
-static void nothing_is_left_behind_the_last_row(void **state) {
-    (void)state;
+TEST(nothing_is_left_behind_the_last_row) {
     small_world w;
     open_world(&w, 4000);
     for (uint32_t i = 0; i < 3000; ++i) unit_spawn(&w.f, i);
@@ -384,13 +372,3 @@ static void nothing_is_left_behind_the_last_row(void **state) {
     assert_int_equal(unit_health(&w.f, young), 0);
     close_world(&w);
 }
-
-TEST_MAIN(cmocka_unit_test(lives_come_back_and_new_ones_are_others),
-          cmocka_unit_test(local_columns_stay_with_their_lives),
-          cmocka_unit_test(nothing_moves_after_a_rewind_until_the_next_tick),
-          cmocka_unit_test(rows_of_zeros_are_counted), cmocka_unit_test(loaded_state_is_a_change_like_any_other),
-          cmocka_unit_test(hash_sees_what_a_rewind_takes_back), cmocka_unit_test(unwritten_blocks_are_not_looked_at),
-          cmocka_unit_test(moment_and_permission_are_checked),
-          cmocka_unit_test(read_only_world_is_saved_and_not_rewound),
-          cmocka_unit_test(world_of_an_engine_is_kept_by_blocks), cmocka_unit_test(rows_that_all_change_come_back),
-          cmocka_unit_test(nothing_is_left_behind_the_last_row))

@@ -54,8 +54,7 @@ static nb_result reconcile(const nb_context *context, void *user) {
     return nb_context_correct_input(context, now - 5, &input);
 }
 
-static void effects_of_a_tick_come_once(void **state) {
-    (void)state;
+TEST(effects_of_a_tick_come_once) {
     static stage_play p;
     memset(&p, 0, sizeof p);
     nb_engine_desc desc = rig_desc(0);
@@ -94,8 +93,7 @@ static nb_result whisper(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void lines_have_a_level_and_any_phase(void **state) {
-    (void)state;
+TEST(lines_have_a_level_and_any_phase) {
     rig r;
     rig_open(&r, 0);
     nb_module_desc module = {.name = "whisper", .user = &r};
@@ -106,5 +104,3 @@ static void lines_have_a_level_and_any_phase(void **state) {
     assert_int_equal(nb_engine_rollback_stats(r.engine).effect_count, 0);
     rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(effects_of_a_tick_come_once), cmocka_unit_test(lines_have_a_level_and_any_phase))

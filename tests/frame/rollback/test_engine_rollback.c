@@ -136,8 +136,7 @@ static letter *post(match *m, uint64_t frame, uint64_t tick_index) {
 
 // --- inputs ---
 
-static void late_inputs_end_in_the_same_state(void **state) {
-    (void)state;
+TEST(late_inputs_end_in_the_same_state) {
     for (uint32_t workers = 0; workers < 3; ++workers) {
         static match m;
         match_open(&m, workers, false);
@@ -167,8 +166,7 @@ static void late_inputs_end_in_the_same_state(void **state) {
     }
 }
 
-static void input_known_already_changes_nothing(void **state) {
-    (void)state;
+TEST(input_known_already_changes_nothing) {
     static match m;
     match_open(&m, 0, true);
     for (uint64_t i = 0; i < 20; ++i) post(&m, i + 3, i), post(&m, i + 4, i); // duplicated, of what was in time
@@ -179,8 +177,7 @@ static void input_known_already_changes_nothing(void **state) {
     match_close(&m);
 }
 
-static void input_of_no_tick_is_refused(void **state) {
-    (void)state;
+TEST(input_of_no_tick_is_refused) {
     static match m;
     match_open(&m, 0, true);
     static const uint64_t ticks[] = {UINT64_MAX, (uint64_t)-10000, 100, 101, 0, 35};
@@ -232,8 +229,7 @@ static void chronicle_of(chronicle *c, bool is_told) {
 }
 
 // Of a tick that was put right, the last that is told is right.
-static void watches_hear_of_ticks_that_are_put_right(void **state) {
-    (void)state;
+TEST(watches_hear_of_ticks_that_are_put_right) {
     static chronicle in_time, late;
     chronicle_of(&in_time, true);
     chronicle_of(&late, false);
@@ -271,8 +267,7 @@ static letter *post_state(match *m, uint64_t frame, uint64_t tick_count, const s
 }
 
 // Ours missed inputs 10 to 19; the state after 20 comes at 25, and what came in since is played again.
-static void authoritative_state_replaces_ours(void **state) {
-    (void)state;
+TEST(authoritative_state_replaces_ours) {
     static saved s;
     save_after(&s, 20);
     static match m;
@@ -291,8 +286,7 @@ static void authoritative_state_replaces_ours(void **state) {
     match_close(&m);
 }
 
-static void authoritative_state_like_ours_changes_nothing(void **state) {
-    (void)state;
+TEST(authoritative_state_like_ours_changes_nothing) {
     static saved s;
     save_after(&s, 20);
     static match m;
@@ -306,8 +300,7 @@ static void authoritative_state_like_ours_changes_nothing(void **state) {
 }
 
 // What an input of long ago would change is not in the state that the other side has sent.
-static void authoritative_state_outweighs_older_inputs(void **state) {
-    (void)state;
+TEST(authoritative_state_outweighs_older_inputs) {
     static saved s;
     save_after(&s, 20);
     static match m;
@@ -322,8 +315,7 @@ static void authoritative_state_outweighs_older_inputs(void **state) {
     match_close(&m);
 }
 
-static void state_that_is_none_changes_nothing(void **state) {
-    (void)state;
+TEST(state_that_is_none_changes_nothing) {
     static saved s;
     save_after(&s, 20);
     for (size_t cut = 0; cut < 3; ++cut) {
@@ -362,8 +354,7 @@ static void run_weak(match *m, uint64_t tick_count) {
     for (uint64_t i = 0; i < tick_count; ++i) nb_engine_run_ticks(m->r.engine, 1);
 }
 
-static void failures_are_not_counted_again(void **state) {
-    (void)state;
+TEST(failures_are_not_counted_again) {
     uint64_t hashes[2];
     for (uint32_t is_late = 0; is_late < 2; ++is_late) {
         static match m;
@@ -381,8 +372,7 @@ static void failures_are_not_counted_again(void **state) {
     assert_true(hashes[0] == hashes[1]);
 }
 
-static void rewound_modules_are_not_yet_disabled(void **state) {
-    (void)state;
+TEST(rewound_modules_are_not_yet_disabled) {
     static match m;
     weak w = {&m, 10, 18, 0};
     match_open_limit(&m, 0, true, 5);
@@ -399,8 +389,7 @@ static void rewound_modules_are_not_yet_disabled(void **state) {
 
 // --- going back ---
 
-static void rewound_engine_goes_on_from_there(void **state) {
-    (void)state;
+TEST(rewound_engine_goes_on_from_there) {
     static match m;
     match_open(&m, 0, true);
     assert_null(nb_engine_history(m.r.engine));
@@ -422,8 +411,7 @@ static void rewound_engine_goes_on_from_there(void **state) {
 }
 
 // Loaded where the history has the same number of ticks, but another past.
-static void loaded_state_has_no_past(void **state) {
-    (void)state;
+TEST(loaded_state_has_no_past) {
     static saved s;
     save_after(&s, 30);
     static match m;
@@ -465,8 +453,7 @@ static nb_result meddle(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void corrections_have_their_phase(void **state) {
-    (void)state;
+TEST(corrections_have_their_phase) {
     rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.keeps_history = true;
@@ -484,8 +471,7 @@ static void corrections_have_their_phase(void **state) {
     rig_close(&r);
 }
 
-static void without_history_there_is_no_way_back(void **state) {
-    (void)state;
+TEST(without_history_there_is_no_way_back) {
     rig r;
     rig_open(&r, 0);
     run_ticks(&r, 3);
@@ -494,8 +480,7 @@ static void without_history_there_is_no_way_back(void **state) {
     rig_close(&r);
 }
 
-static void frames_with_history_use_no_heap(void **state) {
-    (void)state;
+TEST(frames_with_history_use_no_heap) {
     static match m;
     match_open(&m, 1, true);
     for (uint64_t i = 20; i < 60; ++i) post(&m, i + 5, i)->event.code ^= 1;
@@ -551,8 +536,7 @@ static uint64_t reach_of(uint32_t tick_count_max) {
     return REACH_TICKS - oldest;
 }
 
-static void higher_tick_limit_never_shortens_the_past(void **state) {
-    (void)state;
+TEST(higher_tick_limit_never_shortens_the_past) {
     uint64_t reach = reach_of(256);
     assert_int_equal(reach, 256);
     for (uint32_t tick_count_max = 512; tick_count_max <= 8192; tick_count_max *= 4) {
@@ -563,14 +547,3 @@ static void higher_tick_limit_never_shortens_the_past(void **state) {
     // 2 MiB of some 7.6 KiB a tick.
     assert_true(reach >= 270);
 }
-
-TEST_MAIN(cmocka_unit_test(higher_tick_limit_never_shortens_the_past),
-          cmocka_unit_test(late_inputs_end_in_the_same_state), cmocka_unit_test(input_known_already_changes_nothing),
-          cmocka_unit_test(input_of_no_tick_is_refused), cmocka_unit_test(authoritative_state_replaces_ours),
-          cmocka_unit_test(authoritative_state_like_ours_changes_nothing),
-          cmocka_unit_test(authoritative_state_outweighs_older_inputs),
-          cmocka_unit_test(watches_hear_of_ticks_that_are_put_right),
-          cmocka_unit_test(state_that_is_none_changes_nothing), cmocka_unit_test(rewound_engine_goes_on_from_there),
-          cmocka_unit_test(failures_are_not_counted_again), cmocka_unit_test(rewound_modules_are_not_yet_disabled),
-          cmocka_unit_test(loaded_state_has_no_past), cmocka_unit_test(corrections_have_their_phase),
-          cmocka_unit_test(without_history_there_is_no_way_back), cmocka_unit_test(frames_with_history_use_no_heap))

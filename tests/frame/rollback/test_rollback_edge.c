@@ -57,8 +57,7 @@ static void other_state(game_save *out, uint64_t tick_count, uint64_t score) {
 
 // --- what cannot be played again ---
 
-static void ticks_whose_input_did_not_fit_are_not_played_again(void **state) {
-    (void)state;
+TEST(ticks_whose_input_did_not_fit_are_not_played_again) {
     static game g;
     post p = {.flood_tick = 5, .input_frame = 10, .input_tick = 3, .input_code = 9};
     open_with(&g, &p);
@@ -85,8 +84,7 @@ static nb_result add_one(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void modules_do_not_run_in_ticks_before_they_came(void **state) {
-    (void)state;
+TEST(modules_do_not_run_in_ticks_before_they_came) {
     static game g;
     post p = {.input_frame = 12, .input_tick = 7, .input_code = 9};
     open_with(&g, &p);
@@ -111,8 +109,7 @@ static void modules_do_not_run_in_ticks_before_they_came(void **state) {
 
 // --- states ---
 
-static void state_of_now_is_taken(void **state) {
-    (void)state;
+TEST(state_of_now_is_taken) {
     static game_save sent;
     static game g;
     other_state(&sent, 10, 77);
@@ -132,8 +129,7 @@ static void state_of_now_is_taken(void **state) {
     game_close(&g);
 }
 
-static void what_comes_later_about_earlier_ticks_knows_less(void **state) {
-    (void)state;
+TEST(what_comes_later_about_earlier_ticks_knows_less) {
     static game_save sent, older;
     static game g;
     other_state(&sent, 10, 5000);
@@ -173,8 +169,7 @@ static size_t save_nothing(void *user, void *bytes, size_t capacity_bytes) {
 
 enum { SAME, TORN, REFUSED, KIND_COUNT };
 
-static void states_that_change_nothing_leave_what_is_drawn(void **state) {
-    (void)state;
+TEST(states_that_change_nothing_leave_what_is_drawn) {
     for (int kind = 0; kind < KIND_COUNT; ++kind) {
         static game g;
         static game_save sent;
@@ -210,8 +205,7 @@ static void states_that_change_nothing_leave_what_is_drawn(void **state) {
 }
 
 // Between frames, at the same tick: what was before it is of another game.
-static void nobody_goes_back_behind_a_load(void **state) {
-    (void)state;
+TEST(nobody_goes_back_behind_a_load) {
     static game_save loaded;
     static game g;
     other_state(&loaded, 10, 900);
@@ -230,8 +224,7 @@ static void nobody_goes_back_behind_a_load(void **state) {
 
 // --- memory ---
 
-static void sent_states_without_memory_change_nothing(void **state) {
-    (void)state;
+TEST(sent_states_without_memory_change_nothing) {
     static game_save sent;
     static game g;
     post other = {0};
@@ -259,8 +252,7 @@ static void sent_states_without_memory_change_nothing(void **state) {
 }
 
 // A tick that cannot be kept is one that nobody can go back to; those behind it are simulated as they are.
-static void ticks_simulated_again_without_memory_are_the_same(void **state) {
-    (void)state;
+TEST(ticks_simulated_again_without_memory_are_the_same) {
     static game g;
     uint64_t hash = 0;
     for (uint64_t n = 0; n < 12; ++n) {
@@ -279,8 +271,7 @@ static void ticks_simulated_again_without_memory_are_the_same(void **state) {
     }
 }
 
-static void engines_go_on_where_history_has_no_memory(void **state) {
-    (void)state;
+TEST(engines_go_on_where_history_has_no_memory) {
     static game g;
     post p = {.is_scripted = true};
     open_with(&g, &p);
@@ -312,8 +303,7 @@ static nb_result fail_at_first(const nb_context *context, void *user) {
 }
 
 // In which places modules are, and who else is there, is nothing simulated.
-static void state_of_modules_is_that_of_ticks(void **state) {
-    (void)state;
+TEST(state_of_modules_is_that_of_ticks) {
     uint64_t hashes[3];
     for (uint32_t i = 0; i < 3; ++i) {
         rig r;
@@ -335,8 +325,7 @@ static void state_of_modules_is_that_of_ticks(void **state) {
     assert_true(hashes[0] == hashes[2]);
 }
 
-static void worlds_that_come_late_are_kept_as_others(void **state) {
-    (void)state;
+TEST(worlds_that_come_late_are_kept_as_others) {
     rig r;
     rig_open_desc(&r, game_desc(0));
     run_ticks(&r, 2);
@@ -357,8 +346,7 @@ static void worlds_that_come_late_are_kept_as_others(void **state) {
     rig_close(&r);
 }
 
-static void history_that_cannot_be_is_told_at_creation(void **state) {
-    (void)state;
+TEST(history_that_cannot_be_is_told_at_creation) {
     nb_engine_desc desc = game_desc(0);
     test_log log = {0};
     desc.hooks = test_hooks(&log, NULL);
@@ -402,8 +390,7 @@ static nb_result listen(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void late_jobs_are_in_no_tick(void **state) {
-    (void)state;
+TEST(late_jobs_are_in_no_tick) {
     static game g;
     static talker t;
     nb_engine_desc desc = game_desc(2);
@@ -420,15 +407,3 @@ static void late_jobs_are_in_no_tick(void **state) {
     assert_int_equal(game_rolled(&g).effect_count, 0);
     game_close(&g);
 }
-
-TEST_MAIN(cmocka_unit_test(ticks_whose_input_did_not_fit_are_not_played_again),
-          cmocka_unit_test(modules_do_not_run_in_ticks_before_they_came), cmocka_unit_test(state_of_now_is_taken),
-          cmocka_unit_test(what_comes_later_about_earlier_ticks_knows_less),
-          cmocka_unit_test(states_that_change_nothing_leave_what_is_drawn),
-          cmocka_unit_test(nobody_goes_back_behind_a_load),
-          cmocka_unit_test(history_that_cannot_be_is_told_at_creation),
-          cmocka_unit_test(sent_states_without_memory_change_nothing),
-          cmocka_unit_test(ticks_simulated_again_without_memory_are_the_same),
-          cmocka_unit_test(engines_go_on_where_history_has_no_memory),
-          cmocka_unit_test(state_of_modules_is_that_of_ticks),
-          cmocka_unit_test(worlds_that_come_late_are_kept_as_others), cmocka_unit_test(late_jobs_are_in_no_tick))

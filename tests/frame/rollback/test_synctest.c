@@ -6,8 +6,7 @@
 
 #include "nebula/rollback.h"
 
-static void clean_game_passes_at_any_depth_and_goes_on_as_without(void **state) {
-    (void)state;
+TEST(clean_game_passes_at_any_depth_and_goes_on_as_without) {
     uint64_t tick_count = test_size(150, 400, 4000);
     uint64_t expected = town_plain_hash(tick_count, SIN_NONE);
     for (uint32_t workers = 0; workers <= 2; workers += 2) {
@@ -33,8 +32,7 @@ static void clean_game_passes_at_any_depth_and_goes_on_as_without(void **state) 
     }
 }
 
-static void deepest_is_64_and_one_more_is_refused(void **state) {
-    (void)state;
+TEST(deepest_is_64_and_one_more_is_refused) {
     static town t;
     town_open(&t, 0, NB_SYNCTEST_DEPTH_MAX, SIN_NONE);
     run_ticks(&t.r, 80);
@@ -50,8 +48,7 @@ static void deepest_is_64_and_one_more_is_refused(void **state) {
 }
 
 // One field is enough.
-static void history_and_hashes_come_with_it(void **state) {
-    (void)state;
+TEST(history_and_hashes_come_with_it) {
     static town t;
     memset(&t, 0, sizeof t);
     nb_engine_desc desc = rig_desc(0);
@@ -65,8 +62,7 @@ static void history_and_hashes_come_with_it(void **state) {
 }
 
 // Several ticks in a frame, frames without one, workers.
-static void frames_of_any_length_pass(void **state) {
-    (void)state;
+TEST(frames_of_any_length_pass) {
     static town t;
     uint64_t random = test_seed(__func__);
     town_open(&t, 2, 5, SIN_NONE);
@@ -89,8 +85,7 @@ static void peek_end(void *user, const nb_tick_view *view) {
     p->hash = nb_hash64(&view->hash, sizeof view->hash, p->hash);
 }
 
-static void watches_see_each_tick_once(void **state) {
-    (void)state;
+TEST(watches_see_each_tick_once) {
     uint64_t hashes[2];
     for (uint32_t i = 0; i < 2; ++i) {
         static town t;
@@ -108,8 +103,7 @@ static void watches_see_each_tick_once(void **state) {
 }
 
 // Handlers that fail are left out and disabled when they would have been.
-static void failing_handlers_are_counted_once(void **state) {
-    (void)state;
+TEST(failing_handlers_are_counted_once) {
     nb_engine_stats stats[2];
     uint64_t hashes[2];
     for (uint32_t i = 0; i < 2; ++i) {
@@ -136,8 +130,7 @@ static void failing_handlers_are_counted_once(void **state) {
 
 // --- what no tick made ---
 
-static void change_between_ticks_is_told_and_nothing_is_checked_across_it(void **state) {
-    (void)state;
+TEST(change_between_ticks_is_told_and_nothing_is_checked_across_it) {
     static town t;
     uint64_t expected = town_plain_hash(130, SIN_FRAME);
     town_open(&t, 0, 8, SIN_FRAME);
@@ -161,8 +154,7 @@ static nb_result send_many(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void tick_whose_input_was_not_kept_is_not_simulated_again(void **state) {
-    (void)state;
+TEST(tick_whose_input_was_not_kept_is_not_simulated_again) {
     static town t;
     town_open(&t, 0, 8, SIN_NONE);
     nb_module_desc module = {.name = "many"};
@@ -188,8 +180,7 @@ static nb_result more_gold(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void modules_and_providers_that_come_and_go_begin_anew(void **state) {
-    (void)state;
+TEST(modules_and_providers_that_come_and_go_begin_anew) {
     static town t;
     uint64_t extra = 5, local = 6;
     nb_state added = {0};
@@ -229,8 +220,7 @@ static nb_result deliver(const nb_context *context, void *user) {
                             : nb_context_correct_input(context, m->tick, &input);
 }
 
-static void rollbacks_and_rewinds_pass(void **state) {
-    (void)state;
+TEST(rollbacks_and_rewinds_pass) {
     uint64_t hashes[2];
     for (uint32_t i = 0; i < 2; ++i) {
         static town t;
@@ -265,8 +255,7 @@ static void rollbacks_and_rewinds_pass(void **state) {
 
 // --- memory ---
 
-static void steady_game_needs_no_heap(void **state) {
-    (void)state;
+TEST(steady_game_needs_no_heap) {
     static town t;
     town_open(&t, 0, 2, SIN_NONE);
     run_ticks(&t.r, 1500);
@@ -279,8 +268,7 @@ static void steady_game_needs_no_heap(void **state) {
 }
 
 // Whichever call finds no memory: what is simulated is the same, and nothing leaks.
-static void no_memory_leaves_the_game_as_it_is(void **state) {
-    (void)state;
+TEST(no_memory_leaves_the_game_as_it_is) {
     static town t;
     uint64_t expected = 0, first_call = 0, last_call = 0;
     town_open(&t, 0, 3, SIN_NONE);
@@ -308,13 +296,3 @@ static void no_memory_leaves_the_game_as_it_is(void **state) {
         town_close(&t);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(clean_game_passes_at_any_depth_and_goes_on_as_without),
-          cmocka_unit_test(deepest_is_64_and_one_more_is_refused), cmocka_unit_test(history_and_hashes_come_with_it),
-          cmocka_unit_test(frames_of_any_length_pass), cmocka_unit_test(watches_see_each_tick_once),
-          cmocka_unit_test(failing_handlers_are_counted_once),
-          cmocka_unit_test(change_between_ticks_is_told_and_nothing_is_checked_across_it),
-          cmocka_unit_test(tick_whose_input_was_not_kept_is_not_simulated_again),
-          cmocka_unit_test(modules_and_providers_that_come_and_go_begin_anew),
-          cmocka_unit_test(rollbacks_and_rewinds_pass), cmocka_unit_test(steady_game_needs_no_heap),
-          cmocka_unit_test(no_memory_leaves_the_game_as_it_is))

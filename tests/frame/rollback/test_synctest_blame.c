@@ -230,16 +230,14 @@ static void check_variable(const nb_synctest_report *report, const char *name, b
     assert_int_equal(strstr(report->text, "ticks_run") == NULL, is_steady);
 }
 
-static void variable_that_every_tick_changes_is_named(void **state) {
-    (void)state;
+TEST(variable_that_every_tick_changes_is_named) {
     for (uint32_t i = 0; i < 4; ++i) {
         nb_synctest_report report = blame(FAULT_WIND, i % 2 * 2, i / 2 * 7 + 1);
         check_variable(&report, "wind (0x0000", false);
     }
 }
 
-static void variable_that_rarely_changes_is_named(void **state) {
-    (void)state;
+TEST(variable_that_rarely_changes_is_named) {
     for (uint32_t i = 0; i < 4; ++i) {
         nb_synctest_report report = blame(i < 2 ? FAULT_SEASON : FAULT_CAMERA, i % 2 * 2, 8);
         check_variable(&report,
@@ -248,8 +246,7 @@ static void variable_that_rarely_changes_is_named(void **state) {
 }
 
 // Although the game counts its ticks in a variable, which changes as often.
-static void time_and_addresses_are_told_from_variables(void **state) {
-    (void)state;
+TEST(time_and_addresses_are_told_from_variables) {
     static const fault faults[] = {FAULT_CLOCK, FAULT_ADDRESS, FAULT_HEAP};
     for (uint32_t i = 0; i < 6; ++i) {
         nb_synctest_report report = blame(faults[i / 2], i % 2 * 2, 4);
@@ -262,8 +259,7 @@ static void time_and_addresses_are_told_from_variables(void **state) {
     }
 }
 
-static void memory_that_was_not_written_is_told(void **state) {
-    (void)state;
+TEST(memory_that_was_not_written_is_told) {
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)
     skip(); // that one stops at the first look
@@ -277,8 +273,7 @@ static void memory_that_was_not_written_is_told(void **state) {
     }
 }
 
-static void race_is_told_from_time_and_variables(void **state) {
-    (void)state;
+TEST(race_is_told_from_time_and_variables) {
     for (uint32_t workers = 1; workers <= 3; workers += 2) {
         nb_synctest_report report = blame(FAULT_RACE, workers, 4);
         assert_int_equal(report.cause, NB_SYNCTEST_RACE);
@@ -286,8 +281,7 @@ static void race_is_told_from_time_and_variables(void **state) {
     }
 }
 
-static void what_is_not_found_is_not_guessed(void **state) {
-    (void)state;
+TEST(what_is_not_found_is_not_guessed) {
     nb_synctest_report report = blame(FAULT_HEAP_RARE, 0, 8);
     bool is_sure = nbi_platform_has(NBI_ABILITY_PROBE) || !nbi_platform_has(NBI_ABILITY_PROGRAM_MEMORY);
     if (!is_sure) return; // then what has changed since is listed
@@ -296,8 +290,7 @@ static void what_is_not_found_is_not_guessed(void **state) {
     assert_true(says(&report, report.program_bytes != 0 ? "no cause was found" : "something not registered"));
 }
 
-static void every_place_that_differs_is_in_the_report(void **state) {
-    (void)state;
+TEST(every_place_that_differs_is_in_the_report) {
     nb_synctest_report report = blame(FAULT_SPREAD, 0, 1);
     const nb_difference *difference = &report.difference;
     assert_int_equal(difference->range_count, 12);
@@ -312,10 +305,3 @@ static void every_place_that_differs_is_in_the_report(void **state) {
         says(&report, "12 ranges, 12 bytes differ; 800 to 800: word 0x0000000000000001 here, 0x0000000000000002"));
     assert_true(says(&report, "; 4 more; also score"));
 }
-
-TEST_MAIN(cmocka_unit_test(every_place_that_differs_is_in_the_report),
-          cmocka_unit_test(variable_that_every_tick_changes_is_named),
-          cmocka_unit_test(variable_that_rarely_changes_is_named),
-          cmocka_unit_test(time_and_addresses_are_told_from_variables),
-          cmocka_unit_test(memory_that_was_not_written_is_told), cmocka_unit_test(race_is_told_from_time_and_variables),
-          cmocka_unit_test(what_is_not_found_is_not_guessed))

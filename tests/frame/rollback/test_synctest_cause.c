@@ -39,8 +39,7 @@ static nb_synctest_report report_of(sin kind, uint32_t workers, uint32_t depth, 
     return report;
 }
 
-static void unsaved_column_is_named(void **state) {
-    (void)state;
+TEST(unsaved_column_is_named) {
     static const uint32_t depths[] = {1, 2, 7, 16};
     for (uint32_t i = 0; i < 8; ++i) {
         nb_synctest_report report = report_of(SIN_COLUMN, i % 2 * 2, depths[i / 2], true);
@@ -50,24 +49,21 @@ static void unsaved_column_is_named(void **state) {
     }
 }
 
-static void unsaved_table_is_named(void **state) {
-    (void)state;
+TEST(unsaved_table_is_named) {
     nb_synctest_report report = report_of(SIN_TABLE, 0, 8, true);
     assert_int_equal(report.cause, NB_SYNCTEST_LOCAL_TABLE);
     assert_string_equal(report.culprit, "charts");
     assert_true(is_in(report.text, "a local table, which is not saved: charts"));
 }
 
-static void unsaved_provider_is_named(void **state) {
-    (void)state;
+TEST(unsaved_provider_is_named) {
     nb_synctest_report report = report_of(SIN_PROVIDER, 2, 8, true);
     assert_int_equal(report.cause, NB_SYNCTEST_LOCAL_PROVIDER);
     assert_string_equal(report.culprit, "camera");
     assert_true(is_in(report.text, "a local provider, which is not saved: camera"));
 }
 
-static void several_unsaved_states_are_told_as_such(void **state) {
-    (void)state;
+TEST(several_unsaved_states_are_told_as_such) {
     nb_synctest_report report = report_of(SIN_SEVERAL, 0, 3, true);
     assert_int_equal(report.cause, NB_SYNCTEST_LOCAL_SEVERAL);
     assert_string_equal(report.culprit, "");
@@ -84,16 +80,14 @@ static void check_variable(const nb_synctest_report *report, bool is_steady) {
     if (!is_compared) assert_string_equal(report->culprit, "");
 }
 
-static void variable_is_told_as_not_registered(void **state) {
-    (void)state;
+TEST(variable_is_told_as_not_registered) {
     for (uint32_t depth = 1; depth < 10; depth += 4) {
         nb_synctest_report report = report_of(SIN_VARIABLE, 0, depth, false);
         check_variable(&report, true);
     }
 }
 
-static void variable_of_each_run_is_told_as_not_registered(void **state) {
-    (void)state;
+TEST(variable_of_each_run_is_told_as_not_registered) {
     for (uint32_t workers = 0; workers < 3; workers += 2) {
         nb_synctest_report report = report_of(SIN_TURN, workers, 4, false);
         check_variable(&report, false);
@@ -103,8 +97,7 @@ static void variable_of_each_run_is_told_as_not_registered(void **state) {
 }
 
 // Nothing changes for 20 ticks; then a frame turns it, and the oldest tick that is simulated again shows it.
-static void unsaved_state_that_frames_change_is_named(void **state) {
-    (void)state;
+TEST(unsaved_state_that_frames_change_is_named) {
     static town t;
     town_open(&t, 0, 8, SIN_LENS);
     run_ticks(&t.r, 120);
@@ -123,8 +116,7 @@ static void unsaved_state_that_frames_change_is_named(void **state) {
 }
 
 // Each state of the last ticks is that of the first run, lives and local values included.
-static void past_is_that_of_the_first_run(void **state) {
-    (void)state;
+TEST(past_is_that_of_the_first_run) {
     static town t, plain;
     town_open(&t, 0, 8, SIN_COLUMN);
     run_ticks(&t.r, 140);
@@ -139,8 +131,7 @@ static void past_is_that_of_the_first_run(void **state) {
 }
 
 // No memory while it is looked into: the game goes on, whatever could be told.
-static void no_memory_while_looking_loses_nothing_but_the_search(void **state) {
-    (void)state;
+TEST(no_memory_while_looking_loses_nothing_but_the_search) {
     static town t;
     town_open(&t, 0, 3, SIN_COLUMN);
     run_ticks(&t.r, 100);
@@ -162,10 +153,3 @@ static void no_memory_while_looking_loses_nothing_but_the_search(void **state) {
     }
     assert_true(lost_count > 0);
 }
-
-TEST_MAIN(cmocka_unit_test(unsaved_column_is_named), cmocka_unit_test(unsaved_table_is_named),
-          cmocka_unit_test(unsaved_provider_is_named), cmocka_unit_test(several_unsaved_states_are_told_as_such),
-          cmocka_unit_test(variable_is_told_as_not_registered),
-          cmocka_unit_test(variable_of_each_run_is_told_as_not_registered),
-          cmocka_unit_test(unsaved_state_that_frames_change_is_named), cmocka_unit_test(past_is_that_of_the_first_run),
-          cmocka_unit_test(no_memory_while_looking_loses_nothing_but_the_search))

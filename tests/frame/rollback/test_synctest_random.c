@@ -250,8 +250,7 @@ static ending ending_of(uint64_t seed, uint32_t depth, uint32_t workers) {
     return end;
 }
 
-static void random_games_never_diverge_and_end_as_without(void **state) {
-    (void)state;
+TEST(random_games_never_diverge_and_end_as_without) {
     uint64_t random = test_seed(__func__);
     for (uint64_t i = 0; i < test_size(40, 200, 20000); ++i) {
         uint64_t seed = test_random(&random);
@@ -265,8 +264,7 @@ static void random_games_never_diverge_and_end_as_without(void **state) {
 
 // --- long ---
 
-static void going_back_8_ticks_after_every_tick_gives_the_same_hashes(void **state) {
-    (void)state;
+TEST(going_back_8_ticks_after_every_tick_gives_the_same_hashes) {
     static town t;
     uint64_t tick_count = test_size(1000, 60000, 1000000);
     town_open(&t, 0, 8, SIN_NONE);
@@ -279,6 +277,3 @@ static void going_back_8_ticks_after_every_tick_gives_the_same_hashes(void **sta
     town_close(&t);
     assert_true(hash == town_plain_hash(tick_count, SIN_NONE));
 }
-
-TEST_MAIN(cmocka_unit_test(random_games_never_diverge_and_end_as_without),
-          cmocka_unit_test(going_back_8_ticks_after_every_tick_gives_the_same_hashes))

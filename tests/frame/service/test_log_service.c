@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A logger in a thread of its own: order, drops, the end.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/clock.h"
 #include "nebula/label.h"
@@ -63,8 +63,7 @@ static void log_number(fixture *f, int number) {
     memset(name, 'x', sizeof name);
 }
 
-static void records_are_written_in_order_and_before_the_end(void **state) {
-    (void)state;
+TEST(records_are_written_in_order_and_before_the_end) {
     fixture f;
     begin(&f, 64);
     assert_int_equal(f.logger.level_min, NB_LOG_INFO);
@@ -84,8 +83,7 @@ static void records_are_written_in_order_and_before_the_end(void **state) {
 }
 
 // The writer stands still: the caller does not.
-static void flood_is_dropped_counted_and_told(void **state) {
-    (void)state;
+TEST(flood_is_dropped_counted_and_told) {
     fixture f;
     begin(&f, 8);
     nbi_atomic_store_release_u32(&f.paper.is_held, 1);
@@ -104,8 +102,7 @@ static void flood_is_dropped_counted_and_told(void **state) {
     end(&f);
 }
 
-static void records_after_the_end_are_dropped_and_counted(void **state) {
-    (void)state;
+TEST(records_after_the_end_are_dropped_and_counted) {
     fixture f;
     begin(&f, 8);
     log_number(&f, 1);
@@ -124,8 +121,7 @@ static nb_result log_at_the_end(nb_service *service, void *user) {
     return NB_OK;
 }
 
-static void last_words_of_other_services_are_written(void **state) {
-    (void)state;
+TEST(last_words_of_other_services_are_written) {
     fixture f;
     begin(&f, 8);
     nb_service *service = NULL;
@@ -136,8 +132,7 @@ static void last_words_of_other_services_are_written(void **state) {
     assert_non_null(strstr(f.paper.lines[0], "message 99"));
 }
 
-static void objects_log_through_it(void **state) {
-    (void)state;
+TEST(objects_log_through_it) {
     fixture f;
     begin(&f, 8);
     nb_labels_desc desc = {.label_count_max = NB_LABEL_COUNT_MAX + 1, .hooks = {.logger = f.logger}};
@@ -148,8 +143,7 @@ static void objects_log_through_it(void **state) {
     assert_int_equal(f.paper.items[0], NB_ITEM_LABEL_ARGUMENT);
 }
 
-static void long_texts_are_cut(void **state) {
-    (void)state;
+TEST(long_texts_are_cut) {
     fixture f;
     begin(&f, 8);
     char text[1000];
@@ -164,8 +158,7 @@ static void long_texts_are_cut(void **state) {
     assert_string_equal(f.paper.lines[1], "||");
 }
 
-static void start_survives_every_failed_allocation(void **state) {
-    (void)state;
+TEST(start_survives_every_failed_allocation) {
     uint64_t n = 2; // the first is the set's
     for (bool is_done = false; !is_done; ++n) {
         test_heap heap = {.fail_at = n};
@@ -197,8 +190,7 @@ static void log_many(void *user, uint32_t index) {
     for (uint64_t i = 0; i < fl->record_count; ++i) log_number(&fl->f, (int)index);
 }
 
-static void records_of_many_threads_are_written_or_counted(void **state) {
-    (void)state;
+TEST(records_of_many_threads_are_written_or_counted) {
     static flood fl;
     memset(&fl, 0, sizeof fl);
     begin(&fl.f, 32);
@@ -212,10 +204,3 @@ static void records_of_many_threads_are_written_or_counted(void **state) {
     assert_int_equal(stats.written_count + stats.dropped_count, 3 * fl.record_count);
     assert_true(fl.f.paper.count >= stats.written_count);
 }
-
-TEST_MAIN(cmocka_unit_test(records_are_written_in_order_and_before_the_end),
-          cmocka_unit_test(flood_is_dropped_counted_and_told),
-          cmocka_unit_test(records_after_the_end_are_dropped_and_counted),
-          cmocka_unit_test(last_words_of_other_services_are_written), cmocka_unit_test(objects_log_through_it),
-          cmocka_unit_test(long_texts_are_cut), cmocka_unit_test(start_survives_every_failed_allocation),
-          cmocka_unit_test(records_of_many_threads_are_written_or_counted))

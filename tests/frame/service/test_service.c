@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: MIT
-// link: -Wl,--wrap=nbi_thread_start
 // Services: messages, failures and restarts, stopping, and what is left when threads or memory do not come.
 
-#include "support.h"
+#include "support/faults.h"
 
 #include "nebula/clock.h"
 #include "nebula/service.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-
-static struct { uint32_t call_count, fail_at; } threads;
-
-nb_result __real_nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc);
-nb_result __wrap_nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc);
-nb_result __wrap_nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc) {
-    if (++threads.call_count == threads.fail_at) return NB_ERR_OS;
-    return __real_nbi_thread_start(thread, desc);
-}
 
 // A number that threads wait on.
 typedef struct count {
@@ -51,7 +41,7 @@ typedef struct fixture {
 
 static void begin(fixture *f) {
     memset(f, 0, sizeof *f);
-    memset(&threads, 0, sizeof threads);
+    os_reset();
     nb_services_desc desc = {.service_count_max = 3, .hooks = test_hooks(&f->log, &f->heap)};
     assert_int_equal(nb_services_create(&desc, &f->set), NB_OK);
 }
@@ -104,8 +94,7 @@ static nb_result serve_to_the_end(nb_service *service, void *user) {
     return NB_OK;
 }
 
-static void messages_arrive_and_all_are_received_before_the_stop(void **state) {
-    (void)state;
+TEST(messages_arrive_and_all_are_received_before_the_stop) {
     fixture f;
     begin(&f);
     start(&f, (nb_service_desc){.run = sum_up});
@@ -142,8 +131,7 @@ static nb_result hold(nb_service *service, void *user) {
     return count_await(&f->may_go_on, 1) ? NB_OK : NB_ERR_OS;
 }
 
-static void full_mailbox_refuses_and_what_is_left_is_counted(void **state) {
-    (void)state;
+TEST(full_mailbox_refuses_and_what_is_left_is_counted) {
     fixture f;
     begin(&f);
     start(&f, (nb_service_desc){.run = hold, .mailbox_count = 4});
@@ -171,8 +159,7 @@ static nb_result receive_large(nb_service *service, void *user) {
     return NB_OK;
 }
 
-static void messages_have_the_size_asked_for(void **state) {
-    (void)state;
+TEST(messages_have_the_size_asked_for) {
     fixture f;
     begin(&f);
     start(&f, (nb_service_desc){.run = receive_large, .message_size_bytes = 100});
@@ -194,8 +181,7 @@ static nb_result fail_first(nb_service *service, void *user) {
     return NB_ERR_OS;
 }
 
-static void failing_service_is_restarted(void **state) {
-    (void)state;
+TEST(failing_service_is_restarted) {
     fixture f;
     begin(&f);
     f.fail_count = 3;
@@ -218,8 +204,7 @@ static nb_result fail_always(nb_service *service, void *user) {
     return NB_ERR_MEMORY;
 }
 
-static void crash_loop_ends_as_failed_and_is_reported_once(void **state) {
-    (void)state;
+TEST(crash_loop_ends_as_failed_and_is_reported_once) {
     fixture f;
     begin(&f);
     start(&f, (nb_service_desc){.name = "crasher", .run = fail_always, .restart_limit = 4});
@@ -237,8 +222,7 @@ static void crash_loop_ends_as_failed_and_is_reported_once(void **state) {
 }
 
 // Failures further apart than the window do not add up: each finds the last one forgotten.
-static void rare_failures_are_not_a_crash_loop(void **state) {
-    (void)state;
+TEST(rare_failures_are_not_a_crash_loop) {
     fixture f;
     begin(&f);
     f.fail_count = 20;
@@ -249,8 +233,7 @@ static void rare_failures_are_not_a_crash_loop(void **state) {
     end(&f);
 }
 
-static void first_failure_is_the_end_where_asked_for(void **state) {
-    (void)state;
+TEST(first_failure_is_the_end_where_asked_for) {
     fixture f;
     begin(&f);
     start(&f, (nb_service_desc){.run = fail_always, .restart_limit = NB_SERVICE_RESTART_NEVER});
@@ -259,8 +242,7 @@ static void first_failure_is_the_end_where_asked_for(void **state) {
     end(&f);
 }
 
-static void service_that_is_done_is_not_run_again(void **state) {
-    (void)state;
+TEST(service_that_is_done_is_not_run_again) {
     fixture f;
     begin(&f);
     count_add(&f.may_go_on);
@@ -270,8 +252,7 @@ static void service_that_is_done_is_not_run_again(void **state) {
     end(&f);
 }
 
-static void pauses_double_and_are_kept(void **state) {
-    (void)state;
+TEST(pauses_double_and_are_kept) {
     fixture f;
     begin(&f);
     uint64_t start_ns = nbi_clock_now_ns();
@@ -283,8 +264,7 @@ static void pauses_double_and_are_kept(void **state) {
 
 // --- while it is down ---
 
-static void messages_in_a_pause_are_refused_or_kept(void **state) {
-    (void)state;
+TEST(messages_in_a_pause_are_refused_or_kept) {
     for (int is_kept = 0; is_kept <= 1; ++is_kept) {
         fixture f;
         begin(&f);
@@ -312,8 +292,7 @@ static void messages_in_a_pause_are_refused_or_kept(void **state) {
 
 // --- stopping ---
 
-static void service_that_does_not_stop_is_named_and_not_killed(void **state) {
-    (void)state;
+TEST(service_that_does_not_stop_is_named_and_not_killed) {
     fixture f;
     begin(&f);
     start(&f, (nb_service_desc){.name = "mule", .run = hold});
@@ -344,8 +323,7 @@ static nb_result stop_oneself(nb_service *service, void *user) {
     return NB_OK;
 }
 
-static void service_cannot_wait_for_its_own_end(void **state) {
-    (void)state;
+TEST(service_cannot_wait_for_its_own_end) {
     fixture f;
     begin(&f);
     start(&f, (nb_service_desc){.run = stop_oneself});
@@ -362,8 +340,7 @@ static nb_result receive_here(nb_service *service, void *user) {
     return NB_OK;
 }
 
-static void only_the_own_thread_receives(void **state) {
-    (void)state;
+TEST(only_the_own_thread_receives) {
     fixture f;
     begin(&f);
     start(&f, (nb_service_desc){.run = receive_here});
@@ -388,8 +365,7 @@ static nb_result needs_the_last(nb_service *service, void *user) {
     return NB_OK;
 }
 
-static void those_stopped_last_serve_the_others_to_the_end(void **state) {
-    (void)state;
+TEST(those_stopped_last_serve_the_others_to_the_end) {
     for (int is_reversed = 0; is_reversed <= 1; ++is_reversed) {
         fixture f;
         begin(&f);
@@ -407,8 +383,7 @@ static void those_stopped_last_serve_the_others_to_the_end(void **state) {
     }
 }
 
-static void destroy_stops_what_still_runs(void **state) {
-    (void)state;
+TEST(destroy_stops_what_still_runs) {
     fixture f;
     begin(&f);
     start(&f, (nb_service_desc){.name = "a", .run = serve_to_the_end});
@@ -423,13 +398,12 @@ static void destroy_stops_what_still_runs(void **state) {
 
 // --- what does not come ---
 
-static void start_survives_a_thread_that_does_not_come(void **state) {
-    (void)state;
+TEST(start_survives_a_thread_that_does_not_come) {
     fixture f;
     begin(&f);
     start(&f, (nb_service_desc){.name = "a", .run = serve_to_the_end});
     uint64_t live_count = f.heap.live_count.value;
-    threads.fail_at = 2;
+    os.threads.fail_at = 2;
     nb_service *service = (nb_service *)(uintptr_t)0x5A5A;
     nb_service_desc desc = {.name = "b", .run = serve_to_the_end, .user = &f};
     assert_int_equal(nb_service_start(f.set, &desc, &service), NB_ERR_OS);
@@ -441,8 +415,7 @@ static void start_survives_a_thread_that_does_not_come(void **state) {
     end(&f);
 }
 
-static void start_survives_every_failed_allocation(void **state) {
-    (void)state;
+TEST(start_survives_every_failed_allocation) {
     for (int is_lasting = 0; is_lasting <= 1; ++is_lasting) {
         uint64_t n = 1;
         for (bool is_done = false; !is_done; ++n) {
@@ -463,8 +436,7 @@ static void start_survives_every_failed_allocation(void **state) {
 }
 
 // Sending, receiving, failing and restarting take nothing from the heap.
-static void running_takes_no_memory(void **state) {
-    (void)state;
+TEST(running_takes_no_memory) {
     fixture f;
     begin(&f);
     f.fail_count = 3;
@@ -509,8 +481,7 @@ static void send_many(void *user, uint32_t index) {
     }
 }
 
-static void every_message_is_accounted_for_whatever_happens(void **state) {
-    (void)state;
+TEST(every_message_is_accounted_for_whatever_happens) {
     for (uint64_t round = 0; round < test_size(30, 200, 2000); ++round) {
         static chaos c;
         memset(&c, 0, sizeof c);
@@ -535,18 +506,3 @@ static void every_message_is_accounted_for_whatever_happens(void **state) {
         end(&c.f);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(messages_arrive_and_all_are_received_before_the_stop),
-          cmocka_unit_test(full_mailbox_refuses_and_what_is_left_is_counted),
-          cmocka_unit_test(messages_have_the_size_asked_for), cmocka_unit_test(failing_service_is_restarted),
-          cmocka_unit_test(crash_loop_ends_as_failed_and_is_reported_once),
-          cmocka_unit_test(rare_failures_are_not_a_crash_loop),
-          cmocka_unit_test(first_failure_is_the_end_where_asked_for),
-          cmocka_unit_test(service_that_is_done_is_not_run_again), cmocka_unit_test(pauses_double_and_are_kept),
-          cmocka_unit_test(messages_in_a_pause_are_refused_or_kept),
-          cmocka_unit_test(service_that_does_not_stop_is_named_and_not_killed),
-          cmocka_unit_test(service_cannot_wait_for_its_own_end), cmocka_unit_test(only_the_own_thread_receives),
-          cmocka_unit_test(those_stopped_last_serve_the_others_to_the_end),
-          cmocka_unit_test(destroy_stops_what_still_runs), cmocka_unit_test(start_survives_a_thread_that_does_not_come),
-          cmocka_unit_test(start_survives_every_failed_allocation), cmocka_unit_test(running_takes_no_memory),
-          cmocka_unit_test(every_message_is_accounted_for_whatever_happens))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Timelines: values that only grow, waits for them, and objects destroyed when they are reached.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/clock.h"
 #include "nebula/timeline.h"
@@ -67,8 +67,7 @@ static void assert_order(const fixture *f, const char *wanted) {
 
 // --- values ---
 
-static void value_grows_and_never_falls(void **state) {
-    (void)state;
+TEST(value_grows_and_never_falls) {
     fixture f;
     begin(&f, 0);
     assert_int_equal(nb_timeline_value(f.gpu), 0);
@@ -85,8 +84,7 @@ static void value_grows_and_never_falls(void **state) {
     end(&f);
 }
 
-static void value_of_a_lost_device_is_refused(void **state) {
-    (void)state;
+TEST(value_of_a_lost_device_is_refused) {
     fixture f;
     begin(&f, 0);
     retire(&f, f.gpu, 1000, 1);
@@ -98,8 +96,7 @@ static void value_of_a_lost_device_is_refused(void **state) {
     end(&f);
 }
 
-static void set_holds_as_many_timelines_as_asked_for(void **state) {
-    (void)state;
+TEST(set_holds_as_many_timelines_as_asked_for) {
     nb_timelines *set = NULL;
     nb_timeline *timeline = NULL;
     nb_timelines_desc desc = {.timeline_count_max = 2};
@@ -117,8 +114,7 @@ static void set_holds_as_many_timelines_as_asked_for(void **state) {
 
 // --- objects ---
 
-static void objects_end_in_the_order_of_retirement(void **state) {
-    (void)state;
+TEST(objects_end_in_the_order_of_retirement) {
     fixture f;
     begin(&f, 0);
     retire(&f, f.gpu, 2, 1);
@@ -139,8 +135,7 @@ static void objects_end_in_the_order_of_retirement(void **state) {
     end(&f);
 }
 
-static void value_reached_already_still_waits_for_a_reclaim(void **state) {
-    (void)state;
+TEST(value_reached_already_still_waits_for_a_reclaim) {
     fixture f;
     begin(&f, 0);
     nb_timeline_signal(f.cpu, 9);
@@ -151,8 +146,7 @@ static void value_reached_already_still_waits_for_a_reclaim(void **state) {
     end(&f);
 }
 
-static void reclaim_is_bounded_and_goes_on_next_time(void **state) {
-    (void)state;
+TEST(reclaim_is_bounded_and_goes_on_next_time) {
     fixture f;
     begin(&f, 0);
     for (uintptr_t i = 1; i <= 8; ++i) retire(&f, i % 4 == 0 ? f.gpu : f.cpu, 1, i);
@@ -169,8 +163,7 @@ static void reclaim_is_bounded_and_goes_on_next_time(void **state) {
     end(&f);
 }
 
-static void full_set_refuses_and_loses_nothing(void **state) {
-    (void)state;
+TEST(full_set_refuses_and_loses_nothing) {
     fixture f;
     begin(&f, 3);
     for (uintptr_t i = 1; i <= 3; ++i) retire(&f, f.gpu, i, i);
@@ -205,8 +198,7 @@ static void retire_more(void *number, void *user) {
     }
 }
 
-static void callback_may_retire_more(void **state) {
-    (void)state;
+TEST(callback_may_retire_more) {
     fixture f;
     begin(&f, 2);
     f.diary.more_count = 1;
@@ -232,8 +224,7 @@ static void reclaim_again(void *number, void *user) {
     if (d->inner == NB_BUSY) d->inner = nb_timelines_destroy(d->set);
 }
 
-static void callback_may_not_reclaim_or_destroy(void **state) {
-    (void)state;
+TEST(callback_may_not_reclaim_or_destroy) {
     fixture f;
     begin(&f, 0);
     assert_int_equal(nb_timeline_retire(f.cpu, 0, object(1), reclaim_again, &f.diary), NB_OK);
@@ -244,8 +235,7 @@ static void callback_may_not_reclaim_or_destroy(void **state) {
     end(&f);
 }
 
-static void destroy_ends_what_was_never_reached_and_says_so(void **state) {
-    (void)state;
+TEST(destroy_ends_what_was_never_reached_and_says_so) {
     fixture f;
     begin(&f, 0);
     retire(&f, f.cpu, 1, 1);
@@ -267,8 +257,7 @@ static void destroy_ends_what_was_never_reached_and_says_so(void **state) {
 }
 
 // A device that hangs for ten thousand frames and then comes back: nothing early, memory bounded, all within one frame.
-static void stuck_timeline_holds_up_nothing_else(void **state) {
-    (void)state;
+TEST(stuck_timeline_holds_up_nothing_else) {
     fixture f;
     begin(&f, 64);
     uint64_t heap_calls = f.heap.call_count.value;
@@ -290,8 +279,7 @@ static void stuck_timeline_holds_up_nothing_else(void **state) {
 }
 
 // Against a list that is searched in full: random values, bounds and signals.
-static void random_retirements_match_a_plain_list(void **state) {
-    (void)state;
+TEST(random_retirements_match_a_plain_list) {
     uint64_t seed = test_seed("random_retirements_match_a_plain_list");
     uint64_t rounds = test_size(20000, 200000, 2000000);
     fixture f;
@@ -339,8 +327,7 @@ static void random_retirements_match_a_plain_list(void **state) {
 
 // --- memory ---
 
-static void creation_survives_every_failed_allocation(void **state) {
-    (void)state;
+TEST(creation_survives_every_failed_allocation) {
     for (int is_lasting = 0; is_lasting <= 1; ++is_lasting) {
         uint64_t n = 1;
         for (;; ++n) {
@@ -364,8 +351,7 @@ static void creation_survives_every_failed_allocation(void **state) {
 
 // --- threads ---
 
-static void wait_ends_at_its_deadline_and_not_before(void **state) {
-    (void)state;
+TEST(wait_ends_at_its_deadline_and_not_before) {
     fixture f;
     begin(&f, 0);
     assert_int_equal(nb_timeline_wait(f.gpu, 1, 0), NB_TIMEOUT);
@@ -402,8 +388,7 @@ static void ping_pong(void *user, uint32_t index) {
     }
 }
 
-static void no_wake_up_is_lost(void **state) {
-    (void)state;
+TEST(no_wake_up_is_lost) {
     static race r;
     memset(&r, 0, sizeof r);
     begin(&r.f, 0);
@@ -438,8 +423,7 @@ static void retire_many(void *user, uint32_t index) {
     nbi_atomic_fetch_add_seq_cst_u32(&r->through_count, 1);
 }
 
-static void objects_of_many_threads_end_exactly_once(void **state) {
-    (void)state;
+TEST(objects_of_many_threads_end_exactly_once) {
     static race r;
     memset(&r, 0, sizeof r);
     begin(&r.f, 32);
@@ -464,17 +448,3 @@ static void objects_of_many_threads_end_exactly_once(void **state) {
     assert_true(stats.pending_count == 0 && stats.pending_peak <= 32);
     end(&r.f);
 }
-
-TEST_MAIN(cmocka_unit_test(value_grows_and_never_falls), cmocka_unit_test(value_of_a_lost_device_is_refused),
-          cmocka_unit_test(set_holds_as_many_timelines_as_asked_for),
-          cmocka_unit_test(objects_end_in_the_order_of_retirement),
-          cmocka_unit_test(value_reached_already_still_waits_for_a_reclaim),
-          cmocka_unit_test(reclaim_is_bounded_and_goes_on_next_time),
-          cmocka_unit_test(full_set_refuses_and_loses_nothing), cmocka_unit_test(callback_may_retire_more),
-          cmocka_unit_test(callback_may_not_reclaim_or_destroy),
-          cmocka_unit_test(destroy_ends_what_was_never_reached_and_says_so),
-          cmocka_unit_test(stuck_timeline_holds_up_nothing_else),
-          cmocka_unit_test(random_retirements_match_a_plain_list),
-          cmocka_unit_test(creation_survives_every_failed_allocation),
-          cmocka_unit_test(wait_ends_at_its_deadline_and_not_before), cmocka_unit_test(no_wake_up_is_lost),
-          cmocka_unit_test(objects_of_many_threads_end_exactly_once))

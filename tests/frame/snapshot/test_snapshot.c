@@ -2,7 +2,7 @@
 // Snapshots on one thread: what is published is what is read, for as long as it is held; what is copied again, and what
 // happens when every slot is held or a filling fails.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "frame/snapshot/snapshot.h"
 
@@ -61,8 +61,7 @@ static void assert_same_as_live(const stage *s, size_t size_bytes) {
 
 // --- publishing and reading ---
 
-static void nothing_is_acquired_before_the_first_publication(void **state) {
-    (void)state;
+TEST(nothing_is_acquired_before_the_first_publication) {
     stage s;
     stage_open(&s, 0);
     assert_null(nb_snapshots_acquire(s.snapshots));
@@ -73,8 +72,7 @@ static void nothing_is_acquired_before_the_first_publication(void **state) {
     stage_close(&s);
 }
 
-static void published_values_reach_the_reader(void **state) {
-    (void)state;
+TEST(published_values_reach_the_reader) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, sizeof s.state);
@@ -103,8 +101,7 @@ static void published_values_reach_the_reader(void **state) {
     stage_close(&s);
 }
 
-static void newest_is_acquired_and_the_old_one_stays(void **state) {
-    (void)state;
+TEST(newest_is_acquired_and_the_old_one_stays) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, sizeof s.state);
@@ -128,8 +125,7 @@ static void newest_is_acquired_and_the_old_one_stays(void **state) {
     stage_close(&s);
 }
 
-static void retained_snapshot_needs_both_releases(void **state) {
-    (void)state;
+TEST(retained_snapshot_needs_both_releases) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, sizeof s.state);
@@ -151,8 +147,7 @@ static void retained_snapshot_needs_both_releases(void **state) {
 }
 
 // Double buffering would have written over it at the second publication.
-static void snapshot_held_for_many_frames_is_never_written(void **state) {
-    (void)state;
+TEST(snapshot_held_for_many_frames_is_never_written) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, sizeof s.state);
@@ -173,8 +168,7 @@ static void snapshot_held_for_many_frames_is_never_written(void **state) {
 
 // --- no free slot ---
 
-static void leaked_pins_skip_publications_and_say_so_once(void **state) {
-    (void)state;
+TEST(leaked_pins_skip_publications_and_say_so_once) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, sizeof s.state);
@@ -207,8 +201,7 @@ static void leaked_pins_skip_publications_and_say_so_once(void **state) {
     stage_close(&s);
 }
 
-static void one_leaked_pin_stops_nothing(void **state) {
-    (void)state;
+TEST(one_leaked_pin_stops_nothing) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, sizeof s.state);
@@ -223,8 +216,7 @@ static void one_leaked_pin_stops_nothing(void **state) {
 
 // --- what is copied ---
 
-static void only_changed_blocks_are_copied(void **state) {
-    (void)state;
+TEST(only_changed_blocks_are_copied) {
     stage s;
     stage_open(&s, 4);
     stage_add(&s, sizeof s.state);
@@ -252,8 +244,7 @@ static void only_changed_blocks_are_copied(void **state) {
     stage_close(&s);
 }
 
-static void unmarked_write_is_not_copied(void **state) {
-    (void)state;
+TEST(unmarked_write_is_not_copied) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, sizeof s.state);
@@ -266,8 +257,7 @@ static void unmarked_write_is_not_copied(void **state) {
     stage_close(&s);
 }
 
-static void version_may_be_any_other_number(void **state) {
-    (void)state;
+TEST(version_may_be_any_other_number) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, sizeof s.state);
@@ -282,8 +272,7 @@ static void version_may_be_any_other_number(void **state) {
 }
 
 // Slots that readers kept from being filled for a while copy all that changed meanwhile.
-static void random_writes_and_pins_always_read_as_written(void **state) {
-    (void)state;
+TEST(random_writes_and_pins_always_read_as_written) {
     stage s;
     stage_open(&s, 5);
     stage_add(&s, sizeof s.state - 7); // the last block is short
@@ -306,8 +295,7 @@ static void random_writes_and_pins_always_read_as_written(void **state) {
     stage_close(&s);
 }
 
-static void region_without_versions_is_copied_whole(void **state) {
-    (void)state;
+TEST(region_without_versions_is_copied_whole) {
     stage s;
     stage_open(&s, 3);
     nb_snapshot_region_desc desc = {.name = "plain", .base = s.state, .size_bytes = 100};
@@ -324,8 +312,7 @@ static void region_without_versions_is_copied_whole(void **state) {
 
 // --- memory that moves, grows and shrinks ---
 
-static void grown_and_shrunk_regions_read_as_they_are(void **state) {
-    (void)state;
+TEST(grown_and_shrunk_regions_read_as_they_are) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, 0);
@@ -345,8 +332,7 @@ static void grown_and_shrunk_regions_read_as_they_are(void **state) {
 }
 
 // Rows appended within the last block, without a mark: the block's new part is copied all the same.
-static void bytes_beyond_the_old_size_are_copied(void **state) {
-    (void)state;
+TEST(bytes_beyond_the_old_size_are_copied) {
     stage s;
     stage_open(&s, 3);
     memset(s.state, 'q', sizeof s.state);
@@ -360,8 +346,7 @@ static void bytes_beyond_the_old_size_are_copied(void **state) {
     stage_close(&s);
 }
 
-static void moved_memory_is_read_from_its_new_place(void **state) {
-    (void)state;
+TEST(moved_memory_is_read_from_its_new_place) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, sizeof s.state);
@@ -381,8 +366,7 @@ static void moved_memory_is_read_from_its_new_place(void **state) {
     stage_close(&s);
 }
 
-static void region_added_later_is_in_later_publications(void **state) {
-    (void)state;
+TEST(region_added_later_is_in_later_publications) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, sizeof s.state);
@@ -438,8 +422,7 @@ static void assert_text(const stage *s, const char *expected) {
     nb_snapshot_release(snapshot);
 }
 
-static void fill_callback_knows_what_the_memory_holds(void **state) {
-    (void)state;
+TEST(fill_callback_knows_what_the_memory_holds) {
     stage s;
     writer w = {.size_bytes = 16};
     stage_open(&s, 3);
@@ -461,8 +444,7 @@ static void fill_callback_knows_what_the_memory_holds(void **state) {
     stage_close(&s);
 }
 
-static void failed_filling_keeps_the_last_publication(void **state) {
-    (void)state;
+TEST(failed_filling_keeps_the_last_publication) {
     stage s;
     writer first = {.size_bytes = 16}, w = {.size_bytes = 16, .text = "good"};
     stage_open(&s, 3);
@@ -515,8 +497,7 @@ static nb_result climb(void *user, const nb_snapshot_fill *fill, size_t *size_by
     return NB_OK;
 }
 
-static void fill_callback_may_not_publish(void **state) {
-    (void)state;
+TEST(fill_callback_may_not_publish) {
     stage s;
     stage_open(&s, 3);
     climber c = {.snapshots = s.snapshots};
@@ -534,8 +515,7 @@ static void fill_callback_may_not_publish(void **state) {
 
 // --- limits ---
 
-static void snapshot_takes_no_more_pins_than_it_can_count(void **state) {
-    (void)state;
+TEST(snapshot_takes_no_more_pins_than_it_can_count) {
     stage s;
     stage_open(&s, 3);
     publish(&s);
@@ -553,8 +533,7 @@ static void snapshot_takes_no_more_pins_than_it_can_count(void **state) {
     stage_close(&s);
 }
 
-static void versions_end_and_never_wrap(void **state) {
-    (void)state;
+TEST(versions_end_and_never_wrap) {
     stage s;
     stage_open(&s, 3);
     nbi_snapshots_set_version(s.snapshots, NBI_SNAPSHOT_VERSION_MAX - 3);
@@ -569,8 +548,7 @@ static void versions_end_and_never_wrap(void **state) {
     stage_close(&s);
 }
 
-static void slots_nobody_needs_are_never_used(void **state) {
-    (void)state;
+TEST(slots_nobody_needs_are_never_used) {
     stage s;
     stage_open(&s, NB_SNAPSHOT_SLOT_COUNT_MAX);
     stage_add(&s, sizeof s.state);
@@ -580,8 +558,7 @@ static void slots_nobody_needs_are_never_used(void **state) {
     stage_close(&s);
 }
 
-static void address_tells_region_and_version(void **state) {
-    (void)state;
+TEST(address_tells_region_and_version) {
     stage s;
     stage_open(&s, 3);
     stage_add(&s, sizeof s.state);
@@ -602,20 +579,3 @@ static void address_tells_region_and_version(void **state) {
     nb_snapshot_release(snapshot);
     stage_close(&s);
 }
-
-TEST_MAIN(
-    cmocka_unit_test(nothing_is_acquired_before_the_first_publication),
-    cmocka_unit_test(published_values_reach_the_reader), cmocka_unit_test(newest_is_acquired_and_the_old_one_stays),
-    cmocka_unit_test(retained_snapshot_needs_both_releases),
-    cmocka_unit_test(snapshot_held_for_many_frames_is_never_written),
-    cmocka_unit_test(leaked_pins_skip_publications_and_say_so_once), cmocka_unit_test(one_leaked_pin_stops_nothing),
-    cmocka_unit_test(only_changed_blocks_are_copied), cmocka_unit_test(unmarked_write_is_not_copied),
-    cmocka_unit_test(version_may_be_any_other_number), cmocka_unit_test(random_writes_and_pins_always_read_as_written),
-    cmocka_unit_test(region_without_versions_is_copied_whole),
-    cmocka_unit_test(grown_and_shrunk_regions_read_as_they_are), cmocka_unit_test(bytes_beyond_the_old_size_are_copied),
-    cmocka_unit_test(moved_memory_is_read_from_its_new_place),
-    cmocka_unit_test(region_added_later_is_in_later_publications),
-    cmocka_unit_test(fill_callback_knows_what_the_memory_holds),
-    cmocka_unit_test(failed_filling_keeps_the_last_publication), cmocka_unit_test(fill_callback_may_not_publish),
-    cmocka_unit_test(snapshot_takes_no_more_pins_than_it_can_count), cmocka_unit_test(versions_end_and_never_wrap),
-    cmocka_unit_test(slots_nobody_needs_are_never_used), cmocka_unit_test(address_tells_region_and_version))

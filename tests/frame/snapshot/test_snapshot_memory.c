@@ -1,57 +1,16 @@
 // SPDX-License-Identifier: MIT
-// link: -Wl,--wrap=nbi_pages_reserve,--wrap=nbi_pages_commit,--wrap=nbi_pages_release,--wrap=nbi_pages_protect
 // Snapshots whose memory or pages fail to come: a clean error, nothing left behind, and the next try works. And frames
 // that call neither heap nor pages.
 
-#include "support.h"
+#include "support/faults.h"
 
 #include "nebula/snapshot.h"
-
-static struct {
-    uint64_t calls, fail_at, fail_from; // reservations, commits and protections; as in test_heap
-    uint64_t reserved_bytes, reserved_count;
-} os;
-
-void *__real_nbi_pages_reserve(size_t size_bytes);
-void *__wrap_nbi_pages_reserve(size_t size_bytes);
-nb_result __real_nbi_pages_commit(void *address, size_t size_bytes);
-nb_result __wrap_nbi_pages_commit(void *address, size_t size_bytes);
-nb_result __real_nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access access);
-nb_result __wrap_nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access access);
-void __real_nbi_pages_release(void *address, size_t size_bytes);
-void __wrap_nbi_pages_release(void *address, size_t size_bytes);
-
-static bool call_fails(void) {
-    ++os.calls;
-    return os.calls == os.fail_at || (os.fail_from != 0 && os.calls >= os.fail_from);
-}
-
-void *__wrap_nbi_pages_reserve(size_t size_bytes) {
-    if (call_fails()) return NULL;
-    os.reserved_bytes += size_bytes;
-    ++os.reserved_count;
-    return __real_nbi_pages_reserve(size_bytes);
-}
-
-nb_result __wrap_nbi_pages_commit(void *address, size_t size_bytes) {
-    return call_fails() ? NB_ERR_MEMORY : __real_nbi_pages_commit(address, size_bytes);
-}
-
-nb_result __wrap_nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access access) {
-    return call_fails() ? NB_ERR_OS : __real_nbi_pages_protect(address, size_bytes, access);
-}
-
-void __wrap_nbi_pages_release(void *address, size_t size_bytes) {
-    os.reserved_bytes -= size_bytes;
-    --os.reserved_count;
-    __real_nbi_pages_release(address, size_bytes);
-}
 
 static void assert_nothing_left(const test_heap *heap) {
     assert_int_equal(heap->live_count.value, 0);
     assert_int_equal(heap->live_bytes.value, 0);
-    assert_int_equal(os.reserved_bytes, 0);
-    assert_int_equal(os.reserved_count, 0);
+    assert_int_equal(os.reserved_bytes.value, 0);
+    assert_int_equal(os.reserved_count.value, 0);
 }
 
 static char memory[10000];
@@ -85,7 +44,7 @@ static uint32_t take_everything(test_log *log, test_heap *heap, nb_result *resul
     assert_int_equal(stats.version, done > 2);
     assert_int_equal(stats.fail_count, done == 2);
     // What failed works when tried again, unless the failure lasts.
-    if (os.fail_from == 0 && heap->fail_from == 0 && done == 2) {
+    if (os.pages.fail_from == 0 && heap->fail_from == 0 && done == 2) {
         assert_int_equal(nb_snapshots_publish(snapshots, NULL), NB_OK);
         const nb_snapshot *snapshot = nb_snapshots_acquire(snapshots);
         assert_memory_equal(snapshot->regions[1].base, memory, sizeof memory);
@@ -98,13 +57,13 @@ static uint32_t take_everything(test_log *log, test_heap *heap, nb_result *resul
 static uint32_t fail_in_turn(bool is_heap, bool is_lasting) {
     static test_log log;
     for (uint32_t n = 1;; ++n) {
-        memset(&os, 0, sizeof os);
+        os_reset();
         memset(&log, 0, sizeof log);
         test_heap heap = {0};
         if (is_heap && is_lasting) heap.fail_from = n;
         if (is_heap && !is_lasting) heap.fail_at = n;
-        if (!is_heap && is_lasting) os.fail_from = n;
-        if (!is_heap && !is_lasting) os.fail_at = n;
+        if (!is_heap && is_lasting) os.pages.fail_from = n;
+        if (!is_heap && !is_lasting) os.pages.fail_at = n;
         nb_result result;
         uint32_t done = take_everything(&log, &heap, &result);
         assert_nothing_left(&heap);
@@ -122,23 +81,20 @@ static uint32_t fail_in_turn(bool is_heap, bool is_lasting) {
     }
 }
 
-static void every_failed_allocation_is_clean(void **state) {
-    (void)state;
+TEST(every_failed_allocation_is_clean) {
     // The ring and, for each region, what its slots have seen.
     assert_int_equal(fail_in_turn(true, false), 3);
     assert_int_equal(fail_in_turn(true, true), 3);
 }
 
-static void every_failed_page_call_is_clean(void **state) {
-    (void)state;
+TEST(every_failed_page_call_is_clean) {
     // A reservation and a commit for each region, and each region made writable and read-only again.
     assert_int_equal(fail_in_turn(false, false), 8);
     assert_int_equal(fail_in_turn(false, true), 8);
 }
 
-static void frames_call_neither_heap_nor_pages(void **state) {
-    (void)state;
-    memset(&os, 0, sizeof os);
+TEST(frames_call_neither_heap_nor_pages) {
+    os_reset();
     test_log log = {0};
     test_heap heap = {0};
     nb_snapshots *snapshots = NULL;
@@ -147,7 +103,7 @@ static void frames_call_neither_heap_nor_pages(void **state) {
     assert_int_equal(nb_snapshots_create(&desc, &snapshots), NB_OK);
     nb_snapshot_region_desc added = region_desc("first");
     assert_int_equal(nb_snapshots_region_add(snapshots, &added, &region), NB_OK);
-    uint64_t heap_calls = heap.call_count.value, os_calls = os.calls;
+    uint64_t heap_calls = heap.call_count.value, os_calls = os.pages.call_count.value;
     const nb_snapshot *held[3] = {NULL};
     for (uint32_t i = 0; i < 1000; ++i) {
         ++versions[i % 100];
@@ -158,10 +114,7 @@ static void frames_call_neither_heap_nor_pages(void **state) {
     }
     for (int i = 0; i < 3; ++i) nb_snapshot_release(held[i]);
     assert_int_equal(heap.call_count.value, heap_calls);
-    assert_int_equal(os.calls, os_calls);
+    assert_int_equal(os.pages.call_count.value, os_calls);
     assert_int_equal(nb_snapshots_destroy(snapshots), NB_OK);
     assert_nothing_left(&heap);
 }
-
-TEST_MAIN(cmocka_unit_test(every_failed_allocation_is_clean), cmocka_unit_test(every_failed_page_call_is_clean),
-          cmocka_unit_test(frames_call_neither_heap_nor_pages))

@@ -4,7 +4,7 @@
 
 #define _POSIX_C_SOURCE 200809L // sigaction, fork
 
-#include "support.h"
+#include "support/support.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -63,20 +63,15 @@ static int child_exit_code(bool is_protected, bool to_older) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void illegal_write_faults_and_is_named(void **state) {
-    (void)state;
+TEST(illegal_write_faults_and_is_named) {
     if (!nbi_platform_has(NBI_ABILITY_PAGE_PROTECT)) skip();
     assert_int_equal(child_exit_code(true, false), CHILD_FAULT_NAMED);
     assert_int_equal(child_exit_code(true, true), CHILD_FAULT_NAMED);
 }
 
-static void without_protection_nothing_faults(void **state) {
-    (void)state;
-    assert_int_equal(child_exit_code(false, false), CHILD_WRITE_WENT_THROUGH);
-}
+TEST(without_protection_nothing_faults) { assert_int_equal(child_exit_code(false, false), CHILD_WRITE_WENT_THROUGH); }
 
-static void protected_ring_goes_on_publishing(void **state) {
-    (void)state;
+TEST(protected_ring_goes_on_publishing) {
     if (!nbi_platform_has(NBI_ABILITY_PAGE_PROTECT)) skip();
     nb_snapshots *snapshots = ring_open(true);
     assert_non_null(snapshots);
@@ -93,6 +88,3 @@ static void protected_ring_goes_on_publishing(void **state) {
     nb_snapshot_release(held);
     assert_int_equal(nb_snapshots_destroy(snapshots), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(illegal_write_faults_and_is_named), cmocka_unit_test(without_protection_nothing_faults),
-          cmocka_unit_test(protected_ring_goes_on_publishing))

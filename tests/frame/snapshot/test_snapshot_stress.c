@@ -2,7 +2,7 @@
 // Snapshots under real threads: readers that take the newest again and again, hold some for a while and hand them on,
 // against a publisher that never waits.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/snapshot.h"
 
@@ -139,8 +139,7 @@ static void run_arena(arena_of_threads *a) {
     assert_int_equal(nb_snapshots_destroy(a->snapshots), NB_OK);
 }
 
-static void two_readers_never_see_a_torn_snapshot(void **state) {
-    (void)state;
+TEST(two_readers_never_see_a_torn_snapshot) {
     arena_of_threads a = {.seed = test_seed("two_readers_never_see_a_torn_snapshot"),
                           .publish_count = test_size(100000, 1000000, 10000000)};
     arena_open(&a, 6);
@@ -149,8 +148,7 @@ static void two_readers_never_see_a_torn_snapshot(void **state) {
     assert_int_equal(a.skip_count, 0);
 }
 
-static void scarce_slots_skip_and_never_tear(void **state) {
-    (void)state;
+TEST(scarce_slots_skip_and_never_tear) {
     arena_of_threads a = {.seed = test_seed("scarce_slots_skip_and_never_tear"),
                           .publish_count = test_size(100000, 1000000, 10000000)};
     arena_open(&a, 3);
@@ -158,5 +156,3 @@ static void scarce_slots_skip_and_never_tear(void **state) {
     assert_true(test_log_count(&a.log, NB_ITEM_SNAPSHOT_SKIPPED) <= a.skip_count);
     assert_int_equal(test_log_count(&a.log, NB_ITEM_SNAPSHOT_SKIPPED) == 0, a.skip_count == 0);
 }
-
-TEST_MAIN(cmocka_unit_test(two_readers_never_see_a_torn_snapshot), cmocka_unit_test(scarce_slots_skip_and_never_tear))

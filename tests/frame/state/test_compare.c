@@ -24,8 +24,7 @@ static nb_result compared(const fixture *f, saved here, saved there, nb_differen
 
 static saved file_of(const fixture *f) { return fixture_save(f, NB_SAVE_FILE); }
 
-static void same_states_have_no_difference(void **state) {
-    (void)state;
+TEST(same_states_have_no_difference) {
     fixture f = populated(100);
     nb_difference difference = {.row = 77};
     saved before = file_of(&f);
@@ -37,8 +36,7 @@ static void same_states_have_no_difference(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void value_is_named_with_row_and_entity(void **state) {
-    (void)state;
+TEST(value_is_named_with_row_and_entity) {
     fixture f = populated(100);
     nb_difference d;
     saved before = file_of(&f);
@@ -78,8 +76,7 @@ static void value_is_named_with_row_and_entity(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void large_value_is_shown_from_where_it_differs(void **state) {
-    (void)state;
+TEST(large_value_is_shown_from_where_it_differs) {
     fixture f = populated(4);
     nb_difference d;
     saved before = file_of(&f);
@@ -108,8 +105,7 @@ static void large_value_is_shown_from_where_it_differs(void **state) {
     nb_world_destroy(world);
 }
 
-static void rows_that_came_went_or_moved_are_told_apart(void **state) {
-    (void)state;
+TEST(rows_that_came_went_or_moved_are_told_apart) {
     fixture f = populated(10);
     nb_difference d;
     // One more.
@@ -142,8 +138,7 @@ static void rows_that_came_went_or_moved_are_told_apart(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void teleport_mark_is_named(void **state) {
-    (void)state;
+TEST(teleport_mark_is_named) {
     fixture f = populated(70);
     nb_difference d;
     nb_world_tick_begin(f.world); // marks of the spawns go
@@ -161,8 +156,7 @@ static void teleport_mark_is_named(void **state) {
 }
 
 // A later table, behind one of another size in the two.
-static void singleton_behind_other_rows_is_read_where_it_is(void **state) {
-    (void)state;
+TEST(singleton_behind_other_rows_is_read_where_it_is) {
     fixture f = populated(10);
     nb_difference d;
     saved before = file_of(&f);
@@ -178,8 +172,7 @@ static void singleton_behind_other_rows_is_read_where_it_is(void **state) {
 }
 
 // Any one value, in any place: found where it was written, whatever else there is.
-static void any_single_write_is_found(void **state) {
-    (void)state;
+TEST(any_single_write_is_found) {
     uint64_t random = test_seed(__func__);
     fixture f = populated(150);
     for (uint64_t i = 0; i < test_size(300, 3000, 30000); ++i) {
@@ -212,8 +205,7 @@ static void reseal(saved *s) {
     memcpy(s->bytes, words, sizeof words);
 }
 
-static void torn_and_forged_bytes_are_refused_or_compared(void **state) {
-    (void)state;
+TEST(torn_and_forged_bytes_are_refused_or_compared) {
     uint64_t random = test_seed(__func__);
     test_heap heap = {0};
     static test_log log; // reports are many
@@ -320,8 +312,7 @@ static nb_result desk_compare(desk *d, nb_difference *out) {
 }
 
 // A large struct, as of a game that keeps its state in one: every place is found, the first ones with their words.
-static void every_range_is_counted_and_the_first_are_listed(void **state) {
-    (void)state;
+TEST(every_range_is_counted_and_the_first_are_listed) {
     enum { BYTES = 100000 };
     static unsigned char bytes[BYTES], before[BYTES + 1024], after[BYTES + 1024];
     nb_states *states = NULL;
@@ -357,8 +348,7 @@ static void every_range_is_counted_and_the_first_are_listed(void **state) {
     nb_states_destroy(states);
 }
 
-static void provider_and_place_are_named(void **state) {
-    (void)state;
+TEST(provider_and_place_are_named) {
     static desk d;
     nb_difference difference;
     desk_open(&d);
@@ -382,8 +372,7 @@ static void provider_and_place_are_named(void **state) {
     nb_states_destroy(d.states);
 }
 
-static void what_locate_returns_counts(void **state) {
-    (void)state;
+TEST(what_locate_returns_counts) {
     static desk d;
     nb_difference difference = {.row = 77};
     desk_open(&d);
@@ -396,8 +385,7 @@ static void what_locate_returns_counts(void **state) {
     nb_states_destroy(d.states);
 }
 
-static void save_cut_or_changed_anywhere_is_refused(void **state) {
-    (void)state;
+TEST(save_cut_or_changed_anywhere_is_refused) {
     static desk d;
     nb_difference difference = {.row = 77};
     desk_open(&d);
@@ -422,8 +410,7 @@ static void save_cut_or_changed_anywhere_is_refused(void **state) {
 
 // --- parts of the hash ---
 
-static void parts_of_the_hash_name_what_has_changed(void **state) {
-    (void)state;
+TEST(parts_of_the_hash_name_what_has_changed) {
     fixture f = populated(100);
     // Of units the rows and 3 columns, of the clock the rows and 1; sparks and the cache are local.
     assert_int_equal(nb_world_hash_count(f.world), 6);
@@ -459,8 +446,7 @@ static void parts_of_the_hash_name_what_has_changed(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void local_columns_are_no_part_of_the_hash(void **state) {
-    (void)state;
+TEST(local_columns_are_no_part_of_the_hash) {
     const nb_column_desc columns[] = {{.name = "a", .size_bytes = 4, .flags = NB_COLUMN_LOCAL},
                                       {.name = "b", .size_bytes = 4}};
     nb_table_desc desc = {.name = "t", .columns = columns, .column_count = 2};
@@ -477,14 +463,3 @@ static void local_columns_are_no_part_of_the_hash(void **state) {
     assert_int_equal(part.table.value, table.value);
     nb_world_destroy(world);
 }
-
-TEST_MAIN(cmocka_unit_test(same_states_have_no_difference), cmocka_unit_test(value_is_named_with_row_and_entity),
-          cmocka_unit_test(large_value_is_shown_from_where_it_differs),
-          cmocka_unit_test(rows_that_came_went_or_moved_are_told_apart), cmocka_unit_test(teleport_mark_is_named),
-          cmocka_unit_test(singleton_behind_other_rows_is_read_where_it_is),
-          cmocka_unit_test(any_single_write_is_found), cmocka_unit_test(torn_and_forged_bytes_are_refused_or_compared),
-          cmocka_unit_test(every_range_is_counted_and_the_first_are_listed),
-          cmocka_unit_test(provider_and_place_are_named), cmocka_unit_test(what_locate_returns_counts),
-          cmocka_unit_test(save_cut_or_changed_anywhere_is_refused),
-          cmocka_unit_test(parts_of_the_hash_name_what_has_changed),
-          cmocka_unit_test(local_columns_are_no_part_of_the_hash))

@@ -2,15 +2,14 @@
 // Counter-based random numbers: known values, and whether neighbours in any direction look alike. All inputs are fixed,
 // so a bound that holds once always holds.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/random.h"
 
 // --- known values ---
 
 // The cipher's published test vectors: key and counter all zeros, all ones, and the digits of pi.
-static void cipher_gives_the_published_values(void **state) {
-    (void)state;
+TEST(cipher_gives_the_published_values) {
     static const struct {
         uint64_t seed, tick;
         uint32_t stream, index;
@@ -32,8 +31,7 @@ static void cipher_gives_the_published_values(void **state) {
 }
 
 // What replays and saved games depend on.
-static void numbers_stay_what_they_are(void **state) {
-    (void)state;
+TEST(numbers_stay_what_they_are) {
     nb_random random = nb_random_make(1234, 60, 7);
     assert_int_equal(nb_random_u32(random, 0), 0xB3D22E52);
     assert_true(nb_random_u64(random, 0) == UINT64_C(0xB60905AAB3D22E52));
@@ -50,8 +48,7 @@ static void numbers_stay_what_they_are(void **state) {
     assert_true(sum == UINT64_C(0x4F4BAC05608FF67F));
 }
 
-static void u32_is_the_low_half_of_u64(void **state) {
-    (void)state;
+TEST(u32_is_the_low_half_of_u64) {
     nb_random random = nb_random_make(9, 8, 7);
     for (uint32_t i = 0; i < 100; ++i) assert_int_equal(nb_random_u32(random, i), (uint32_t)nb_random_u64(random, i));
 }
@@ -91,8 +88,7 @@ static void assert_even(const uint32_t *counts) {
     assert_true(sum > 155 && sum < 360);
 }
 
-static void every_byte_is_even_in_every_direction(void **state) {
-    (void)state;
+TEST(every_byte_is_even_in_every_direction) {
     for (direction along = 0; along < DIRECTION_COUNT; ++along) {
         uint32_t counts[8][BUCKET_COUNT] = {{0}};
         for (uint32_t i = 0; i < SAMPLE_COUNT; ++i) {
@@ -104,8 +100,7 @@ static void every_byte_is_even_in_every_direction(void **state) {
 }
 
 // Each bit is set in half of the numbers, within 4.5 deviations of sqrt(n) / 2 = 181.
-static void every_bit_is_balanced_in_every_direction(void **state) {
-    (void)state;
+TEST(every_bit_is_balanced_in_every_direction) {
     for (direction along = 0; along < DIRECTION_COUNT; ++along) {
         uint32_t counts[64] = {0};
         for (uint32_t i = 0; i < SAMPLE_COUNT; ++i) {
@@ -118,8 +113,7 @@ static void every_bit_is_balanced_in_every_direction(void **state) {
 }
 
 // The top four bits of a number say nothing about those of its neighbour, whichever way that lies.
-static void neighbours_are_independent_in_every_direction(void **state) {
-    (void)state;
+TEST(neighbours_are_independent_in_every_direction) {
     for (direction along = 0; along < DIRECTION_COUNT; ++along) {
         uint32_t counts[BUCKET_COUNT] = {0}, low_counts[BUCKET_COUNT] = {0};
         for (uint32_t i = 0; i < SAMPLE_COUNT; ++i) {
@@ -140,8 +134,7 @@ static uint32_t bits_set(uint64_t word) {
 
 // One changed bit of any input changes each output bit with one half: 32 of 64 on average. The mean of 2000 has a
 // deviation of 4 / sqrt(2000) = 0.09.
-static void one_changed_input_bit_changes_half_of_the_output(void **state) {
-    (void)state;
+TEST(one_changed_input_bit_changes_half_of_the_output) {
     for (uint32_t bit = 0; bit < 192; ++bit) {
         uint64_t total = 0;
         for (uint32_t i = 0; i < 2000; ++i) {
@@ -159,8 +152,7 @@ static void one_changed_input_bit_changes_half_of_the_output(void **state) {
 }
 
 // Blocks are one to one with counters, and halves of them nearly so: 2^17 draws of 64 bits do not meet.
-static void equal_numbers_do_not_come(void **state) {
-    (void)state;
+TEST(equal_numbers_do_not_come) {
     enum { TABLE = 1 << 19 };
     uint64_t *table = calloc(TABLE, sizeof *table);
     assert_non_null(table);
@@ -175,8 +167,7 @@ static void equal_numbers_do_not_come(void **state) {
 
 // --- ranges and fractions ---
 
-static void range_is_even_where_it_divides_nothing(void **state) {
-    (void)state;
+TEST(range_is_even_where_it_divides_nothing) {
     nb_random random = nb_random_make(3, 1, 4);
     static const uint32_t sizes[] = {3, 5, 6, 7, 10, 100, 255};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
@@ -194,8 +185,7 @@ static void range_is_even_where_it_divides_nothing(void **state) {
 }
 
 // A remainder would give each number below 2^62 twice as often as any other.
-static void large_range_is_not_tilted_to_its_low_end(void **state) {
-    (void)state;
+TEST(large_range_is_not_tilted_to_its_low_end) {
     nb_random random = nb_random_make(3, 2, 4);
     uint32_t thirds[3] = {0};
     for (uint32_t i = 0; i < SAMPLE_COUNT; ++i) {
@@ -207,8 +197,7 @@ static void large_range_is_not_tilted_to_its_low_end(void **state) {
 }
 
 // What is drawn again does not come from the neighbours: equal draws of different indices would show as pairs.
-static void rejected_draws_do_not_lean_on_neighbours(void **state) {
-    (void)state;
+TEST(rejected_draws_do_not_lean_on_neighbours) {
     nb_random random = nb_random_make(3, 3, 4);
     uint64_t count = (UINT64_C(1) << 63) + 1; // the worst case: nearly half of all candidates are thrown away
     for (uint32_t i = 0; i + 4 < SAMPLE_COUNT; ++i) {
@@ -217,8 +206,7 @@ static void rejected_draws_do_not_lean_on_neighbours(void **state) {
     }
 }
 
-static void ranges_at_their_ends(void **state) {
-    (void)state;
+TEST(ranges_at_their_ends) {
     nb_random random = nb_random_make(1, 2, 3);
     bool has_low = false, has_high = false, has_negative = false, has_positive = false;
     for (uint32_t i = 0; i < 1000; ++i) {
@@ -239,8 +227,7 @@ static void ranges_at_their_ends(void **state) {
     assert_true(has_low && has_high && has_negative && has_positive);
 }
 
-static void fractions_stay_below_one_and_are_even(void **state) {
-    (void)state;
+TEST(fractions_stay_below_one_and_are_even) {
     uint32_t counts[BUCKET_COUNT] = {0}, double_counts[BUCKET_COUNT] = {0};
     for (uint32_t i = 0; i < SAMPLE_COUNT; ++i) {
         nb_random random = nb_random_make(5, i, 0);
@@ -253,13 +240,3 @@ static void fractions_stay_below_one_and_are_even(void **state) {
     assert_even(counts);
     assert_even(double_counts);
 }
-
-TEST_MAIN(cmocka_unit_test(cipher_gives_the_published_values), cmocka_unit_test(numbers_stay_what_they_are),
-          cmocka_unit_test(u32_is_the_low_half_of_u64), cmocka_unit_test(every_byte_is_even_in_every_direction),
-          cmocka_unit_test(every_bit_is_balanced_in_every_direction),
-          cmocka_unit_test(neighbours_are_independent_in_every_direction),
-          cmocka_unit_test(one_changed_input_bit_changes_half_of_the_output),
-          cmocka_unit_test(equal_numbers_do_not_come), cmocka_unit_test(range_is_even_where_it_divides_nothing),
-          cmocka_unit_test(large_range_is_not_tilted_to_its_low_end),
-          cmocka_unit_test(rejected_draws_do_not_lean_on_neighbours), cmocka_unit_test(ranges_at_their_ends),
-          cmocka_unit_test(fractions_stay_below_one_and_are_even))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // State providers: the hash follows the state, a save brings it back, and what is no save changes nothing.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/state.h"
 
@@ -70,8 +70,7 @@ static void close_bench(bench *b) {
     assert_int_equal(b->heap.live_count.value, 0);
 }
 
-static void hash_follows_what_is_not_local(void **state) {
-    (void)state;
+TEST(hash_follows_what_is_not_local) {
     bench b;
     open_full(&b);
     uint64_t empty = nb_states_hash(b.states);
@@ -88,8 +87,7 @@ static void hash_follows_what_is_not_local(void **state) {
     close_bench(&b);
 }
 
-static void hash_does_not_depend_on_the_order_of_adding(void **state) {
-    (void)state;
+TEST(hash_does_not_depend_on_the_order_of_adding) {
     bench b, other;
     open_full(&b);
     open_empty(&other);
@@ -108,8 +106,7 @@ static void hash_does_not_depend_on_the_order_of_adding(void **state) {
     close_bench(&other);
 }
 
-static void hash_of_its_own_is_used_and_needs_no_memory(void **state) {
-    (void)state;
+TEST(hash_of_its_own_is_used_and_needs_no_memory) {
     bench b;
     open_empty(&b);
     nb_state rows =
@@ -123,8 +120,7 @@ static void hash_of_its_own_is_used_and_needs_no_memory(void **state) {
     close_bench(&b);
 }
 
-static void hashing_uses_no_heap_after_it_has_warmed_up(void **state) {
-    (void)state;
+TEST(hashing_uses_no_heap_after_it_has_warmed_up) {
     bench b;
     open_full(&b);
     b.row_count = 100;
@@ -138,8 +134,7 @@ static void hashing_uses_no_heap_after_it_has_warmed_up(void **state) {
     close_bench(&b);
 }
 
-static void save_brings_the_state_back(void **state) {
-    (void)state;
+TEST(save_brings_the_state_back) {
     bench b;
     open_full(&b);
     b.points[1] = 42, b.row_count = 3, b.rows[2] = 9, b.local = 1;
@@ -166,8 +161,7 @@ static void save_brings_the_state_back(void **state) {
     close_bench(&b);
 }
 
-static void damaged_saves_change_nothing(void **state) {
-    (void)state;
+TEST(damaged_saves_change_nothing) {
     bench b;
     open_full(&b);
     b.points[0] = 3, b.row_count = 5;
@@ -190,8 +184,7 @@ static void damaged_saves_change_nothing(void **state) {
     close_bench(&b);
 }
 
-static void save_of_other_providers_is_refused(void **state) {
-    (void)state;
+TEST(save_of_other_providers_is_refused) {
     bench b;
     open_full(&b);
     unsigned char bytes[1024];
@@ -211,8 +204,7 @@ static void save_of_other_providers_is_refused(void **state) {
     close_bench(&b);
 }
 
-static void refused_load_puts_everything_back(void **state) {
-    (void)state;
+TEST(refused_load_puts_everything_back) {
     bench b;
     open_full(&b);
     b.points[0] = 1, b.row_count = 2;
@@ -229,8 +221,7 @@ static void refused_load_puts_everything_back(void **state) {
 }
 
 // Rows come and go where they are loaded, even as the same ones: a provider that was not reached is left alone.
-static void refused_load_leaves_the_rest_alone(void **state) {
-    (void)state;
+TEST(refused_load_leaves_the_rest_alone) {
     bench b;
     open_full(&b);
     unsigned char bytes[1024];
@@ -243,8 +234,7 @@ static void refused_load_leaves_the_rest_alone(void **state) {
 }
 
 // A plain struct of another size is seen before anything is loaded, also behind a list.
-static void part_of_another_size_is_refused_before_anything_changes(void **state) {
-    (void)state;
+TEST(part_of_another_size_is_refused_before_anything_changes) {
     bench b, other;
     uint32_t tail[4] = {1, 2, 3, 4};
     open_full(&b);
@@ -263,8 +253,7 @@ static void part_of_another_size_is_refused_before_anything_changes(void **state
     close_bench(&other);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     test_heap heap = {0};
     nb_states_desc desc = {.hooks = test_hooks(NULL, &heap)};
     desc.hooks.logger.level_min = NB_LOG_OFF;
@@ -291,8 +280,7 @@ static void every_allocation_may_fail(void **state) {
     close_bench(&b);
 }
 
-static void names_are_unique_and_places_limited(void **state) {
-    (void)state;
+TEST(names_are_unique_and_places_limited) {
     bench b;
     memset(&b, 0, sizeof b);
     nb_states_desc desc = {.state_count_max = 2, .hooks = test_hooks(&b.log, &b.heap)};
@@ -310,12 +298,3 @@ static void names_are_unique_and_places_limited(void **state) {
     assert_true(again.value != a.value);
     close_bench(&b);
 }
-
-TEST_MAIN(cmocka_unit_test(hash_follows_what_is_not_local),
-          cmocka_unit_test(hash_does_not_depend_on_the_order_of_adding),
-          cmocka_unit_test(hash_of_its_own_is_used_and_needs_no_memory),
-          cmocka_unit_test(hashing_uses_no_heap_after_it_has_warmed_up), cmocka_unit_test(save_brings_the_state_back),
-          cmocka_unit_test(damaged_saves_change_nothing), cmocka_unit_test(save_of_other_providers_is_refused),
-          cmocka_unit_test(refused_load_puts_everything_back), cmocka_unit_test(refused_load_leaves_the_rest_alone),
-          cmocka_unit_test(part_of_another_size_is_refused_before_anything_changes),
-          cmocka_unit_test(every_allocation_may_fail), cmocka_unit_test(names_are_unique_and_places_limited))

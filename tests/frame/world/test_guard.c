@@ -159,8 +159,7 @@ static int write_to(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void illegal_write_names_job_and_place(void **state) {
-    (void)state;
+TEST(illegal_write_names_job_and_place) {
     static const char *const lines[] = {
         "nebula: illegal write by painter, job 3 to ships.position[17], byte 4\n",
         "nebula: illegal write by painter, job 3 to ships.position (previous)[99], byte 0\n",
@@ -186,8 +185,7 @@ static int write_through_the_macro(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void fault_comes_with_the_write_and_has_its_row(void **state) {
-    (void)state;
+TEST(fault_comes_with_the_write_and_has_its_row) {
     ending end = child_run(write_through_the_macro, NULL);
     assert_named(&end, "nebula: illegal write by painter to ships.health[42], byte 0\n");
 }
@@ -208,8 +206,7 @@ static int write_as_nobody(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void thread_stands_in_for_an_unknown_name(void **state) {
-    (void)state;
+TEST(thread_stands_in_for_an_unknown_name) {
     char line[160];
     // The child's first thread has the number of this one.
     snprintf(line, sizeof line, "nebula: illegal write by thread 0x%llx to first.position[0], byte 0\n",
@@ -232,8 +229,7 @@ static int write_with_a_long_name(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void long_name_is_cut(void **state) {
-    (void)state;
+TEST(long_name_is_cut) {
     ending end = child_run(write_with_a_long_name, NULL);
     assert_int_equal(end.signal, SIGSEGV);
     assert_int_equal(strlen(end.text), 512);
@@ -257,8 +253,7 @@ static int write_on_another_thread(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void other_thread_is_named(void **state) {
-    (void)state;
+TEST(other_thread_is_named) {
     ending end = child_run(write_on_another_thread, NULL);
     assert_named(&end, "nebula: illegal write by other, job 3 to ships.position[17], byte 4\n");
 }
@@ -271,8 +266,7 @@ static int write_unprotected(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void unprotected_world_is_written(void **state) {
-    (void)state;
+TEST(unprotected_world_is_written) {
     ending end = child_run(write_unprotected, NULL);
     assert_int_equal(end.code, CHILD_WRITE_WENT_THROUGH);
     assert_string_equal(end.text, "");
@@ -293,8 +287,7 @@ static int protect_half(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void refused_protection_leaves_everything_as_it_was(void **state) {
-    (void)state;
+TEST(refused_protection_leaves_everything_as_it_was) {
     int is_protected = 1;
     ending end = child_run(protect_half, &is_protected);
     assert_int_equal(end.code, CHILD_WRITE_WENT_THROUGH);
@@ -342,8 +335,7 @@ static int signal_sent(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void other_faults_go_to_whoever_had_them(void **state) {
-    (void)state;
+TEST(other_faults_go_to_whoever_had_them) {
     for (int kind = BEFORE_NOTHING; kind <= BEFORE_IGNORED; ++kind) {
         bool is_caught = kind == BEFORE_PLAIN || kind == BEFORE_INFO;
         ending fault = child_run(write_elsewhere, &kind), sent = child_run(signal_sent, &kind);
@@ -363,8 +355,7 @@ static int write_with_a_handler(const void *argument) {
     return write_to(argument);
 }
 
-static void named_write_ends_the_process_at_its_instruction(void **state) {
-    (void)state;
+TEST(named_write_ends_the_process_at_its_instruction) {
     int target = TO_ROW;
     ending end = child_run(write_with_a_handler, &target);
     assert_named(&end, "nebula: illegal write by painter, job 3 to ships.position[17], byte 4\n");
@@ -393,8 +384,7 @@ static int come_and_go(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void last_guard_leaves_the_handler_from_before(void **state) {
-    (void)state;
+TEST(last_guard_leaves_the_handler_from_before) {
     ending end = child_run(come_and_go, NULL);
     assert_int_equal(end.code, CHILD_FAULT_PASSED_ON);
     assert_string_equal(end.text, "");
@@ -427,8 +417,7 @@ static int be_overtaken(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void later_handler_stays_and_may_pass_on(void **state) {
-    (void)state;
+TEST(later_handler_stays_and_may_pass_on) {
     int is_again = 0;
     ending end = child_run(be_overtaken, &is_again);
     assert_int_equal(end.code, CHILD_FAULT_PASSED_ON);
@@ -450,8 +439,7 @@ static int write_to_one_of_two(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void each_guard_names_its_own(void **state) {
-    (void)state;
+TEST(each_guard_names_its_own) {
     static const char *const lines[] = {"nebula: illegal write by left to snapshot 1 of state, byte 5\n",
                                         "nebula: illegal write by right to snapshot 1 of state, byte 5\n", ""};
     for (int target = 0; target < 3; ++target) {
@@ -460,8 +448,7 @@ static void each_guard_names_its_own(void **state) {
     }
 }
 
-static void guards_are_counted_and_leave_nothing(void **state) {
-    (void)state;
+TEST(guards_are_counted_and_leave_nothing) {
     test_log log = {0};
     test_heap heap = {0};
     scene s = {0};
@@ -483,8 +470,7 @@ static void guards_are_counted_and_leave_nothing(void **state) {
     nb_world_destroy(s.world);
 }
 
-static void guarded_scene_is_read_and_published(void **state) {
-    (void)state;
+TEST(guarded_scene_is_read_and_published) {
     scene s;
     assert_true(scene_open(&s, NULL, NULL));
     nb_guard_destroy(s.guard);
@@ -549,8 +535,7 @@ static int write_in_a_frame(const void *argument) {
     return CHILD_WRITE_WENT_THROUGH;
 }
 
-static void engine_names_module_and_job(void **state) {
-    (void)state;
+TEST(engine_names_module_and_job) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         engine_case in_job = {workers, 5}, in_merge = {workers, UINT32_MAX};
         ending end = child_run(write_in_a_frame, &in_job);
@@ -620,8 +605,7 @@ static int run_yard(const void *argument) {
     return nb_engine_destroy(engine) == NB_OK ? CHILD_WRITE_WENT_THROUGH : CHILD_BROKEN;
 }
 
-static void engine_names_the_job_and_the_column(void **state) {
-    (void)state;
+TEST(engine_names_the_job_and_the_column) {
     for (uint32_t workers = 0; workers < 3; ++workers) {
         yard y = {.is_guarded = true, .workers = workers, .misdeed = WRITES_LIVE_IN_PARALLEL};
         ending end = child_run(run_yard, &y);
@@ -641,15 +625,3 @@ static void engine_names_the_job_and_the_column(void **state) {
         assert_int_equal(child_run(run_yard, &y).code, CHILD_WRITE_WENT_THROUGH); // nobody looks
     }
 }
-
-TEST_MAIN(cmocka_unit_test(engine_names_the_job_and_the_column), cmocka_unit_test(illegal_write_names_job_and_place),
-          cmocka_unit_test(fault_comes_with_the_write_and_has_its_row),
-          cmocka_unit_test(thread_stands_in_for_an_unknown_name), cmocka_unit_test(long_name_is_cut),
-          cmocka_unit_test(other_thread_is_named), cmocka_unit_test(unprotected_world_is_written),
-          cmocka_unit_test(refused_protection_leaves_everything_as_it_was),
-          cmocka_unit_test(other_faults_go_to_whoever_had_them),
-          cmocka_unit_test(named_write_ends_the_process_at_its_instruction),
-          cmocka_unit_test(last_guard_leaves_the_handler_from_before),
-          cmocka_unit_test(later_handler_stays_and_may_pass_on), cmocka_unit_test(each_guard_names_its_own),
-          cmocka_unit_test(guards_are_counted_and_leave_nothing), cmocka_unit_test(guarded_scene_is_read_and_published),
-          cmocka_unit_test(engine_names_module_and_job))

@@ -1,29 +1,14 @@
 // SPDX-License-Identifier: MIT
-// link: -Wl,--wrap=nbi_pages_protect
 // An OS that refuses to change pages while an engine guards its world: frames fail with a result, the log says which
 // table, and once pages can be changed again the game goes on where it was.
 
 #include "frame/engine/engine_fixture.h"
-#include "log_lines.h"
+#include "support/faults.h"
+#include "support/log_lines.h"
 
 #include "nebula/rollback.h"
 
 #define TICKS 12
-
-static struct {
-    uint64_t calls, fail_from, fail_until; // the calls fail_from .. fail_until - 1 fail
-    nbi_page_access failing;               // of those, the ones that ask for this; NBI_PAGE_NONE = all
-} os;
-
-nb_result __real_nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access access);
-nb_result __wrap_nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access access);
-
-nb_result __wrap_nbi_pages_protect(void *address, size_t size_bytes, nbi_page_access access) {
-    uint64_t call = ++os.calls;
-    bool is_failing = os.failing == NBI_PAGE_NONE || os.failing == access;
-    if (is_failing && call >= os.fail_from && call < os.fail_until) return NB_ERR_OS;
-    return __real_nbi_pages_protect(address, size_bytes, access);
-}
 
 // --- a game that writes everywhere it may ---
 
@@ -117,22 +102,21 @@ static uint64_t game_close(game *g) {
 
 static uint64_t run_alone(uint32_t workers, uint64_t *calls) {
     game g;
-    memset(&os, 0, sizeof os);
+    os_reset();
     game_open(&g, workers);
     game_play(&g, TICKS);
     assert_int_equal(g.merges, 2 * TICKS);
-    *calls = os.calls;
+    *calls = os.protects.call_count.value;
     return game_close(&g);
 }
 
-static void refused_pages_never_end_the_process_and_leave_the_game_as_it_was(void **state) {
-    (void)state;
+TEST(refused_pages_never_end_the_process_and_leave_the_game_as_it_was) {
     uint64_t calls = 0, expected = run_alone(0, &calls), refused = 0;
     for (uint64_t at = 1; at <= calls; ++at) {
         for (uint64_t length = 1; length <= 16; length *= 4) {
             game g;
-            os.calls = 0, os.fail_from = at, os.fail_until = at + length;
-            os.failing = at % 2 != 0 ? NBI_PAGE_NONE : NBI_PAGE_READ_WRITE;
+            os.protects.call_count.value = 0, os.protects.fail_from = at, os.protects.fail_until = at + length;
+            os.protect = at % 2 != 0 ? NBI_PAGE_NONE : NBI_PAGE_READ_WRITE;
             game_open(&g, (uint32_t)(at % 64 == 0));
             game_play(&g, TICKS);
             refused += g.refused_frames;
@@ -144,24 +128,21 @@ static void refused_pages_never_end_the_process_and_leave_the_game_as_it_was(voi
     assert_in_range(refused, 1, UINT64_MAX);
 }
 
-static void guard_that_is_switched_off_names_the_table(void **state) {
-    (void)state;
+TEST(guard_that_is_switched_off_names_the_table) {
     game g;
-    memset(&os, 0, sizeof os);
+    os_reset();
     game_open(&g, 0);
     game_play(&g, 2);
     // Snapshots are published before, whose pages are changed too: only what comes after fails.
-    os.fail_from = os.calls + 1, os.fail_until = UINT64_MAX, os.failing = NBI_PAGE_READ_WRITE;
+    os.protects.fail_from = os.protects.call_count.value + 1, os.protects.fail_until = UINT64_MAX,
+    os.protect = NBI_PAGE_READ_WRITE;
     assert_int_equal(nb_engine_frame_delta(g.engine, 0), NB_ERR_OS);
     assert_int_equal(nb_engine_frame_delta(g.engine, 0), NB_ERR_OS);
     assert_int_equal(nb_engine_run(g.engine), NB_ERR_OS);
     assert_int_equal(nb_engine_rewind(g.engine, 1), NB_ERR_OS);
     assert_int_equal(log_lines_count(g.log, NB_ITEM_ENGINE_GUARD), 1);
     assert_says(g.log, NB_ITEM_ENGINE_GUARD, "table 'crates' writable");
-    memset(&os, 0, sizeof os);
+    os_reset();
     game_play(&g, 4);
     game_close(&g);
 }
-
-TEST_MAIN(cmocka_unit_test(refused_pages_never_end_the_process_and_leave_the_game_as_it_was),
-          cmocka_unit_test(guard_that_is_switched_off_names_the_table))

@@ -5,8 +5,7 @@
 
 // --- declaration ---
 
-static void declared_tables_can_be_asked_for(void **state) {
-    (void)state;
+TEST(declared_tables_can_be_asked_for) {
     fixture f = fixture_plain(100);
     nb_table_info table;
     nb_column_info column;
@@ -29,8 +28,7 @@ static void declared_tables_can_be_asked_for(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void names_are_copied(void **state) {
-    (void)state;
+TEST(names_are_copied) {
     nb_world *world = NULL;
     nb_table table;
     char table_name[] = "things", column_name[] = "count";
@@ -47,8 +45,7 @@ static void names_are_copied(void **state) {
     nb_world_destroy(world);
 }
 
-static void singleton_has_its_row_from_the_start(void **state) {
-    (void)state;
+TEST(singleton_has_its_row_from_the_start) {
     fixture f = fixture_plain(10);
     assert_int_equal(nb_world_row_count(f.world, f.clock), 1);
     assert_int_equal(*NB_SINGLETON(f.world, f.clock, CLOCK_TICK, uint64_t), 0);
@@ -61,8 +58,7 @@ static void singleton_has_its_row_from_the_start(void **state) {
 
 // --- rows and entities ---
 
-static void despawn_moves_the_last_row_and_no_entity(void **state) {
-    (void)state;
+TEST(despawn_moves_the_last_row_and_no_entity) {
     fixture f = fixture_plain(10);
     nb_entity a = unit_spawn(&f, 1), b = unit_spawn(&f, 2), c = unit_spawn(&f, 3);
     assert_int_equal(nb_world_despawn(f.world, a), NB_OK);
@@ -77,8 +73,7 @@ static void despawn_moves_the_last_row_and_no_entity(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void despawned_entity_is_stale_for_ever(void **state) {
-    (void)state;
+TEST(despawned_entity_is_stale_for_ever) {
     fixture f = fixture_plain(1);
     nb_entity first = unit_spawn(&f, 1);
     uint32_t row = 0;
@@ -93,8 +88,7 @@ static void despawned_entity_is_stale_for_ever(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void entity_of_one_table_is_none_of_another(void **state) {
-    (void)state;
+TEST(entity_of_one_table_is_none_of_another) {
     fixture f = fixture_plain(10);
     nb_entity unit = unit_spawn(&f, 1), spark;
     assert_int_equal(nb_world_spawn(f.world, f.sparks, &spark), NB_OK);
@@ -108,8 +102,7 @@ static void entity_of_one_table_is_none_of_another(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void spawned_row_is_zero_also_where_another_was(void **state) {
-    (void)state;
+TEST(spawned_row_is_zero_also_where_another_was) {
     fixture f = fixture_plain(3);
     nb_entity entity = unit_spawn(&f, 77);
     *NB_ROW_WRITE(f.world, f.units, CACHE, uint16_t, 0) = 5;
@@ -120,8 +113,7 @@ static void spawned_row_is_zero_also_where_another_was(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void full_table_refuses_counts_and_logs_once(void **state) {
-    (void)state;
+TEST(full_table_refuses_counts_and_logs_once) {
     static test_log log;
     memset(&log, 0, sizeof log);
     nb_hooks hooks = test_hooks(&log, NULL);
@@ -139,8 +131,7 @@ static void full_table_refuses_counts_and_logs_once(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void reference_outlives_nothing_but_its_own_life(void **state) {
-    (void)state;
+TEST(reference_outlives_nothing_but_its_own_life) {
     fixture f = fixture_plain(4);
     saved before = fixture_save(&f, NB_SAVE_HISTORY);
     nb_entity first = unit_spawn(&f, 1);
@@ -176,8 +167,7 @@ static uint64_t version_of(const fixture *f, uint32_t column, uint32_t row) {
     return view.block_versions[row / view.block_rows];
 }
 
-static void write_marks_its_block_and_no_other(void **state) {
-    (void)state;
+TEST(write_marks_its_block_and_no_other) {
     fixture f = fixture_plain(300);
     for (uint32_t i = 0; i < 300; ++i) unit_spawn(&f, i);
     uint64_t before = f.world->version;
@@ -226,8 +216,7 @@ static void write_own_rows(void *user, uint32_t index) {
     }
 }
 
-static void threads_write_rows_of_one_block_together(void **state) {
-    (void)state;
+TEST(threads_write_rows_of_one_block_together) {
     fixture f = fixture_plain(1000);
     crowd c = {.f = &f, .thread_count = 4, .round_count = (uint32_t)test_size(20, 200, 2000)};
     test_thread threads[4];
@@ -247,8 +236,7 @@ static void threads_write_rows_of_one_block_together(void **state) {
 
 // --- ticks ---
 
-static void previous_values_are_those_of_the_ticks_start(void **state) {
-    (void)state;
+TEST(previous_values_are_those_of_the_ticks_start) {
     fixture f = fixture_plain(200);
     for (uint32_t i = 0; i < 200; ++i) unit_spawn(&f, i);
     for (uint32_t i = 0; i < 200; ++i) NB_ROW_WRITE(f.world, f.units, POSITION, vec3, i)->x = (float)i;
@@ -270,8 +258,7 @@ static void previous_values_are_those_of_the_ticks_start(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void teleported_row_has_no_way_behind_it(void **state) {
-    (void)state;
+TEST(teleported_row_has_no_way_behind_it) {
     fixture f = fixture_plain(100);
     nb_entity stays = unit_spawn(&f, 1), jumps = unit_spawn(&f, 2);
     nb_column_view marks;
@@ -300,8 +287,7 @@ static void teleported_row_has_no_way_behind_it(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void rows_do_not_come_or_go_directly_in_a_tick(void **state) {
-    (void)state;
+TEST(rows_do_not_come_or_go_directly_in_a_tick) {
     static test_log log;
     memset(&log, 0, sizeof log);
     nb_hooks hooks = test_hooks(&log, NULL);
@@ -320,14 +306,3 @@ static void rows_do_not_come_or_go_directly_in_a_tick(void **state) {
     free(bytes.bytes);
     nb_world_destroy(f.world);
 }
-
-TEST_MAIN(
-    cmocka_unit_test(declared_tables_can_be_asked_for), cmocka_unit_test(names_are_copied),
-    cmocka_unit_test(singleton_has_its_row_from_the_start), cmocka_unit_test(despawn_moves_the_last_row_and_no_entity),
-    cmocka_unit_test(despawned_entity_is_stale_for_ever), cmocka_unit_test(entity_of_one_table_is_none_of_another),
-    cmocka_unit_test(spawned_row_is_zero_also_where_another_was),
-    cmocka_unit_test(full_table_refuses_counts_and_logs_once),
-    cmocka_unit_test(reference_outlives_nothing_but_its_own_life), cmocka_unit_test(write_marks_its_block_and_no_other),
-    cmocka_unit_test(threads_write_rows_of_one_block_together),
-    cmocka_unit_test(previous_values_are_those_of_the_ticks_start),
-    cmocka_unit_test(teleported_row_has_no_way_behind_it), cmocka_unit_test(rows_do_not_come_or_go_directly_in_a_tick))

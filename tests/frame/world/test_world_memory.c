@@ -43,14 +43,12 @@ static uint32_t declare_with_failing_heap(bool is_lasting) {
     }
 }
 
-static void declaration_survives_every_failed_allocation(void **state) {
-    (void)state;
+TEST(declaration_survives_every_failed_allocation) {
     assert_int_equal(declare_with_failing_heap(false), 9); // the world; columns, rows and two pools of each table
     assert_int_equal(declare_with_failing_heap(true), 9);
 }
 
-static void running_world_calls_no_heap(void **state) {
-    (void)state;
+TEST(running_world_calls_no_heap) {
     test_heap heap = {0};
     nb_hooks hooks = test_hooks(NULL, &heap);
     fixture f = fixture_open(1000, &hooks);
@@ -78,5 +76,3 @@ static void running_world_calls_no_heap(void **state) {
     nb_world_destroy(f.world);
     assert_int_equal(heap.live_count.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(declaration_survives_every_failed_allocation), cmocka_unit_test(running_world_calls_no_heap))

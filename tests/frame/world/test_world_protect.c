@@ -51,8 +51,7 @@ static void change(fixture *f, uint64_t *random) {
     assert_int_equal(nb_world_tick_end(f->world), NB_OK);
 }
 
-static void protectable_world_is_the_same_world(void **state) {
-    (void)state;
+TEST(protectable_world_is_the_same_world) {
     uint64_t seed = test_seed("protectable_world_is_the_same_world"), random_plain = seed, random_pages = seed;
     fixture plain = fixture_plain(300), pages = protectable_plain(300);
     assert_true(nb_world_layout_hash(plain.world) == nb_world_layout_hash(pages.world));
@@ -78,8 +77,7 @@ static void protectable_world_is_the_same_world(void **state) {
     nb_world_destroy(pages.world);
 }
 
-static void protection_may_be_repeated_and_the_end_comes_at_any_time(void **state) {
-    (void)state;
+TEST(protection_may_be_repeated_and_the_end_comes_at_any_time) {
     test_log log = {0};
     test_heap heap = {0};
     nb_hooks hooks = test_hooks(&log, &heap);
@@ -97,8 +95,7 @@ static void protection_may_be_repeated_and_the_end_comes_at_any_time(void **stat
     assert_int_equal(heap.live_bytes.value, 0);
 }
 
-static void protected_world_is_published(void **state) {
-    (void)state;
+TEST(protected_world_is_published) {
     fixture f = protectable_plain(100);
     unit_spawn(&f, 7);
     nb_column_view view;
@@ -169,8 +166,7 @@ static void assert_located(fixture *f) {
     assert_int_equal(place.row, 77); // untouched
 }
 
-static void every_address_leads_back_to_its_row(void **state) {
-    (void)state;
+TEST(every_address_leads_back_to_its_row) {
     fixture plain = fixture_plain(100), pages = protectable_plain(100);
     unit_spawn(&plain, 1);
     unit_spawn(&pages, 1);
@@ -184,8 +180,7 @@ static void every_address_leads_back_to_its_row(void **state) {
 
 // --- refusals and memory ---
 
-static void world_without_pages_is_not_protected(void **state) {
-    (void)state;
+TEST(world_without_pages_is_not_protected) {
     test_log log = {0};
     nb_hooks hooks = test_hooks(&log, NULL);
     fixture f = fixture_open(100, &hooks);
@@ -197,8 +192,7 @@ static void world_without_pages_is_not_protected(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void no_table_is_declared_while_protected(void **state) {
-    (void)state;
+TEST(no_table_is_declared_while_protected) {
     test_log log = {0};
     nb_hooks hooks = test_hooks(&log, NULL);
     nb_world_desc desc = {.is_protectable = true, .hooks = hooks};
@@ -225,8 +219,7 @@ static nb_result declare_all(const nb_hooks *hooks, nb_world **world) {
     return result;
 }
 
-static void declaration_survives_every_failed_allocation(void **state) {
-    (void)state;
+TEST(declaration_survives_every_failed_allocation) {
     for (uint32_t n = 1;; ++n) {
         test_log log = {0};
         test_heap heap = {.fail_at = n};
@@ -247,8 +240,7 @@ static void declaration_survives_every_failed_allocation(void **state) {
 }
 
 // More than the addresses of a process.
-static void pages_that_are_not_there_are_a_clean_error(void **state) {
-    (void)state;
+TEST(pages_that_are_not_there_are_a_clean_error) {
     test_log log = {0};
     test_heap heap = {0};
     nb_world_desc desc = {.is_protectable = true, .hooks = test_hooks(&log, &heap)};
@@ -271,11 +263,3 @@ static void pages_that_are_not_there_are_a_clean_error(void **state) {
     nb_world_destroy(world);
     assert_int_equal(heap.live_count.value, 0);
 }
-
-TEST_MAIN(cmocka_unit_test(protectable_world_is_the_same_world),
-          cmocka_unit_test(protection_may_be_repeated_and_the_end_comes_at_any_time),
-          cmocka_unit_test(protected_world_is_published), cmocka_unit_test(every_address_leads_back_to_its_row),
-          cmocka_unit_test(world_without_pages_is_not_protected),
-          cmocka_unit_test(no_table_is_declared_while_protected),
-          cmocka_unit_test(declaration_survives_every_failed_allocation),
-          cmocka_unit_test(pages_that_are_not_there_are_a_clean_error))

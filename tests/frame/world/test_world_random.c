@@ -266,8 +266,7 @@ static void step_any(run *r) {
         step_rewind(r);
 }
 
-static void world_agrees_with_its_model(void **state) {
-    (void)state;
+TEST(world_agrees_with_its_model) {
     static run r;
     static test_log log;
     uint64_t step_count = test_size(20000, 200000, 5000000);
@@ -292,8 +291,7 @@ static void world_agrees_with_its_model(void **state) {
 }
 
 // A snapshot's work follows what changed, not what there is.
-static void mirror_copies_little_after_little_change(void **state) {
-    (void)state;
+TEST(mirror_copies_little_after_little_change) {
     fixture f = fixture_plain(6400);
     mirror m;
     for (uint32_t i = 0; i < 6400; ++i) unit_spawn(&f, i);
@@ -308,5 +306,3 @@ static void mirror_copies_little_after_little_change(void **state) {
     mirror_close(&m);
     nb_world_destroy(f.world);
 }
-
-TEST_MAIN(cmocka_unit_test(world_agrees_with_its_model), cmocka_unit_test(mirror_copies_little_after_little_change))

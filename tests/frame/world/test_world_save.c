@@ -19,8 +19,7 @@ static void populate(fixture *f, uint32_t count, uint64_t seed) {
 
 // --- hash ---
 
-static void hash_reads_only_changed_blocks(void **state) {
-    (void)state;
+TEST(hash_reads_only_changed_blocks) {
     fixture f = fixture_plain(1000);
     populate(&f, 1000, 1);
     uint64_t first = nb_world_hash(f.world);
@@ -45,8 +44,7 @@ static void hash_reads_only_changed_blocks(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void hash_leaves_out_what_is_not_simulated(void **state) {
-    (void)state;
+TEST(hash_leaves_out_what_is_not_simulated) {
     fixture f = fixture_plain(100);
     nb_entity spark;
     populate(&f, 80, 2);
@@ -71,8 +69,7 @@ static void hash_leaves_out_what_is_not_simulated(void **state) {
 }
 
 // The same rows by another way: other incarnations, versions, memory; and the free slots are part of the state.
-static void hash_depends_on_the_state_alone(void **state) {
-    (void)state;
+TEST(hash_depends_on_the_state_alone) {
     fixture a = fixture_plain(100), b = fixture_plain(100);
     nb_entity entity;
     for (int i = 0; i < 10; ++i) nb_world_version_advance(b.world);
@@ -92,8 +89,7 @@ static void hash_depends_on_the_state_alone(void **state) {
     nb_world_destroy(b.world);
 }
 
-static void hash_depends_on_the_order_of_rows(void **state) {
-    (void)state;
+TEST(hash_depends_on_the_order_of_rows) {
     fixture a = fixture_plain(100), b = fixture_plain(100);
     unit_spawn(&a, 1), unit_spawn(&a, 2);
     unit_spawn(&b, 2), unit_spawn(&b, 1);
@@ -104,8 +100,7 @@ static void hash_depends_on_the_order_of_rows(void **state) {
 
 // --- save and load ---
 
-static void loaded_state_is_the_saved_one_byte_for_byte(void **state) {
-    (void)state;
+TEST(loaded_state_is_the_saved_one_byte_for_byte) {
     for (nb_save_kind kind = NB_SAVE_FILE; kind < NB_SAVE_KIND_COUNT; ++kind) {
         fixture a = fixture_plain(500), b = fixture_plain(500);
         populate(&a, 400, 4);
@@ -149,8 +144,7 @@ static void loaded_state_is_the_saved_one_byte_for_byte(void **state) {
 }
 
 // A release writes the link of the slot released before it, also when that was before the save.
-static void hash_follows_slots_released_before_and_after_a_load(void **state) {
-    (void)state;
+TEST(hash_follows_slots_released_before_and_after_a_load) {
     fixture a = fixture_plain(500), b = fixture_plain(500);
     nb_entity entities[300];
     for (uint32_t i = 0; i < 300; ++i) entities[i] = unit_spawn(&a, i);
@@ -166,8 +160,7 @@ static void hash_follows_slots_released_before_and_after_a_load(void **state) {
     nb_world_destroy(b.world);
 }
 
-static void file_brings_new_lives(void **state) {
-    (void)state;
+TEST(file_brings_new_lives) {
     fixture f = fixture_plain(10);
     nb_entity entity = unit_spawn(&f, 1);
     nb_entity_ref ref;
@@ -181,8 +174,7 @@ static void file_brings_new_lives(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void too_small_a_buffer_is_left_alone(void **state) {
-    (void)state;
+TEST(too_small_a_buffer_is_left_alone) {
     fixture f = fixture_plain(10);
     unit_spawn(&f, 1);
     size_t size_bytes = nb_world_save_size(f.world, NB_SAVE_FILE), written = 0x5A;
@@ -194,8 +186,7 @@ static void too_small_a_buffer_is_left_alone(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void another_layout_is_refused(void **state) {
-    (void)state;
+TEST(another_layout_is_refused) {
     static test_log log;
     memset(&log, 0, sizeof log);
     nb_hooks hooks = test_hooks(&log, NULL);
@@ -253,8 +244,7 @@ static void refuse_bytes(victim *v, const unsigned char *bytes, size_t size_byte
     free(copy);
 }
 
-static void cut_bytes_are_refused_at_every_length(void **state) {
-    (void)state;
+TEST(cut_bytes_are_refused_at_every_length) {
     victim v = victim_open();
     fixture other = fixture_plain(100);
     populate(&other, 60, 7);
@@ -271,8 +261,7 @@ static void cut_bytes_are_refused_at_every_length(void **state) {
     victim_close(&v);
 }
 
-static void every_flipped_bit_is_refused(void **state) {
-    (void)state;
+TEST(every_flipped_bit_is_refused) {
     victim v = victim_open();
     saved bytes = {.size_bytes = v.before.size_bytes, .bytes = malloc(v.before.size_bytes)};
     memcpy(bytes.bytes, v.before.bytes, bytes.size_bytes);
@@ -295,8 +284,7 @@ static void forge(saved *bytes, nb_save_kind kind) {
     memcpy(bytes->bytes + 24, &hash, 8);
 }
 
-static void forged_bytes_load_soundly_or_not_at_all(void **state) {
-    (void)state;
+TEST(forged_bytes_load_soundly_or_not_at_all) {
     uint64_t random = test_seed("forged_bytes_load_soundly_or_not_at_all");
     uint64_t rounds = test_size(10000, 200000, 5000000), accepted = 0;
     victim v = victim_open();
@@ -342,8 +330,7 @@ static void forged_bytes_load_soundly_or_not_at_all(void **state) {
 
 // Two slots whose links look like the last that was released: what the next release changes would not be noted, and the
 // hash would not follow it.
-static void forged_end_of_the_waiting_slots_is_refused(void **state) {
-    (void)state;
+TEST(forged_end_of_the_waiting_slots_is_refused) {
     victim v = victim_open();
     fixture other = fixture_plain(100);
     populate(&other, 80, 9);
@@ -361,12 +348,3 @@ static void forged_end_of_the_waiting_slots_is_refused(void **state) {
     nb_world_destroy(other.world);
     victim_close(&v);
 }
-
-TEST_MAIN(cmocka_unit_test(hash_reads_only_changed_blocks), cmocka_unit_test(hash_leaves_out_what_is_not_simulated),
-          cmocka_unit_test(hash_depends_on_the_state_alone), cmocka_unit_test(hash_depends_on_the_order_of_rows),
-          cmocka_unit_test(loaded_state_is_the_saved_one_byte_for_byte),
-          cmocka_unit_test(hash_follows_slots_released_before_and_after_a_load),
-          cmocka_unit_test(file_brings_new_lives), cmocka_unit_test(too_small_a_buffer_is_left_alone),
-          cmocka_unit_test(another_layout_is_refused), cmocka_unit_test(cut_bytes_are_refused_at_every_length),
-          cmocka_unit_test(every_flipped_bit_is_refused), cmocka_unit_test(forged_bytes_load_soundly_or_not_at_all),
-          cmocka_unit_test(forged_end_of_the_waiting_slots_is_refused))

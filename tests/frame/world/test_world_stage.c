@@ -24,8 +24,7 @@ static nb_staged stage_unit(nb_stage *stage, const fixture *f, uint32_t health) 
     return staged;
 }
 
-static void staged_row_comes_with_its_values_when_applied(void **state) {
-    (void)state;
+TEST(staged_row_comes_with_its_values_when_applied) {
     fixture f = fixture_plain(10);
     stage_memory m;
     nb_stage *stage = stage_open(&m, &f, 1, 0);
@@ -55,8 +54,7 @@ static void staged_row_comes_with_its_values_when_applied(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void staged_values_are_aligned_for_any_type_of_their_size(void **state) {
-    (void)state;
+TEST(staged_values_are_aligned_for_any_type_of_their_size) {
     static const nb_column_desc columns[] = {{.name = "byte", .size_bytes = 1},
                                              {.name = "line", .size_bytes = 64},
                                              {.name = "odd", .size_bytes = 3},
@@ -82,8 +80,7 @@ static void staged_values_are_aligned_for_any_type_of_their_size(void **state) {
     nb_world_destroy(world);
 }
 
-static void stages_are_applied_by_handler_job_and_sequence(void **state) {
-    (void)state;
+TEST(stages_are_applied_by_handler_job_and_sequence) {
     fixture f = fixture_plain(10);
     static stage_memory m[4];
     nb_stage *stages[4] = {stage_open(&m[0], &f, 2, 0), stage_open(&m[1], &f, 1, 7), stage_open(&m[2], &f, 1, 2),
@@ -100,8 +97,7 @@ static void stages_are_applied_by_handler_job_and_sequence(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void linked_rows_have_each_others_entity_wherever_they_end(void **state) {
-    (void)state;
+TEST(linked_rows_have_each_others_entity_wherever_they_end) {
     static const nb_column_desc columns[] = {
         {.name = "tag", .size_bytes = 4},
         {.name = "parent", .size_bytes = sizeof(nb_entity), .flags = NB_COLUMN_INTERPOLATE}};
@@ -150,8 +146,7 @@ static void linked_rows_have_each_others_entity_wherever_they_end(void **state) 
     nb_world_destroy(world);
 }
 
-static void despawn_staged_twice_is_counted_not_repeated(void **state) {
-    (void)state;
+TEST(despawn_staged_twice_is_counted_not_repeated) {
     fixture f = fixture_plain(10);
     static stage_memory m[2];
     nb_entity a = unit_spawn(&f, 1), b = unit_spawn(&f, 2);
@@ -167,8 +162,7 @@ static void despawn_staged_twice_is_counted_not_repeated(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void full_stage_refuses_and_keeps_what_it_has(void **state) {
-    (void)state;
+TEST(full_stage_refuses_and_keeps_what_it_has) {
     static test_log log;
     memset(&log, 0, sizeof log);
     nb_hooks hooks = test_hooks(&log, NULL);
@@ -194,8 +188,7 @@ static void full_stage_refuses_and_keeps_what_it_has(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void full_table_skips_staged_rows_and_applies_the_rest(void **state) {
-    (void)state;
+TEST(full_table_skips_staged_rows_and_applies_the_rest) {
     fixture f = fixture_plain(2);
     static stage_memory m;
     nb_entity a = unit_spawn(&f, 1), entity = {0x5A};
@@ -214,8 +207,7 @@ static void full_table_skips_staged_rows_and_applies_the_rest(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void reset_stage_is_empty_and_what_it_held_is_stale(void **state) {
-    (void)state;
+TEST(reset_stage_is_empty_and_what_it_held_is_stale) {
     static test_log log;
     memset(&log, 0, sizeof log);
     nb_hooks hooks = test_hooks(&log, NULL);
@@ -238,8 +230,7 @@ static void reset_stage_is_empty_and_what_it_held_is_stale(void **state) {
     nb_world_destroy(f.world);
 }
 
-static void two_stages_of_one_job_are_refused_before_anything_changes(void **state) {
-    (void)state;
+TEST(two_stages_of_one_job_are_refused_before_anything_changes) {
     static test_log log;
     memset(&log, 0, sizeof log);
     nb_hooks hooks = test_hooks(&log, NULL);
@@ -332,8 +323,7 @@ static void run_world(uint32_t thread_count, uint32_t shuffle, uint64_t *hashes,
 
 #define TICKS_MAX 2000
 
-static void any_number_of_threads_gives_the_same_hash_in_every_tick(void **state) {
-    (void)state;
+TEST(any_number_of_threads_gives_the_same_hash_in_every_tick) {
     static uint64_t expected[TICKS_MAX], got[TICKS_MAX];
     static const uint32_t threads[] = {0, 1, 2, 3, 4, 8};
     uint32_t tick_count = (uint32_t)test_size(60, 300, TICKS_MAX);
@@ -343,14 +333,3 @@ static void any_number_of_threads_gives_the_same_hash_in_every_tick(void **state
         assert_memory_equal(got, expected, tick_count * sizeof *got);
     }
 }
-
-TEST_MAIN(cmocka_unit_test(staged_row_comes_with_its_values_when_applied),
-          cmocka_unit_test(staged_values_are_aligned_for_any_type_of_their_size),
-          cmocka_unit_test(stages_are_applied_by_handler_job_and_sequence),
-          cmocka_unit_test(linked_rows_have_each_others_entity_wherever_they_end),
-          cmocka_unit_test(despawn_staged_twice_is_counted_not_repeated),
-          cmocka_unit_test(full_stage_refuses_and_keeps_what_it_has),
-          cmocka_unit_test(full_table_skips_staged_rows_and_applies_the_rest),
-          cmocka_unit_test(reset_stage_is_empty_and_what_it_held_is_stale),
-          cmocka_unit_test(two_stages_of_one_job_are_refused_before_anything_changes),
-          cmocka_unit_test(any_number_of_threads_gives_the_same_hash_in_every_tick))

@@ -93,8 +93,7 @@ static void change_at_random(watched *w, uint64_t *random) {
     }
 }
 
-static void snapshots_have_what_the_world_had(void **state) {
-    (void)state;
+TEST(snapshots_have_what_the_world_had) {
     uint64_t random = test_seed(__func__), rounds = test_size(2000, 20000, 200000);
     watched w;
     watched_open(&w, 300);
@@ -114,8 +113,7 @@ static void snapshots_have_what_the_world_had(void **state) {
     watched_close(&w);
 }
 
-static void only_blocks_that_changed_are_copied(void **state) {
-    (void)state;
+TEST(only_blocks_that_changed_are_copied) {
     watched w;
     watched_open(&w, 64 * 20);
     for (uint32_t i = 0; i < 64 * 20; ++i) unit_spawn(&w.f, i);
@@ -134,8 +132,7 @@ static void only_blocks_that_changed_are_copied(void **state) {
     watched_close(&w);
 }
 
-static void names_say_where_regions_come_from(void **state) {
-    (void)state;
+TEST(names_say_where_regions_come_from) {
     watched w;
     watched_open(&w, 10);
     static const char *const names[] = {"units.position", "units.position.previous", "units.entities",
@@ -152,8 +149,7 @@ static void names_say_where_regions_come_from(void **state) {
     watched_close(&w);
 }
 
-static void adding_goes_on_after_a_failure(void **state) {
-    (void)state;
+TEST(adding_goes_on_after_a_failure) {
     bool has_failed = true;
     for (uint64_t call = 1; has_failed; ++call) {
         test_heap heap = {0}, ring_heap = {0};
@@ -186,8 +182,7 @@ static void adding_goes_on_after_a_failure(void **state) {
 
 // --- who may write ---
 
-static void writes_that_are_not_allowed_change_nothing(void **state) {
-    (void)state;
+TEST(writes_that_are_not_allowed_change_nothing) {
     watched w;
     watched_open(&w, 10);
     nb_world *world = w.f.world;
@@ -227,7 +222,3 @@ static void writes_that_are_not_allowed_change_nothing(void **state) {
     free(save.bytes);
     watched_close(&w);
 }
-
-TEST_MAIN(cmocka_unit_test(snapshots_have_what_the_world_had), cmocka_unit_test(only_blocks_that_changed_are_copied),
-          cmocka_unit_test(names_say_where_regions_come_from), cmocka_unit_test(adding_goes_on_after_a_failure),
-          cmocka_unit_test(writes_that_are_not_allowed_change_nothing))

@@ -3,7 +3,7 @@
 
 // A world with one table of each kind, and a mirror that follows it by block versions as a snapshot does.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/hash.h"
 #include "nebula/world.h"

@@ -4,7 +4,7 @@
 // What the tests of the device share: a null device with a control, a clock and a heap that is checked when it is
 // closed, and a frame by hand.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/clock.h"
 #include "nebula/gpu.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // The device without an engine: objects, frames by hand, memory of a frame, uploads, captures.
 
 #include "gpu/device/gpu_fixture.h"
@@ -10,8 +9,7 @@ static nb_result draw_nothing(nb_gpu_command *command, uint32_t bucket, uint32_t
     return NB_OK;
 }
 
-static void frames_are_drawn_and_counted(void **state) {
-    (void)state;
+TEST(frames_are_drawn_and_counted) {
     gpu_rig r;
     gpu_rig_open(&r);
     assert_string_equal(nb_gpu_name(r.gpu), "null: nothing");
@@ -31,8 +29,7 @@ static void frames_are_drawn_and_counted(void **state) {
     gpu_rig_close(&r);
 }
 
-static void frame_without_passes_is_a_picture_that_is_not_shown(void **state) {
-    (void)state;
+TEST(frame_without_passes_is_a_picture_that_is_not_shown) {
     gpu_rig r;
     gpu_rig_open_as(&r, gpu_rig_desc(), (nb_gpu_null_desc){.has_surface = true});
     assert_int_equal(nb_gpu_null_fail(r.control, NB_GPU_NULL_PRESENT, 0), NB_OK);
@@ -48,8 +45,7 @@ static void frame_without_passes_is_a_picture_that_is_not_shown(void **state) {
 
 // --- objects ---
 
-static void destroyed_object_is_stale_at_once_and_gone_when_the_device_is_through(void **state) {
-    (void)state;
+TEST(destroyed_object_is_stale_at_once_and_gone_when_the_device_is_through) {
     gpu_rig r;
     gpu_rig_open_as(&r, gpu_rig_desc(), (nb_gpu_null_desc){.latency_frames = 1});
     for (uint32_t i = 0; i < 2; ++i) assert_int_equal(gpu_frame(r.gpu, (gpu_pass){0}), NB_OK);
@@ -80,8 +76,7 @@ static void destroyed_object_is_stale_at_once_and_gone_when_the_device_is_throug
 }
 
 // A backend may do something to all that is new with the next picture: what has ended before must not be there then.
-static void what_no_picture_has_seen_leaves_the_device_at_once(void **state) {
-    (void)state;
+TEST(what_no_picture_has_seen_leaves_the_device_at_once) {
     gpu_rig r;
     gpu_rig_open_as(&r, gpu_rig_desc(), (nb_gpu_null_desc){.latency_frames = 1});
     for (uint32_t i = 0; i < 3; ++i) assert_int_equal(gpu_frame(r.gpu, (gpu_pass){0}), NB_OK);
@@ -109,8 +104,7 @@ static void what_no_picture_has_seen_leaves_the_device_at_once(void **state) {
     gpu_rig_close(&r);
 }
 
-static void pools_are_full_and_have_room_again(void **state) {
-    (void)state;
+TEST(pools_are_full_and_have_room_again) {
     gpu_rig r;
     gpu_rig_open(&r);
     nb_gpu_image images[32], more = {77};
@@ -140,8 +134,7 @@ static void pools_are_full_and_have_room_again(void **state) {
     gpu_rig_close(&r);
 }
 
-static void objects_are_not_made_while_a_frame_is_recorded(void **state) {
-    (void)state;
+TEST(objects_are_not_made_while_a_frame_is_recorded) {
     gpu_rig r;
     gpu_rig_open(&r);
     nb_gpu_buffer buffer = gpu_buffer(r.gpu, 16, NB_GPU_MEMORY_DEVICE), other = {0};
@@ -156,8 +149,7 @@ static void objects_are_not_made_while_a_frame_is_recorded(void **state) {
     gpu_rig_close(&r);
 }
 
-static void failed_backend_object_leaves_no_handle(void **state) {
-    (void)state;
+TEST(failed_backend_object_leaves_no_handle) {
     gpu_rig r;
     gpu_rig_open(&r);
     nb_gpu_pipeline pipeline = {0};
@@ -177,8 +169,7 @@ static void failed_backend_object_leaves_no_handle(void **state) {
 
 // --- memory of a frame ---
 
-static void spans_are_apart_aligned_and_of_their_frame(void **state) {
-    (void)state;
+TEST(spans_are_apart_aligned_and_of_their_frame) {
     gpu_rig r;
     gpu_rig_open(&r);
     nb_gpu_span a = {0}, b = {0}, c = {0};
@@ -228,8 +219,7 @@ static void take_many(void *user, uint32_t index) {
     }
 }
 
-static void threads_take_spans_without_overlap(void **state) {
-    (void)state;
+TEST(threads_take_spans_without_overlap) {
     gpu_rig r;
     gpu_rig_open(&r);
     static taker t;
@@ -253,8 +243,7 @@ static void threads_take_spans_without_overlap(void **state) {
 
 // --- uploads ---
 
-static void uploads_are_checked_counted_and_bounded(void **state) {
-    (void)state;
+TEST(uploads_are_checked_counted_and_bounded) {
     gpu_rig r;
     gpu_rig_open(&r);
     nb_gpu_buffer buffer = gpu_buffer(r.gpu, 100, NB_GPU_MEMORY_DEVICE);
@@ -301,8 +290,7 @@ static nb_result fail_one(nb_gpu_command *command, uint32_t bucket, uint32_t buc
     return bucket == 1 ? NB_ERR_OS : NB_OK;
 }
 
-static void failed_recording_costs_the_picture_and_not_the_uploads(void **state) {
-    (void)state;
+TEST(failed_recording_costs_the_picture_and_not_the_uploads) {
     gpu_rig r;
     gpu_rig_open(&r);
     nb_gpu_buffer buffer = gpu_buffer(r.gpu, 100, NB_GPU_MEMORY_DEVICE);
@@ -341,8 +329,7 @@ static void failed_recording_costs_the_picture_and_not_the_uploads(void **state)
 
 // --- the graph's memory ---
 
-static void memory_of_the_graph_is_kept_and_given_back(void **state) {
-    (void)state;
+TEST(memory_of_the_graph_is_kept_and_given_back) {
     gpu_rig r;
     gpu_rig_open(&r);
     uint64_t calls = 0;
@@ -368,8 +355,7 @@ static void memory_of_the_graph_is_kept_and_given_back(void **state) {
     gpu_rig_close(&r);
 }
 
-static void graph_that_does_not_compile_costs_the_picture(void **state) {
-    (void)state;
+TEST(graph_that_does_not_compile_costs_the_picture) {
     gpu_rig r;
     gpu_rig_open(&r);
     assert_int_equal(nb_gpu_frame_begin(r.gpu), NB_OK);
@@ -404,8 +390,7 @@ static nb_result import_and_finish(gpu_rig *r, nb_graph_import_desc desc, bool i
     return gpu_finish(r->gpu);
 }
 
-static void imports_that_are_not_what_they_say_are_refused(void **state) {
-    (void)state;
+TEST(imports_that_are_not_what_they_say_are_refused) {
     gpu_rig r;
     gpu_rig_open(&r);
     nb_gpu_image image = gpu_image(r.gpu, 8, NB_GPU_ACCESS_SAMPLED), gone = gpu_image(r.gpu, 8, NB_GPU_ACCESS_SAMPLED);
@@ -434,8 +419,7 @@ static void imports_that_are_not_what_they_say_are_refused(void **state) {
 
 // --- captures ---
 
-static void capture_has_the_colour_of_the_first_clear(void **state) {
-    (void)state;
+TEST(capture_has_the_colour_of_the_first_clear) {
     gpu_rig r;
     gpu_rig_open_as(&r, gpu_rig_desc(), (nb_gpu_null_desc){.latency_frames = 1});
     nb_gpu_capture capture = {0};
@@ -469,8 +453,7 @@ static void capture_has_the_colour_of_the_first_clear(void **state) {
 
 // --- sizes ---
 
-static void resized_back_buffer_is_there_with_the_next_frame(void **state) {
-    (void)state;
+TEST(resized_back_buffer_is_there_with_the_next_frame) {
     for (uint32_t has_surface = 0; has_surface < 2; ++has_surface) {
         gpu_rig r;
         gpu_rig_open_as(&r, gpu_rig_desc(), (nb_gpu_null_desc){.has_surface = has_surface != 0});
@@ -503,8 +486,7 @@ static void resized_back_buffer_is_there_with_the_next_frame(void **state) {
 
 // --- the end ---
 
-static void destroy_is_refused_inside_a_frame(void **state) {
-    (void)state;
+TEST(destroy_is_refused_inside_a_frame) {
     gpu_rig r;
     gpu_rig_open(&r);
     gpu_buffer(r.gpu, 16, NB_GPU_MEMORY_DEVICE); // left over
@@ -516,8 +498,7 @@ static void destroy_is_refused_inside_a_frame(void **state) {
     gpu_rig_close(&r);
 }
 
-static void every_failed_allocation_is_survived(void **state) {
-    (void)state;
+TEST(every_failed_allocation_is_survived) {
     uint64_t fail_at = 1;
     for (;; ++fail_at) {
         gpu_rig r;
@@ -549,21 +530,3 @@ static void every_failed_allocation_is_survived(void **state) {
     }
     assert_true(fail_at > 20);
 }
-
-TEST_MAIN(cmocka_unit_test(frames_are_drawn_and_counted),
-          cmocka_unit_test(frame_without_passes_is_a_picture_that_is_not_shown),
-          cmocka_unit_test(destroyed_object_is_stale_at_once_and_gone_when_the_device_is_through),
-          cmocka_unit_test(what_no_picture_has_seen_leaves_the_device_at_once),
-          cmocka_unit_test(pools_are_full_and_have_room_again),
-          cmocka_unit_test(objects_are_not_made_while_a_frame_is_recorded),
-          cmocka_unit_test(failed_backend_object_leaves_no_handle),
-          cmocka_unit_test(spans_are_apart_aligned_and_of_their_frame),
-          cmocka_unit_test(threads_take_spans_without_overlap),
-          cmocka_unit_test(uploads_are_checked_counted_and_bounded),
-          cmocka_unit_test(failed_recording_costs_the_picture_and_not_the_uploads),
-          cmocka_unit_test(memory_of_the_graph_is_kept_and_given_back),
-          cmocka_unit_test(graph_that_does_not_compile_costs_the_picture),
-          cmocka_unit_test(imports_that_are_not_what_they_say_are_refused),
-          cmocka_unit_test(capture_has_the_colour_of_the_first_clear),
-          cmocka_unit_test(resized_back_buffer_is_there_with_the_next_frame),
-          cmocka_unit_test(destroy_is_refused_inside_a_frame), cmocka_unit_test(every_failed_allocation_is_survived))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // Commands: what a pass may do with what it has declared, and what the hash of all of them says.
 
 #include "gpu/device/gpu_fixture.h"
@@ -183,8 +182,7 @@ TRY(index_import, nb_gpu_set_indices(command, s->import, 0))
 TRY(index_beyond, nb_gpu_set_indices(command, s->buffer, 1024))
 TRY(index_odd, nb_gpu_set_indices(command, s->buffer, 2))
 
-static void undeclared_resources_are_refused_by_name(void **state) {
-    (void)state;
+TEST(undeclared_resources_are_refused_by_name) {
     stage s;
     stage_open(&s);
     expect_fine(&s, bind_import);
@@ -208,8 +206,7 @@ static void undeclared_resources_are_refused_by_name(void **state) {
     gpu_rig_close(&s.r);
 }
 
-static void ranges_and_stale_handles_are_refused(void **state) {
-    (void)state;
+TEST(ranges_and_stale_handles_are_refused) {
     stage s;
     stage_open(&s);
     expect_refused(&s, bind_beyond, NB_ERR_RANGE, "test");
@@ -235,8 +232,7 @@ static void ranges_and_stale_handles_are_refused(void **state) {
     gpu_rig_close(&s.r);
 }
 
-static void pipelines_must_fit_the_pass(void **state) {
-    (void)state;
+TEST(pipelines_must_fit_the_pass) {
     stage s;
     stage_open(&s);
     expect_fine(&s, set_drawing);
@@ -264,8 +260,7 @@ static void pipelines_must_fit_the_pass(void **state) {
     gpu_rig_close(&s.r);
 }
 
-static void copies_are_checked(void **state) {
-    (void)state;
+TEST(copies_are_checked) {
     stage s;
     stage_open(&s);
     s.kind = NB_GPU_PASS_COMPUTE;
@@ -331,8 +326,7 @@ TRY(draw_indirect, draw_from(command, s, s->buffer, 63))
 TRY(draw_indirect_beyond, draw_from(command, s, s->buffer, 64))
 TRY(draw_indirect_import, draw_from(command, s, s->import, 1))
 
-static void draws_need_all_that_their_pipeline_has(void **state) {
-    (void)state;
+TEST(draws_need_all_that_their_pipeline_has) {
     stage s;
     stage_open(&s);
     expect_fine(&s, draw_all);
@@ -370,8 +364,7 @@ static nb_result dispatch_all(nb_gpu_command *command, void *user) {
     return nb_gpu_dispatch(command, 4, 2, 1);
 }
 
-static void compute_passes_dispatch(void **state) {
-    (void)state;
+TEST(compute_passes_dispatch) {
     stage s;
     stage_open(&s);
     s.kind = NB_GPU_PASS_COMPUTE;
@@ -386,8 +379,7 @@ static nb_result copy_span_back(nb_gpu_command *command, void *user) {
     return nb_gpu_copy_buffer(command, s->span.buffer, s->span.offset + 16, s->readback, 64, 32);
 }
 
-static void frame_memory_can_be_read_back(void **state) {
-    (void)state;
+TEST(frame_memory_can_be_read_back) {
     stage s;
     stage_open(&s);
     s.kind = NB_GPU_PASS_COMPUTE;
@@ -452,8 +444,7 @@ static uint64_t hash_with_lanes(gpu_rig *r, scene *s, uint32_t lane_count, uint3
     return gpu_stats(r).command_hash;
 }
 
-static void hash_of_commands_is_the_same_for_any_lanes_and_another_for_other_commands(void **state) {
-    (void)state;
+TEST(hash_of_commands_is_the_same_for_any_lanes_and_another_for_other_commands) {
     gpu_rig r;
     nb_gpu_desc desc = gpu_rig_desc();
     desc.lane_count = 8;
@@ -472,9 +463,3 @@ static void hash_of_commands_is_the_same_for_any_lanes_and_another_for_other_com
     assert_int_equal(gpu_stats(&r).misuse_count, 0);
     gpu_rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(undeclared_resources_are_refused_by_name),
-          cmocka_unit_test(ranges_and_stale_handles_are_refused), cmocka_unit_test(pipelines_must_fit_the_pass),
-          cmocka_unit_test(copies_are_checked), cmocka_unit_test(draws_need_all_that_their_pipeline_has),
-          cmocka_unit_test(compute_passes_dispatch), cmocka_unit_test(frame_memory_can_be_read_back),
-          cmocka_unit_test(hash_of_commands_is_the_same_for_any_lanes_and_another_for_other_commands))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // The device in an engine: its places in the frame, recording by jobs, late jobs, and the end in any order.
 
 #include "frame/engine/engine_fixture.h"
@@ -79,8 +78,7 @@ static void check_engine(gpu_engine *e) {
 
 // --- the frame ---
 
-static void engine_draws_what_other_modules_add(void **state) {
-    (void)state;
+TEST(engine_draws_what_other_modules_add) {
     gpu_engine e;
     open_workers(&e, 2);
     // The device's places are around all others.
@@ -116,8 +114,7 @@ static nb_result add_late_pass(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void who_runs_behind_the_device_is_reported(void **state) {
-    (void)state;
+TEST(who_runs_behind_the_device_is_reported) {
     gpu_engine e;
     open_workers(&e, 0);
     static const char *const after[1] = {"gpu.record"};
@@ -145,8 +142,7 @@ static nb_result add_bad_pass(const nb_context *context, void *user) {
     return nb_graph_use(graph, pass, image, NB_GPU_ACCESS_SAMPLED);
 }
 
-static void mistakes_in_a_frame_name_their_object_once_and_the_frame(void **state) {
-    (void)state;
+TEST(mistakes_in_a_frame_name_their_object_once_and_the_frame) {
     gpu_engine e;
     open_workers(&e, 0);
     const test_log *log = &e.r.log;
@@ -175,8 +171,7 @@ static void mistakes_in_a_frame_name_their_object_once_and_the_frame(void **stat
     rig_close(&e.rig);
 }
 
-static void hash_of_commands_is_the_same_for_any_number_of_workers(void **state) {
-    (void)state;
+TEST(hash_of_commands_is_the_same_for_any_number_of_workers) {
     enum { FRAME_COUNT = 12 };
     uint64_t hashes[FRAME_COUNT];
     for (uint32_t worker_count = 0; worker_count <= 8; ++worker_count) {
@@ -197,8 +192,7 @@ static void hash_of_commands_is_the_same_for_any_number_of_workers(void **state)
     }
 }
 
-static void frames_in_the_steady_state_take_no_heap(void **state) {
-    (void)state;
+TEST(frames_in_the_steady_state_take_no_heap) {
     gpu_engine e;
     open_workers(&e, 2);
     run(&e, 10);
@@ -210,8 +204,7 @@ static void frames_in_the_steady_state_take_no_heap(void **state) {
     rig_close(&e.rig);
 }
 
-static void failed_recording_leaves_out_one_picture_and_no_handler(void **state) {
-    (void)state;
+TEST(failed_recording_leaves_out_one_picture_and_no_handler) {
     gpu_engine e;
     open_workers(&e, 2);
     run(&e, 3);
@@ -227,8 +220,7 @@ static void failed_recording_leaves_out_one_picture_and_no_handler(void **state)
     rig_close(&e.rig);
 }
 
-static void headless_engine_has_no_pictures(void **state) {
-    (void)state;
+TEST(headless_engine_has_no_pictures) {
     gpu_engine e;
     nb_engine_desc desc = rig_desc(0);
     desc.is_headless = true;
@@ -260,8 +252,7 @@ static nb_result watch_submit(void *self, const nb_gpu_submit *submit) {
     return nb_gpu_null_backend()->submit(self, submit);
 }
 
-static void items_are_handed_over_by_the_coordinator_in_the_order_of_the_plan(void **state) {
-    (void)state;
+TEST(items_are_handed_over_by_the_coordinator_in_the_order_of_the_plan) {
     gpu_engine e;
     watching = *nb_gpu_null_backend();
     watching.submit = watch_submit;
@@ -279,8 +270,7 @@ static void items_are_handed_over_by_the_coordinator_in_the_order_of_the_plan(vo
     rig_close(&e.rig);
 }
 
-static void attach_without_memory_leaves_the_device_as_it_was(void **state) {
-    (void)state;
+TEST(attach_without_memory_leaves_the_device_as_it_was) {
     gpu_rig r;
     rig engine;
     gpu_rig_open(&r);
@@ -304,8 +294,7 @@ static void attach_without_memory_leaves_the_device_as_it_was(void **state) {
 
 // --- timelines ---
 
-static void what_is_destroyed_is_reclaimed_with_the_timelines_of_the_engine(void **state) {
-    (void)state;
+TEST(what_is_destroyed_is_reclaimed_with_the_timelines_of_the_engine) {
     gpu_engine e;
     open_workers(&e, 0);
     run(&e, 3);
@@ -327,8 +316,7 @@ static void what_is_destroyed_is_reclaimed_with_the_timelines_of_the_engine(void
     rig_close(&e.rig);
 }
 
-static void device_outlives_its_engine_and_gets_another(void **state) {
-    (void)state;
+TEST(device_outlives_its_engine_and_gets_another) {
     gpu_engine e;
     open_workers(&e, 1);
     run(&e, 3);
@@ -370,8 +358,7 @@ static nb_result destroy_inside(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void destroy_inside_a_frame_of_the_engine_is_refused(void **state) {
-    (void)state;
+TEST(destroy_inside_a_frame_of_the_engine_is_refused) {
     for (uint32_t i = 0; i < 2; ++i) {
         gpu_engine e;
         open_workers(&e, 0);
@@ -485,8 +472,7 @@ static void close_straggler(straggler *s) {
     gpu_rig_close(&s->e.r);
 }
 
-static void memory_that_a_late_job_writes_to_is_not_used_again(void **state) {
-    (void)state;
+TEST(memory_that_a_late_job_writes_to_is_not_used_again) {
     straggler s;
     open_straggler(&s, 2);
     // The other slot does for both.
@@ -499,8 +485,7 @@ static void memory_that_a_late_job_writes_to_is_not_used_again(void **state) {
     close_straggler(&s);
 }
 
-static void picture_is_left_out_where_all_memory_is_of_late_jobs(void **state) {
-    (void)state;
+TEST(picture_is_left_out_where_all_memory_is_of_late_jobs) {
     straggler s;
     open_straggler(&s, 1);
     uint64_t before = gpu_stats(&s.e.r).submit_count;
@@ -515,8 +500,7 @@ static void picture_is_left_out_where_all_memory_is_of_late_jobs(void **state) {
     close_straggler(&s);
 }
 
-static void lost_device_keeps_its_memory_for_late_jobs(void **state) {
-    (void)state;
+TEST(lost_device_keeps_its_memory_for_late_jobs) {
     straggler s;
     open_straggler(&s, 2);
     assert_int_equal(nb_gpu_null_fail(s.e.r.control, NB_GPU_NULL_LOST, 0), NB_OK);
@@ -596,28 +580,10 @@ static uint32_t level_after(uint64_t work_ns, uint64_t pass_ns, bool is_on_cpu, 
     return level;
 }
 
-static void work_of_the_device_counts_and_waits_for_the_display_do_not(void **state) {
-    (void)state;
+TEST(work_of_the_device_counts_and_waits_for_the_display_do_not) {
     assert_int_equal(level_after(MS / 10, 0, false, 60), 3);      // nothing is known of the device
     assert_int_equal(level_after(MS / 10, MS, false, 60), 3);     // 7 ms
     assert_int_equal(level_after(MS / 10, 3 * MS, false, 60), 2); // 21 ms of seven passes are too much, 15 of five fit
     assert_int_equal(level_after(9 * MS, MS, false, 60), 3);      // beside the CPU's work
     assert_int_equal(level_after(13 * MS, MS, true, 60), 1);      // in its place: 13 and 3
 }
-
-TEST_MAIN(cmocka_unit_test(work_of_the_device_counts_and_waits_for_the_display_do_not),
-          cmocka_unit_test(engine_draws_what_other_modules_add),
-          cmocka_unit_test(who_runs_behind_the_device_is_reported),
-          cmocka_unit_test(mistakes_in_a_frame_name_their_object_once_and_the_frame),
-          cmocka_unit_test(hash_of_commands_is_the_same_for_any_number_of_workers),
-          cmocka_unit_test(frames_in_the_steady_state_take_no_heap),
-          cmocka_unit_test(failed_recording_leaves_out_one_picture_and_no_handler),
-          cmocka_unit_test(headless_engine_has_no_pictures),
-          cmocka_unit_test(items_are_handed_over_by_the_coordinator_in_the_order_of_the_plan),
-          cmocka_unit_test(attach_without_memory_leaves_the_device_as_it_was),
-          cmocka_unit_test(what_is_destroyed_is_reclaimed_with_the_timelines_of_the_engine),
-          cmocka_unit_test(device_outlives_its_engine_and_gets_another),
-          cmocka_unit_test(destroy_inside_a_frame_of_the_engine_is_refused),
-          cmocka_unit_test(memory_that_a_late_job_writes_to_is_not_used_again),
-          cmocka_unit_test(picture_is_left_out_where_all_memory_is_of_late_jobs),
-          cmocka_unit_test(lost_device_keeps_its_memory_for_late_jobs))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // What a device does wrong, and that it costs pictures and nothing else.
 
 #include "gpu/device/gpu_fixture.h"
@@ -33,8 +32,7 @@ static void open_counting(gpu_rig *r, uint32_t *restored, nb_gpu_null_desc null_
 
 // --- the fence ---
 
-static void device_that_is_behind_costs_pictures_until_it_goes_on(void **state) {
-    (void)state;
+TEST(device_that_is_behind_costs_pictures_until_it_goes_on) {
     gpu_rig r;
     uint32_t restored;
     open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 1});
@@ -59,8 +57,7 @@ static void device_that_is_behind_costs_pictures_until_it_goes_on(void **state) 
     gpu_rig_close(&r);
 }
 
-static void device_that_is_stuck_is_made_anew(void **state) {
-    (void)state;
+TEST(device_that_is_stuck_is_made_anew) {
     gpu_rig r;
     uint32_t restored;
     open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 1});
@@ -86,8 +83,7 @@ static void device_that_is_stuck_is_made_anew(void **state) {
     gpu_rig_close(&r);
 }
 
-static void fence_beyond_what_was_handed_over_is_not_believed(void **state) {
-    (void)state;
+TEST(fence_beyond_what_was_handed_over_is_not_believed) {
     gpu_rig r;
     uint32_t restored;
     open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 1});
@@ -105,8 +101,7 @@ static void fence_beyond_what_was_handed_over_is_not_believed(void **state) {
     gpu_rig_close(&r);
 }
 
-static void fence_that_goes_back_is_not_believed(void **state) {
-    (void)state;
+TEST(fence_that_goes_back_is_not_believed) {
     gpu_rig r;
     gpu_rig_open(&r);
     frames(&r, 3);
@@ -127,8 +122,7 @@ static void fence_that_goes_back_is_not_believed(void **state) {
 
 // --- lost ---
 
-static void lost_device_is_made_anew_with_all_that_was_alive(void **state) {
-    (void)state;
+TEST(lost_device_is_made_anew_with_all_that_was_alive) {
     gpu_rig r;
     uint32_t restored;
     open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 1});
@@ -166,8 +160,7 @@ static void lost_device_is_made_anew_with_all_that_was_alive(void **state) {
     gpu_rig_close(&r);
 }
 
-static void tries_to_get_a_device_back_are_further_and_further_apart(void **state) {
-    (void)state;
+TEST(tries_to_get_a_device_back_are_further_and_further_apart) {
     gpu_rig r;
     uint32_t restored;
     open_counting(&r, &restored, (nb_gpu_null_desc){0});
@@ -207,8 +200,7 @@ static void tries_to_get_a_device_back_are_further_and_further_apart(void **stat
     gpu_rig_close(&r);
 }
 
-static void device_without_memory_for_what_was_alive_is_tried_again(void **state) {
-    (void)state;
+TEST(device_without_memory_for_what_was_alive_is_tried_again) {
     gpu_rig r;
     uint32_t restored;
     open_counting(&r, &restored, (nb_gpu_null_desc){0});
@@ -226,8 +218,7 @@ static void device_without_memory_for_what_was_alive_is_tried_again(void **state
     gpu_rig_close(&r);
 }
 
-static void capture_of_a_lost_picture_is_lost(void **state) {
-    (void)state;
+TEST(capture_of_a_lost_picture_is_lost) {
     gpu_rig r;
     uint32_t restored;
     open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 2});
@@ -250,8 +241,7 @@ static void capture_of_a_lost_picture_is_lost(void **state) {
 
 // --- memory ---
 
-static void submit_without_memory_costs_the_picture_and_not_the_uploads(void **state) {
-    (void)state;
+TEST(submit_without_memory_costs_the_picture_and_not_the_uploads) {
     gpu_rig r;
     gpu_rig_open(&r);
     nb_gpu_buffer buffer = gpu_buffer(r.gpu, 64, NB_GPU_MEMORY_DEVICE);
@@ -275,8 +265,7 @@ static void submit_without_memory_costs_the_picture_and_not_the_uploads(void **s
     gpu_rig_close(&r);
 }
 
-static void graph_without_memory_costs_the_picture(void **state) {
-    (void)state;
+TEST(graph_without_memory_costs_the_picture) {
     gpu_rig r;
     gpu_rig_open(&r);
     order(&r, NB_GPU_NULL_MEMORY, 0); // for the back buffer
@@ -299,8 +288,7 @@ static void graph_without_memory_costs_the_picture(void **state) {
 
 // --- the surface ---
 
-static void surfaces_that_do_not_fit_are_made_anew(void **state) {
-    (void)state;
+TEST(surfaces_that_do_not_fit_are_made_anew) {
     gpu_rig r;
     gpu_rig_open_as(&r, gpu_rig_desc(), (nb_gpu_null_desc){.has_surface = true, .latency_frames = 1});
     frames(&r, 3);
@@ -377,8 +365,7 @@ static nb_result give(nb_gpu_command *command, uint32_t bucket, uint32_t bucket_
     return *(nb_result *)user;
 }
 
-static void failures_while_recording_cost_the_picture_or_the_device(void **state) {
-    (void)state;
+TEST(failures_while_recording_cost_the_picture_or_the_device) {
     gpu_rig r;
     open_wrapped(&r);
     nb_gpu_pipeline pipeline = gpu_pipeline(r.gpu, gpu_drawing());
@@ -410,8 +397,7 @@ static void failures_while_recording_cost_the_picture_or_the_device(void **state
     gpu_rig_close(&r);
 }
 
-static void times_have_the_names_of_their_passes(void **state) {
-    (void)state;
+TEST(times_have_the_names_of_their_passes) {
     gpu_rig r;
     open_wrapped(&r);
     nb_gpu_pass_time times[4];
@@ -434,8 +420,7 @@ static void times_have_the_names_of_their_passes(void **state) {
     gpu_rig_close(&r);
 }
 
-static void device_that_never_ends_its_work_is_destroyed_as_lost(void **state) {
-    (void)state;
+TEST(device_that_never_ends_its_work_is_destroyed_as_lost) {
     gpu_rig r;
     uint32_t restored;
     open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 1});
@@ -448,18 +433,3 @@ static void device_that_never_ends_its_work_is_destroyed_as_lost(void **state) {
     assert_int_equal(test_log_count(&r.log, NB_ITEM_GPU_LOST), 1);
     assert_int_equal(test_log_count(&r.log, NB_ITEM_TIMELINE_UNREACHED), 0);
 }
-
-TEST_MAIN(cmocka_unit_test(device_that_is_behind_costs_pictures_until_it_goes_on),
-          cmocka_unit_test(device_that_is_stuck_is_made_anew),
-          cmocka_unit_test(fence_beyond_what_was_handed_over_is_not_believed),
-          cmocka_unit_test(fence_that_goes_back_is_not_believed),
-          cmocka_unit_test(lost_device_is_made_anew_with_all_that_was_alive),
-          cmocka_unit_test(tries_to_get_a_device_back_are_further_and_further_apart),
-          cmocka_unit_test(device_without_memory_for_what_was_alive_is_tried_again),
-          cmocka_unit_test(capture_of_a_lost_picture_is_lost),
-          cmocka_unit_test(submit_without_memory_costs_the_picture_and_not_the_uploads),
-          cmocka_unit_test(graph_without_memory_costs_the_picture),
-          cmocka_unit_test(surfaces_that_do_not_fit_are_made_anew),
-          cmocka_unit_test(failures_while_recording_cost_the_picture_or_the_device),
-          cmocka_unit_test(times_have_the_names_of_their_passes),
-          cmocka_unit_test(device_that_never_ends_its_work_is_destroyed_as_lost))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // An engine with a null device, from a seed: passes, objects, uploads, sizes and captures at random, and every fault a
 // device can show. Nothing is leaked, everything that was retired is reclaimed, and after each fault there are pictures
 // again.
@@ -238,8 +237,7 @@ static void close_soak(soak *s) {
     gpu_rig_close(&s->r);
 }
 
-static void everything_at_random_leaves_nothing_behind(void **state) {
-    (void)state;
+TEST(everything_at_random_leaves_nothing_behind) {
     uint64_t seed = test_seed("test_gpu_random"), frame_count = test_size(300, 20000, 60000);
     uint32_t fault_counts[NB_GPU_NULL_FAULT_COUNT] = {0};
     uint64_t run_count = test_size(4, 12, 24), lost = 0, failed = 0;
@@ -260,5 +258,3 @@ static void everything_at_random_leaves_nothing_behind(void **state) {
     assert_true(lost > 0 && failed > 0);
     for (uint32_t i = 1; i < NB_GPU_NULL_FAULT_COUNT && frame_count >= 20000; ++i) assert_true(fault_counts[i] > 0);
 }
-
-TEST_MAIN(cmocka_unit_test(everything_at_random_leaves_nothing_behind))

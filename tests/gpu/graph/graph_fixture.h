@@ -3,7 +3,7 @@
 
 // What the tests of the frame graph share: an assembly in few words, and its plan as one line to compare.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/frame_graph.h"
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // Assembly of a frame graph, which passes run, their order, and what is wrong with them.
 
 #include "gpu/graph/graph_fixture.h"
 
 // --- order ---
 
-static void writers_run_before_readers_whatever_the_order_of_adding(void **state) {
-    (void)state;
+TEST(writers_run_before_readers_whatever_the_order_of_adding) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), screen = import(&f, "screen", 0, PRESENT);
@@ -22,8 +20,7 @@ static void writers_run_before_readers_whatever_the_order_of_adding(void **state
     graph_close(&f);
 }
 
-static void passes_without_relation_keep_the_order_of_adding(void **state) {
-    (void)state;
+TEST(passes_without_relation_keep_the_order_of_adding) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a");
@@ -36,8 +33,7 @@ static void passes_without_relation_keep_the_order_of_adding(void **state) {
     graph_close(&f);
 }
 
-static void renewed_memory_waits_for_all_who_use_it_under_the_old_name(void **state) {
-    (void)state;
+TEST(renewed_memory_waits_for_all_who_use_it_under_the_old_name) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = renew(&f, a, "b"), out = image(&f, "out");
@@ -54,8 +50,7 @@ static void renewed_memory_waits_for_all_who_use_it_under_the_old_name(void **st
     graph_close(&f);
 }
 
-static void renewed_memory_without_writers_still_waits(void **state) {
-    (void)state;
+TEST(renewed_memory_without_writers_still_waits) {
     graph_fixture f;
     graph_open(&f);
     // b is used by nobody: what waits for it waits for a.
@@ -75,8 +70,7 @@ static void renewed_memory_without_writers_still_waits(void **state) {
     graph_close(&f);
 }
 
-static void pass_put_behind_another_runs_behind_it(void **state) {
-    (void)state;
+TEST(pass_put_behind_another_runs_behind_it) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_pass a = kept_pass(&f, "a"), b = kept_pass(&f, "b"), c = kept_pass(&f, "c"), idle = pass(&f, "idle");
@@ -91,8 +85,7 @@ static void pass_put_behind_another_runs_behind_it(void **state) {
     graph_close(&f);
 }
 
-static void pass_that_reads_and_writes_counts_as_writer(void **state) {
-    (void)state;
+TEST(pass_that_reads_and_writes_counts_as_writer) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource b = buffer(&f, "b");
@@ -110,8 +103,7 @@ static void pass_that_reads_and_writes_counts_as_writer(void **state) {
 
 // --- which passes run ---
 
-static void passes_that_nobody_needs_are_left_out(void **state) {
-    (void)state;
+TEST(passes_that_nobody_needs_are_left_out) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = image(&f, "b"), screen = import(&f, "screen", 0, PRESENT);
@@ -131,8 +123,7 @@ static void passes_that_nobody_needs_are_left_out(void **state) {
     graph_close(&f);
 }
 
-static void what_is_wanted_brings_all_it_needs(void **state) {
-    (void)state;
+TEST(what_is_wanted_brings_all_it_needs) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = image(&f, "b");
@@ -146,8 +137,7 @@ static void what_is_wanted_brings_all_it_needs(void **state) {
     graph_close(&f);
 }
 
-static void writers_before_a_clear_are_left_out(void **state) {
-    (void)state;
+TEST(writers_before_a_clear_are_left_out) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a");
@@ -161,8 +151,7 @@ static void writers_before_a_clear_are_left_out(void **state) {
     graph_close(&f);
 }
 
-static void writer_needs_those_before_it_and_none_behind(void **state) {
-    (void)state;
+TEST(writer_needs_those_before_it_and_none_behind) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a");
@@ -174,8 +163,7 @@ static void writer_needs_those_before_it_and_none_behind(void **state) {
     graph_close(&f);
 }
 
-static void contents_of_renewed_memory_are_needed_unless_cleared(void **state) {
-    (void)state;
+TEST(contents_of_renewed_memory_are_needed_unless_cleared) {
     for (int is_cleared = 0; is_cleared < 2; ++is_cleared) {
         graph_fixture f;
         graph_open(&f);
@@ -193,8 +181,7 @@ static void contents_of_renewed_memory_are_needed_unless_cleared(void **state) {
     }
 }
 
-static void long_chains_and_wide_readers_are_followed_once(void **state) {
-    (void)state;
+TEST(long_chains_and_wide_readers_are_followed_once) {
     graph_fixture f;
     graph_open(&f);
     // Each of 100 passes reads the last and writes the next; the kept one wants the last. A hundred are not wanted.
@@ -223,8 +210,7 @@ static void long_chains_and_wide_readers_are_followed_once(void **state) {
 }
 
 // Each reads what the one added behind it draws, and in the end all read what is renewed under them.
-static void thousands_of_passes_are_turned_round(void **state) {
-    (void)state;
+TEST(thousands_of_passes_are_turned_round) {
     enum { COUNT = 4000 };
     graph_fixture f;
     memset(&f, 0, sizeof f);
@@ -254,8 +240,7 @@ static void thousands_of_passes_are_turned_round(void **state) {
 
 // --- mistakes ---
 
-static void circle_is_named_from_pass_to_pass(void **state) {
-    (void)state;
+TEST(circle_is_named_from_pass_to_pass) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource d = depth(&f, "depth"), c = image(&f, "color"), other = image(&f, "other");
@@ -277,8 +262,7 @@ static void circle_is_named_from_pass_to_pass(void **state) {
     graph_close(&f);
 }
 
-static void circles_through_links_and_renewed_memory_are_named(void **state) {
-    (void)state;
+TEST(circles_through_links_and_renewed_memory_are_named) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_pass a = kept_pass(&f, "a"), b = kept_pass(&f, "b"), c = kept_pass(&f, "c");
@@ -300,8 +284,7 @@ static void circles_through_links_and_renewed_memory_are_named(void **state) {
     graph_close(&f);
 }
 
-static void long_circle_is_cut(void **state) {
-    (void)state;
+TEST(long_circle_is_cut) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_pass p[40];
@@ -318,8 +301,7 @@ static void long_circle_is_cut(void **state) {
     graph_close(&f);
 }
 
-static void circle_of_passes_left_out_is_no_mistake(void **state) {
-    (void)state;
+TEST(circle_of_passes_left_out_is_no_mistake) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource x = image(&f, "x"), y = image(&f, "y");
@@ -333,8 +315,7 @@ static void circle_of_passes_left_out_is_no_mistake(void **state) {
     graph_close(&f);
 }
 
-static void reading_what_nobody_writes_is_refused(void **state) {
-    (void)state;
+TEST(reading_what_nobody_writes_is_refused) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = renew(&f, a, "b");
@@ -349,8 +330,7 @@ static void reading_what_nobody_writes_is_refused(void **state) {
     graph_close(&f);
 }
 
-static void uses_that_exclude_each_other_are_refused(void **state) {
-    (void)state;
+TEST(uses_that_exclude_each_other_are_refused) {
     static const nb_gpu_access bad[] = {COLOR | SAMPLED, COLOR | STORAGE, SAMPLED | STORAGE_READ, COPY_FROM | COPY_TO,
                                         SAMPLED | COPY_FROM};
     graph_fixture f;
@@ -379,8 +359,7 @@ static void uses_that_exclude_each_other_are_refused(void **state) {
     graph_close(&f);
 }
 
-static void attachments_of_different_sizes_are_refused(void **state) {
-    (void)state;
+TEST(attachments_of_different_sizes_are_refused) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_import_desc wide = {.name = "wide", .format = NB_GPU_FORMAT_R8, .width = 64, .height = 32};
@@ -394,8 +373,7 @@ static void attachments_of_different_sizes_are_refused(void **state) {
     graph_close(&f);
 }
 
-static void mistakes_of_passes_left_out_are_not_looked_for(void **state) {
-    (void)state;
+TEST(mistakes_of_passes_left_out_are_not_looked_for) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_pass p = pass(&f, "p");
@@ -408,8 +386,7 @@ static void mistakes_of_passes_left_out_are_not_looked_for(void **state) {
 
 // --- assembly ---
 
-static void names_are_unique_and_cut(void **state) {
-    (void)state;
+TEST(names_are_unique_and_cut) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), found = {0};
@@ -436,8 +413,7 @@ static void names_are_unique_and_cut(void **state) {
     graph_close(&f);
 }
 
-static void handles_of_other_assemblies_are_stale(void **state) {
-    (void)state;
+TEST(handles_of_other_assemblies_are_stale) {
     graph_fixture f, other;
     graph_open(&f);
     graph_open(&other);
@@ -466,8 +442,7 @@ static void handles_of_other_assemblies_are_stale(void **state) {
     graph_close(&other);
 }
 
-static void full_pools_refuse_and_keep_what_is_there(void **state) {
-    (void)state;
+TEST(full_pools_refuse_and_keep_what_is_there) {
     graph_fixture f;
     memset(&f, 0, sizeof f);
     nb_graph_desc desc = {
@@ -496,8 +471,7 @@ static void full_pools_refuse_and_keep_what_is_there(void **state) {
     graph_close(&f);
 }
 
-static void attachments_have_a_bound(void **state) {
-    (void)state;
+TEST(attachments_have_a_bound) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_pass p = kept_pass(&f, "p");
@@ -521,8 +495,7 @@ static void attachments_have_a_bound(void **state) {
     graph_close(&f);
 }
 
-static void only_an_open_assembly_is_added_to(void **state) {
-    (void)state;
+TEST(only_an_open_assembly_is_added_to) {
     graph_fixture f;
     memset(&f, 0, sizeof f);
     nb_graph_desc desc = {.hooks = test_hooks(&f.log, &f.heap)};
@@ -539,8 +512,7 @@ static void only_an_open_assembly_is_added_to(void **state) {
     graph_close(&f);
 }
 
-static void all_memory_is_taken_at_creation(void **state) {
-    (void)state;
+TEST(all_memory_is_taken_at_creation) {
     graph_fixture f;
     graph_open(&f);
     uint64_t calls = f.heap.call_count.value;
@@ -563,8 +535,7 @@ static void all_memory_is_taken_at_creation(void **state) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
-static void names_of_types_are_told(void **state) {
-    (void)state;
+TEST(names_of_types_are_told) {
     for (int i = 1; i < NB_GPU_FORMAT_COUNT; ++i) {
         assert_string_not_equal(nb_gpu_format_name((nb_gpu_format)i), "unknown");
         assert_true(nb_gpu_format_bytes((nb_gpu_format)i) != 0);
@@ -580,26 +551,3 @@ static void names_of_types_are_told(void **state) {
     assert_string_equal(nb_gpu_access_name(0), "none");
     assert_string_equal(nb_gpu_access_name(COLOR | DEPTH), "several");
 }
-
-TEST_MAIN(cmocka_unit_test(writers_run_before_readers_whatever_the_order_of_adding),
-          cmocka_unit_test(passes_without_relation_keep_the_order_of_adding),
-          cmocka_unit_test(renewed_memory_waits_for_all_who_use_it_under_the_old_name),
-          cmocka_unit_test(renewed_memory_without_writers_still_waits),
-          cmocka_unit_test(pass_put_behind_another_runs_behind_it),
-          cmocka_unit_test(pass_that_reads_and_writes_counts_as_writer),
-          cmocka_unit_test(passes_that_nobody_needs_are_left_out), cmocka_unit_test(what_is_wanted_brings_all_it_needs),
-          cmocka_unit_test(writers_before_a_clear_are_left_out),
-          cmocka_unit_test(writer_needs_those_before_it_and_none_behind),
-          cmocka_unit_test(contents_of_renewed_memory_are_needed_unless_cleared),
-          cmocka_unit_test(long_chains_and_wide_readers_are_followed_once),
-          cmocka_unit_test(thousands_of_passes_are_turned_round), cmocka_unit_test(circle_is_named_from_pass_to_pass),
-          cmocka_unit_test(circles_through_links_and_renewed_memory_are_named), cmocka_unit_test(long_circle_is_cut),
-          cmocka_unit_test(circle_of_passes_left_out_is_no_mistake),
-          cmocka_unit_test(reading_what_nobody_writes_is_refused),
-          cmocka_unit_test(uses_that_exclude_each_other_are_refused),
-          cmocka_unit_test(attachments_of_different_sizes_are_refused),
-          cmocka_unit_test(mistakes_of_passes_left_out_are_not_looked_for), cmocka_unit_test(names_are_unique_and_cut),
-          cmocka_unit_test(handles_of_other_assemblies_are_stale),
-          cmocka_unit_test(full_pools_refuse_and_keep_what_is_there), cmocka_unit_test(attachments_have_a_bound),
-          cmocka_unit_test(only_an_open_assembly_is_added_to), cmocka_unit_test(all_memory_is_taken_at_creation),
-          cmocka_unit_test(names_of_types_are_told))

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // The plan of a frame graph: transitions, attachments, slots, and how it is written down.
 
 #include "gpu/graph/graph_fixture.h"
 
 // --- transitions ---
 
-static void first_use_comes_from_nothing_and_reads_wait_for_writes(void **state) {
-    (void)state;
+TEST(first_use_comes_from_nothing_and_reads_wait_for_writes) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a");
@@ -18,8 +16,7 @@ static void first_use_comes_from_nothing_and_reads_wait_for_writes(void **state)
     graph_close(&f);
 }
 
-static void reads_of_one_layout_share_a_transition(void **state) {
-    (void)state;
+TEST(reads_of_one_layout_share_a_transition) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), d = depth(&f, "d");
@@ -39,8 +36,7 @@ static void reads_of_one_layout_share_a_transition(void **state) {
     graph_close(&f);
 }
 
-static void reads_of_buffers_share_a_transition_in_any_way(void **state) {
-    (void)state;
+TEST(reads_of_buffers_share_a_transition_in_any_way) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource b = buffer(&f, "b"), next = renew(&f, b, "next");
@@ -54,8 +50,7 @@ static void reads_of_buffers_share_a_transition_in_any_way(void **state) {
     graph_close(&f);
 }
 
-static void imports_come_from_and_go_where_they_are_said_to(void **state) {
-    (void)state;
+TEST(imports_come_from_and_go_where_they_are_said_to) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource screen = import(&f, "screen", 0, PRESENT), old = import(&f, "old", COLOR, SAMPLED);
@@ -74,8 +69,7 @@ static void imports_come_from_and_go_where_they_are_said_to(void **state) {
     graph_close(&f);
 }
 
-static void imports_that_are_read_as_before_need_nothing(void **state) {
-    (void)state;
+TEST(imports_that_are_read_as_before_need_nothing) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource same = import(&f, "same", SAMPLED, 0), other = import(&f, "other", SAMPLED, 0);
@@ -92,8 +86,7 @@ static void imports_that_are_read_as_before_need_nothing(void **state) {
     graph_close(&f);
 }
 
-static void cleared_contents_are_not_kept(void **state) {
-    (void)state;
+TEST(cleared_contents_are_not_kept) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = import(&f, "a", SAMPLED, SAMPLED);
@@ -107,8 +100,7 @@ static void cleared_contents_are_not_kept(void **state) {
 
 // --- attachments ---
 
-static void attachments_are_cleared_discarded_or_kept(void **state) {
-    (void)state;
+TEST(attachments_are_cleared_discarded_or_kept) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), d = depth(&f, "d"), again = renew(&f, a, "again");
@@ -140,8 +132,7 @@ static nb_result record_nothing(nb_gpu_command *command, uint32_t bucket, uint32
     return NB_OK;
 }
 
-static void steps_carry_what_was_said_of_the_pass(void **state) {
-    (void)state;
+TEST(steps_carry_what_was_said_of_the_pass) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_pass_desc desc = {.name = "p",
@@ -167,8 +158,7 @@ static void steps_carry_what_was_said_of_the_pass(void **state) {
 
 // --- slots ---
 
-static void memory_alike_is_shared_and_waits_for_who_had_it(void **state) {
-    (void)state;
+TEST(memory_alike_is_shared_and_waits_for_who_had_it) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = image(&f, "b"), c = image(&f, "c");
@@ -199,8 +189,7 @@ static void memory_alike_is_shared_and_waits_for_who_had_it(void **state) {
     graph_close(&f);
 }
 
-static void renewed_memory_stays_where_it_is_until_its_last_name_is_done(void **state) {
-    (void)state;
+TEST(renewed_memory_stays_where_it_is_until_its_last_name_is_done) {
     graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = image(&f, "b"), again = renew(&f, a, "again");
@@ -218,8 +207,7 @@ static void renewed_memory_stays_where_it_is_until_its_last_name_is_done(void **
     graph_close(&f);
 }
 
-static void what_is_wanted_keeps_its_memory_to_the_end(void **state) {
-    (void)state;
+TEST(what_is_wanted_keeps_its_memory_to_the_end) {
     for (int is_wanted = 0; is_wanted < 2; ++is_wanted) {
         graph_fixture f;
         graph_open(&f);
@@ -263,8 +251,7 @@ static void assemble_for_text(graph_fixture *f) {
     compile(f);
 }
 
-static void plan_is_printed(void **state) {
-    (void)state;
+TEST(plan_is_printed) {
     graph_fixture f;
     graph_open(&f);
     assemble_for_text(&f);
@@ -289,8 +276,7 @@ static void plan_is_printed(void **state) {
     graph_close(&f);
 }
 
-static void graph_is_drawn(void **state) {
-    (void)state;
+TEST(graph_is_drawn) {
     graph_fixture f;
     graph_open(&f);
     assemble_for_text(&f);
@@ -314,15 +300,3 @@ static void graph_is_drawn(void **state) {
                                 "}\n");
     graph_close(&f);
 }
-
-TEST_MAIN(cmocka_unit_test(first_use_comes_from_nothing_and_reads_wait_for_writes),
-          cmocka_unit_test(reads_of_one_layout_share_a_transition),
-          cmocka_unit_test(reads_of_buffers_share_a_transition_in_any_way),
-          cmocka_unit_test(imports_come_from_and_go_where_they_are_said_to),
-          cmocka_unit_test(imports_that_are_read_as_before_need_nothing),
-          cmocka_unit_test(cleared_contents_are_not_kept), cmocka_unit_test(attachments_are_cleared_discarded_or_kept),
-          cmocka_unit_test(steps_carry_what_was_said_of_the_pass),
-          cmocka_unit_test(memory_alike_is_shared_and_waits_for_who_had_it),
-          cmocka_unit_test(renewed_memory_stays_where_it_is_until_its_last_name_is_done),
-          cmocka_unit_test(what_is_wanted_keeps_its_memory_to_the_end), cmocka_unit_test(plan_is_printed),
-          cmocka_unit_test(graph_is_drawn))

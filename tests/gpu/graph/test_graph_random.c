@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // Random frame graphs against a model of the rules. The plan is run on memory that remembers what was done to it: every
 // use must find the layout it needs, nothing may be used that is still being written, and what is found must be what
 // would be found if each resource had memory of its own and no pass were left out.
@@ -380,8 +379,7 @@ static void check_again(nb_graph *graph, nb_graph *other, const model *m) {
     assert_memory_equal(one.bytes, two.bytes, one.size);
 }
 
-static void random_graphs_are_planned_as_the_rules_say(void **state) {
-    (void)state;
+TEST(random_graphs_are_planned_as_the_rules_say) {
     static model m;
     uint64_t seed = test_seed("random_graphs_are_planned_as_the_rules_say"), count = test_size(10000, 50000, 1000000);
     uint64_t good_count = 0, circle_count = 0, unwritten_count = 0, shared_count = 0, step_count = 0;
@@ -425,5 +423,3 @@ static void random_graphs_are_planned_as_the_rules_say(void **state) {
     nb_graph_destroy(graph);
     nb_graph_destroy(other);
 }
-
-TEST_MAIN(cmocka_unit_test(random_graphs_are_planned_as_the_rules_say))

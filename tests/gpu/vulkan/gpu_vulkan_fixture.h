@@ -4,7 +4,7 @@
 // What tests of the Vulkan backend share: a device with the validation layer on, or a skipped test where there is none.
 // With NB_TEST_VULKAN=1 in the environment a missing driver or layer is a failure.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "nebula/gpu_vulkan.h"
 
@@ -15,18 +15,6 @@
 #define TEST_HAS_MSAN 1
 #endif
 #endif
-
-// Drivers and layers are not built for sanitizers: what these see of lavapipe's threads and of the layer's memory is
-// only a part. Our own memory is counted by the tests, Vulkan's objects by the layer. The layer has a thread of its own
-// for each queue, which may still hold the lock of a swapchain's state while another thread frees that state.
-const char *__tsan_default_suppressions(void);
-const char *__tsan_default_suppressions(void) {
-    return "race:libvulkan_lvp.so\nrace:libVkLayer_khronos_validation.so\ndeadlock:libVkLayer_khronos_validation.so\n";
-}
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) {
-    return "leak:libVkLayer_khronos_validation.so\nleak:libvulkan_lvp.so\n";
-}
 
 typedef struct vulkan_log {
     nb_atomic_u32 message_count; // of the validation layer

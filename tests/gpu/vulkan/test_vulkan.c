@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
-// shaders: mesh.vert color.frag screen.vert texture.frag layers.frag uniform.frag numbers.frag fill.comp image.comp
 // Pictures and numbers through the device, on Vulkan: what is asked for is what comes out, and the validation layer has
 // nothing to say.
 
@@ -85,8 +83,7 @@ static nb_result record_faces(nb_gpu_command *command, uint32_t bucket, uint32_t
     return NB_OK;
 }
 
-static void faces_are_culled_by_their_winding(void **state) {
-    (void)state;
+TEST(faces_are_culled_by_their_winding) {
     static scene c;
     scene_open(&c);
     for (uint32_t cull = 0; cull < NB_GPU_CULL_COUNT; ++cull) {
@@ -121,8 +118,7 @@ static nb_result record_indexed(nb_gpu_command *command, uint32_t bucket, uint32
     return NB_OK;
 }
 
-static void draws_by_indices_and_from_buffers(void **state) {
-    (void)state;
+TEST(draws_by_indices_and_from_buffers) {
     static scene c;
     scene_open(&c);
     c.indices = stage_buffer(&c.s, 128, NB_GPU_MEMORY_DEVICE);
@@ -152,8 +148,7 @@ static nb_result record_blended(nb_gpu_command *command, uint32_t bucket, uint32
     return NB_OK;
 }
 
-static void blends_in_its_viewport_and_scissor(void **state) {
-    (void)state;
+TEST(blends_in_its_viewport_and_scissor) {
     static scene c;
     scene_open(&c);
     for (uint32_t blend = 0; blend < NB_GPU_BLEND_COUNT; ++blend) {
@@ -198,8 +193,7 @@ static nb_result record_behind(nb_gpu_command *command, uint32_t bucket, uint32_
     return NB_OK;
 }
 
-static void nearer_hides_what_is_further_away(void **state) {
-    (void)state;
+TEST(nearer_hides_what_is_further_away) {
     static scene c;
     scene_open(&c);
     nb_gpu_pipeline_desc desc = mesh_desc();
@@ -250,8 +244,7 @@ static void upload_image(scene *c, uint32_t layer, const void *pixels, size_t si
     assert_int_equal(nb_gpu_upload_image(c->s.gpu, span, c->texture, layer), NB_OK);
 }
 
-static void textures_are_sampled(void **state) {
-    (void)state;
+TEST(textures_are_sampled) {
     static scene c;
     scene_open(&c);
     c.texture = stage_image(&c.s, NB_GPU_FORMAT_RGBA8, 2, 2, 1, NB_GPU_ACCESS_SAMPLED | NB_GPU_ACCESS_COPY_TO);
@@ -278,8 +271,7 @@ static void textures_are_sampled(void **state) {
     stage_close(&c.s);
 }
 
-static void layers_are_uploaded_one_by_one(void **state) {
-    (void)state;
+TEST(layers_are_uploaded_one_by_one) {
     static scene c;
     scene_open(&c);
     c.texture = stage_image(&c.s, NB_GPU_FORMAT_RGBA8, 1, 1, 4, NB_GPU_ACCESS_SAMPLED | NB_GPU_ACCESS_COPY_TO);
@@ -320,8 +312,7 @@ static nb_result record_columns(nb_gpu_command *command, uint32_t bucket, uint32
     return NB_OK;
 }
 
-static void every_draw_sees_what_was_bound_for_it(void **state) {
-    (void)state;
+TEST(every_draw_sees_what_was_bound_for_it) {
     static scene c;
     scene_open(&c);
     nb_gpu_pipeline_desc desc = screen_desc(uniform_frag, sizeof uniform_frag);
@@ -388,8 +379,7 @@ static nb_result record_copy(nb_gpu_command *command, uint32_t bucket, uint32_t 
 }
 
 // Numbers go from a shader that computes to one that draws, to an image, through another shader and to the CPU.
-static void numbers_go_through_all_kinds_of_passes(void **state) {
-    (void)state;
+TEST(numbers_go_through_all_kinds_of_passes) {
     static scene c;
     scene_open(&c);
     c.special = stage_pipeline(
@@ -449,8 +439,7 @@ static nb_result record_copy_at(nb_gpu_command *command, uint32_t bucket, uint32
 }
 
 // No frame is waited for but by the device itself: each has the colour that was in its memory.
-static void frames_in_flight_keep_their_own_memory(void **state) {
-    (void)state;
+TEST(frames_in_flight_keep_their_own_memory) {
     static scene c;
     scene_open(&c);
     nb_gpu_pipeline_desc desc = screen_desc(uniform_frag, sizeof uniform_frag);
@@ -488,8 +477,7 @@ static nb_result record_parts(nb_gpu_command *command, uint32_t bucket, uint32_t
     return nb_gpu_copy_buffer(command, c->indices, 0, c->readback, 0, 1024);
 }
 
-static void uploads_change_only_their_part(void **state) {
-    (void)state;
+TEST(uploads_change_only_their_part) {
     static scene c;
     scene_open(&c);
     c.indices = stage_buffer(&c.s, 1024, NB_GPU_MEMORY_DEVICE);
@@ -516,8 +504,7 @@ static void uploads_change_only_their_part(void **state) {
     stage_close(&c.s);
 }
 
-static void back_buffer_has_the_size_it_is_given(void **state) {
-    (void)state;
+TEST(back_buffer_has_the_size_it_is_given) {
     static scene c;
     scene_open(&c);
     c.special = c.flat;
@@ -542,8 +529,7 @@ static void back_buffer_has_the_size_it_is_given(void **state) {
     stage_close(&c.s);
 }
 
-static void passes_have_times(void **state) {
-    (void)state;
+TEST(passes_have_times) {
     static scene c;
     scene_open(&c);
     c.special = c.flat;
@@ -561,11 +547,3 @@ static void passes_have_times(void **state) {
     stage_end(&c.s);
     stage_close(&c.s);
 }
-
-TEST_MAIN(cmocka_unit_test(faces_are_culled_by_their_winding), cmocka_unit_test(draws_by_indices_and_from_buffers),
-          cmocka_unit_test(blends_in_its_viewport_and_scissor), cmocka_unit_test(nearer_hides_what_is_further_away),
-          cmocka_unit_test(textures_are_sampled), cmocka_unit_test(layers_are_uploaded_one_by_one),
-          cmocka_unit_test(every_draw_sees_what_was_bound_for_it),
-          cmocka_unit_test(numbers_go_through_all_kinds_of_passes),
-          cmocka_unit_test(frames_in_flight_keep_their_own_memory), cmocka_unit_test(uploads_change_only_their_part),
-          cmocka_unit_test(back_buffer_has_the_size_it_is_given), cmocka_unit_test(passes_have_times))

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
-// shaders: mesh.vert color.frag fill.comp
 // The Vulkan backend by its own functions: what is recorded comes out as pixels and numbers, and the validation layer
 // has nothing to say, which means something because it does speak up where something is wrong.
 
@@ -94,8 +92,7 @@ static uint32_t pixel_at(rig *r, uint32_t x, uint32_t y) {
     return (uint32_t)pixel[0] << 24 | (uint32_t)pixel[1] << 16 | (uint32_t)pixel[2] << 8 | pixel[3];
 }
 
-static void triangle_is_where_it_was_drawn(void **state) {
-    (void)state;
+TEST(triangle_is_where_it_was_drawn) {
     static rig r;
     scene_open(&r);
     picture_plan(&r);
@@ -146,8 +143,7 @@ static uint32_t buckets_hash(rig *r, uint32_t bucket_count) {
     return hash;
 }
 
-static void buckets_make_the_same_picture_as_one(void **state) {
-    (void)state;
+TEST(buckets_make_the_same_picture_as_one) {
     static rig r;
     scene_open(&r);
     uint32_t hash = buckets_hash(&r, 1);
@@ -160,8 +156,7 @@ static void buckets_make_the_same_picture_as_one(void **state) {
 
 // --- uploads ---
 
-static void uploads_keep_their_order_where_they_overlap(void **state) {
-    (void)state;
+TEST(uploads_keep_their_order_where_they_overlap) {
     static rig r;
     rig_open_validated(&r);
     enum { FROM, TO };
@@ -196,8 +191,7 @@ static void uploads_keep_their_order_where_they_overlap(void **state) {
 
 // --- what the validation layer finds ---
 
-static void steps_without_transitions_are_reported(void **state) {
-    (void)state;
+TEST(steps_without_transitions_are_reported) {
     static rig r;
     scene_open(&r);
     if (r.v->messenger == VK_NULL_HANDLE) skip();
@@ -216,8 +210,7 @@ static void steps_without_transitions_are_reported(void **state) {
 }
 
 // A buffer is written by one copy and read by the next. Not by a shader: newer layers follow shaders only when told to.
-static void missing_barrier_between_copies_is_reported(void **state) {
-    (void)state;
+TEST(missing_barrier_between_copies_is_reported) {
     static rig r;
     enum { BETWEEN, TO };
     for (uint32_t is_broken = 0; is_broken < 2; ++is_broken) {
@@ -252,8 +245,7 @@ static void missing_barrier_between_copies_is_reported(void **state) {
 
 // --- computing ---
 
-static void what_a_shader_writes_is_copied(void **state) {
-    (void)state;
+TEST(what_a_shader_writes_is_copied) {
     static rig r;
     enum { FILLED, TO };
     rig_open_validated(&r);
@@ -289,8 +281,7 @@ static void what_a_shader_writes_is_copied(void **state) {
 
 // --- times ---
 
-static void steps_have_times(void **state) {
-    (void)state;
+TEST(steps_have_times) {
     static rig r;
     scene_open(&r);
     nb_gpu_times times;
@@ -311,8 +302,3 @@ static void steps_have_times(void **state) {
     }
     rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(triangle_is_where_it_was_drawn), cmocka_unit_test(buckets_make_the_same_picture_as_one),
-          cmocka_unit_test(uploads_keep_their_order_where_they_overlap),
-          cmocka_unit_test(steps_without_transitions_are_reported), cmocka_unit_test(what_a_shader_writes_is_copied),
-          cmocka_unit_test(missing_barrier_between_copies_is_reported), cmocka_unit_test(steps_have_times))

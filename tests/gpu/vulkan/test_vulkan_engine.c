@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
-// shaders: mesh.vert color.frag
 // The Vulkan device in an engine: recorded by jobs on all threads, lost and made anew, short of memory. The pictures
 // are the same for any number of workers, and the frame goes on whatever the device does.
 
@@ -123,8 +121,7 @@ static uint32_t game_picture(game *g) {
     return hash;
 }
 
-static void picture_is_the_same_for_any_number_of_workers(void **state) {
-    (void)state;
+TEST(picture_is_the_same_for_any_number_of_workers) {
     static game g;
     uint32_t hash = 0;
     for (uint32_t workers = 0; workers <= 4; workers += 2) {
@@ -137,8 +134,7 @@ static void picture_is_the_same_for_any_number_of_workers(void **state) {
     }
 }
 
-static void frames_take_nothing_from_the_heap(void **state) {
-    (void)state;
+TEST(frames_take_nothing_from_the_heap) {
     static game g;
     game_open(&g, 2, 12);
     game_run(&g, 10);
@@ -164,8 +160,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL submit_without_memory(VkQueue queue, uint3
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
-static void lost_device_comes_back_with_the_same_picture(void **state) {
-    (void)state;
+TEST(lost_device_comes_back_with_the_same_picture) {
     static game g;
     game_open(&g, 2, 6);
     uint32_t hash = game_picture(&g);
@@ -183,8 +178,7 @@ static void lost_device_comes_back_with_the_same_picture(void **state) {
     game_close(&g);
 }
 
-static void picture_without_memory_is_left_out(void **state) {
-    (void)state;
+TEST(picture_without_memory_is_left_out) {
     static game g;
     game_open(&g, 0, 2);
     uint32_t hash = game_picture(&g);
@@ -200,17 +194,10 @@ static void picture_without_memory_is_left_out(void **state) {
     game_close(&g);
 }
 
-static void message_count_is_of_vulkan_devices_only(void **state) {
-    (void)state;
+TEST(message_count_is_of_vulkan_devices_only) {
     nb_gpu *gpu = NULL;
     assert_int_equal(nb_gpu_create(NULL, &gpu), NB_OK);
     assert_int_equal(nb_gpu_vulkan_message_count(gpu), 0);
     assert_int_equal(nb_gpu_vulkan_message_count(NULL), 0);
     assert_int_equal(nb_gpu_destroy(gpu), NB_OK);
 }
-
-TEST_MAIN(cmocka_unit_test(picture_is_the_same_for_any_number_of_workers),
-          cmocka_unit_test(frames_take_nothing_from_the_heap),
-          cmocka_unit_test(lost_device_comes_back_with_the_same_picture),
-          cmocka_unit_test(picture_without_memory_is_left_out),
-          cmocka_unit_test(message_count_is_of_vulkan_devices_only))

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
-// shaders: mesh.vert color.frag fill.comp
 // What the driver refuses: every function of it that can fail does so here, by a stand-in of the test. The result is
 // the right one, nothing is left behind (the validation layer counts Vulkan's objects), and what can go on does.
 
@@ -25,8 +23,7 @@ static nb_result open_failing(rig *r, const nb_gpu_vulkan_desc *desc) {
     return r->b->create(&create, &r->self, &r->info);
 }
 
-static void missing_loader_is_said_in_one_line(void **state) {
-    (void)state;
+TEST(missing_loader_is_said_in_one_line) {
     static rig r;
     assert_int_equal(open_failing(&r, &(nb_gpu_vulkan_desc){.loader = "libno_such.so"}), NB_ERR_UNSUPPORTED);
     assert_int_equal(vulkan_log_count(&r.log, NB_ITEM_VULKAN_LOADER), 1);
@@ -34,16 +31,14 @@ static void missing_loader_is_said_in_one_line(void **state) {
     assert_int_equal(r.heap.live_count.value, 0);
 }
 
-static void library_that_is_no_loader_is_refused(void **state) {
-    (void)state;
+TEST(library_that_is_no_loader_is_refused) {
     static rig r;
     assert_int_equal(open_failing(&r, &(nb_gpu_vulkan_desc){.loader = "libcmocka.so.0"}), NB_ERR_UNSUPPORTED);
     assert_int_equal(vulkan_log_count(&r.log, NB_ITEM_VULKAN_LOADER), 1);
     assert_int_equal(r.heap.live_count.value, 0);
 }
 
-static void device_of_another_name_is_not_taken(void **state) {
-    (void)state;
+TEST(device_of_another_name_is_not_taken) {
     static rig r;
     rig_open(&r, &(nb_gpu_vulkan_desc){0});
     rig_close(&r);
@@ -59,8 +54,7 @@ static bool no_surface(void *user, void *instance, uint64_t *surface) {
     return false;
 }
 
-static void window_without_surface_is_refused(void **state) {
-    (void)state;
+TEST(window_without_surface_is_refused) {
     static rig r;
     rig_open(&r, &(nb_gpu_vulkan_desc){0});
     rig_close(&r);
@@ -74,8 +68,7 @@ static void window_without_surface_is_refused(void **state) {
     assert_int_equal(r.heap.live_count.value, 0);
 }
 
-static void beginning_without_memory_leaves_nothing(void **state) {
-    (void)state;
+TEST(beginning_without_memory_leaves_nothing) {
     static rig r;
     rig_open_validated(&r);
     rig_close(&r);
@@ -205,8 +198,7 @@ static nb_result make_computing(rig *r) {
         assert_int_equal(used, before);                         \
     } while (0)
 
-static void refused_objects_leave_nothing_and_can_be_made_again(void **state) {
-    (void)state;
+TEST(refused_objects_leave_nothing_and_can_be_made_again) {
     static rig the_rig;
     rig *r = &the_rig;
     rig_open_validated(r);
@@ -248,8 +240,7 @@ static void refused_objects_leave_nothing_and_can_be_made_again(void **state) {
     rig_close(r);
 }
 
-static void images_that_no_device_has_are_refused(void **state) {
-    (void)state;
+TEST(images_that_no_device_has_are_refused) {
     static rig r;
     rig_open_validated(&r);
     nb_gpu_image_desc desc = {.name = "image", .width = 8, .height = 8};
@@ -272,8 +263,7 @@ static nb_result make_numbered(rig *r, uint32_t index, uint64_t size_bytes) {
     return r->b->buffer_create(r->self, index, &(nb_gpu_buffer_desc){.name = "buffer", .size_bytes = size_bytes});
 }
 
-static void memory_ends_where_it_is_told_to(void **state) {
-    (void)state;
+TEST(memory_ends_where_it_is_told_to) {
     static rig r;
     rig_open(&r, &(nb_gpu_vulkan_desc){.is_validated = true, .memory_bytes_max = 8 * MIB});
     uint64_t used = 0, budget = 0, begin = 0;
@@ -300,8 +290,7 @@ static void memory_ends_where_it_is_told_to(void **state) {
     rig_close(&r);
 }
 
-static void small_objects_share_few_blocks(void **state) {
-    (void)state;
+TEST(small_objects_share_few_blocks) {
     static rig r;
     rig_open_validated(&r);
     uint32_t block_count = 0;
@@ -331,8 +320,7 @@ static nb_result hand_over(rig *r) {
     return r->b->submit(r->self, &submit);
 }
 
-static void refused_submit_changes_nothing(void **state) {
-    (void)state;
+TEST(refused_submit_changes_nothing) {
     static rig the_rig;
     rig *r = &the_rig;
     rig_open_validated(r);
@@ -361,8 +349,7 @@ static void refused_submit_changes_nothing(void **state) {
     rig_close(r);
 }
 
-static void refused_recording_is_reported_and_can_be_repeated(void **state) {
-    (void)state;
+TEST(refused_recording_is_reported_and_can_be_repeated) {
     static rig the_rig;
     rig *r = &the_rig;
     rig_open_validated(r);
@@ -404,8 +391,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL counter_of_a_dead_device(VkDevice device, 
 }
 
 // However it shows, from then on everything says so, and only the end is left.
-static void lost_device_is_lost_for_good(void **state) {
-    (void)state;
+TEST(lost_device_is_lost_for_good) {
     static rig the_rig;
     rig *r = &the_rig;
     for (uint32_t way = 0; way < 5; ++way) {
@@ -434,20 +420,10 @@ static void lost_device_is_lost_for_good(void **state) {
     }
 }
 
-static void wait_for_what_never_comes_ends(void **state) {
-    (void)state;
+TEST(wait_for_what_never_comes_ends) {
     static rig r;
     rig_open_validated(&r);
     assert_int_equal(r.b->wait(r.self, 1, 1000), NB_TIMEOUT);
     assert_int_equal(r.b->wait(r.self, 0, 1000), NB_OK);
     rig_close(&r);
 }
-
-TEST_MAIN(cmocka_unit_test(missing_loader_is_said_in_one_line), cmocka_unit_test(library_that_is_no_loader_is_refused),
-          cmocka_unit_test(device_of_another_name_is_not_taken), cmocka_unit_test(window_without_surface_is_refused),
-          cmocka_unit_test(beginning_without_memory_leaves_nothing),
-          cmocka_unit_test(refused_objects_leave_nothing_and_can_be_made_again),
-          cmocka_unit_test(images_that_no_device_has_are_refused), cmocka_unit_test(memory_ends_where_it_is_told_to),
-          cmocka_unit_test(small_objects_share_few_blocks), cmocka_unit_test(refused_submit_changes_nothing),
-          cmocka_unit_test(refused_recording_is_reported_and_can_be_repeated),
-          cmocka_unit_test(lost_device_is_lost_for_good), cmocka_unit_test(wait_for_what_never_comes_ends))

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
-// shaders: screen.vert numbers.frag fill.comp mix.comp image.comp
 // Random graphs of passes that compute, draw, clear and copy numbers, next to a model that does the same on the CPU:
 // the numbers agree, whatever memory the graph shares between resources and however many frames are in flight.
 
@@ -351,8 +349,7 @@ static void world_open(world *w, uint64_t seed) {
     w->readback = stage_buffer(&w->s, (uint64_t)BYTES * READ_COUNT_MAX, NB_GPU_MEMORY_READBACK);
 }
 
-static void random_graphs_agree_with_the_model(void **state) {
-    (void)state;
+TEST(random_graphs_agree_with_the_model) {
     uint64_t seed = test_seed(__func__);
     uint32_t frame_count = (uint32_t)test_size(40, 200, 2000);
     static world w;
@@ -369,5 +366,3 @@ static void random_graphs_agree_with_the_model(void **state) {
     }
     stage_close(&w.s);
 }
-
-TEST_MAIN(cmocka_unit_test(random_graphs_agree_with_the_model))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// module: gpu
 // Ranges of device memory: whatever is taken and given back in whatever order, no two overlap, and all of it becomes
 // one again.
 
-#include "support.h"
+#include "support/support.h"
 
 #include "gpu/vulkan/vulkan_range.h"
 
@@ -81,8 +80,7 @@ static void model_give(model *m, uint32_t at) {
     nbi_ranges_give(&m->ranges, range);
 }
 
-static void ranges_never_overlap_and_become_one_again(void **state) {
-    (void)state;
+TEST(ranges_never_overlap_and_become_one_again) {
     uint64_t random = test_seed(__func__);
     uint64_t run_count = test_size(50, 500, 5000);
     static model m;
@@ -104,8 +102,7 @@ static void ranges_never_overlap_and_become_one_again(void **state) {
     }
 }
 
-static void range_without_records_is_refused_and_changes_nothing(void **state) {
-    (void)state;
+TEST(range_without_records_is_refused_and_changes_nothing) {
     nbi_range records[3];
     nbi_ranges ranges;
     nbi_ranges_init(&ranges, records, 3);
@@ -118,6 +115,3 @@ static void range_without_records_is_refused_and_changes_nothing(void **state) {
     assert_int_equal(ranges.unused_count, 2);
     assert_int_equal(records[first].size_bytes, 100);
 }
-
-TEST_MAIN(cmocka_unit_test(ranges_never_overlap_and_become_one_again),
-          cmocka_unit_test(range_without_records_is_refused_and_changes_nothing))
