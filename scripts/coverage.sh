@@ -11,9 +11,9 @@ core_readers='src/frame/state/state.c src/frame/world/world_save.c src/base/hand
 parsers="$core_readers modules/record/replay.c modules/record/recording_format.c modules/record/save_file.c
     modules/net/message.c modules/net/netplay_exchange.c"
 readers="$parsers modules/net/netplay_compare.c"
-tests='test_state test_state_image test_load test_world test_world_save test_handle test_bad_input_state test_bad_input_world
-    test_record test_replay test_save_file test_verify test_verify_bytes test_bad_input_record
-    test_netplay test_netplay_faults test_netplay_message test_netplay_strangers test_bad_input_net'
+tests='frame/state/state frame/world/world frame/world/world_save base/handle bad_input/state bad_input/world
+    record/state_image record/load record/record record/replay record/save_file record/verify record/verify_bytes
+    bad_input/record/record net/netplay net/netplay_faults net/netplay_message net/netplay_strangers bad_input/net/net'
 targets='world states correction recording save netplay'
 # Those that take foreign bytes: not the ones that write, and not those that take nothing but the caller's arguments.
 functions='nbi_states_check nbi_saved_part_next state.c:load_some state.c:load_all nbi_states_load
@@ -58,14 +58,17 @@ count() { # source name flags [argument...]: builds and runs a program that coun
     source=$1 name=$2 linked=$3
     shift 3
     # shellcheck disable=SC2086
-    clang $flags $linked "$source" $(sed -n 's|^// link: *||p' "$source") "$work"/counted/*.o "$work/core.a" -lcmocka -lzstd -lm -pthread -o "$work/$name"
-    (cd "$work" && LLVM_PROFILE_FILE=$name.profraw "./$name" "$@" >"$name.log" 2>&1) || { tail -n 20 "$work/$name.log" && exit 1; }
+    clang $flags $linked $source "$work"/counted/*.o "$work/core.a" -lcmocka -lzstd -lm -pthread -o "$work/$name"
+    # A process each: every case of a test has its own.
+    (cd "$work" && LLVM_PROFILE_FILE=$name-%p.profraw "./$name" "$@" >"$name.log" 2>&1) || { tail -n 20 "$work/$name.log" && exit 1; }
 }
 
 objects=
 for test in $tests; do
-    count "tests/$test.c" "$test" '-fprofile-instr-generate'
-    objects="$objects -object $work/$test"
+    name=$(echo "$test" | tr / _)
+    source="tests/${test%/*}/test_${test##*/}.c tests/support/runner.c tests/support/faults.c @tests/support/faults.options"
+    count "$source" "$name" '-fprofile-instr-generate'
+    objects="$objects -object $work/$name"
 done
 fuzz_objects=
 for target in $targets; do

@@ -18,10 +18,7 @@ nebula_private_flags(nebula_test_support)
 target_include_directories(nebula_test_support PUBLIC
     ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/modules ${PROJECT_SOURCE_DIR}/tests)
 target_include_directories(nebula_test_support SYSTEM PUBLIC ${CMOCKA_INCLUDE})
-set(wrapped nbi_pages_reserve nbi_pages_commit nbi_pages_protect nbi_pages_release nbi_thread_start nbi_clock_now_ns
-    nbi_program_get)
-list(TRANSFORM wrapped PREPEND "-Wl,--wrap=")
-target_link_options(nebula_test_support INTERFACE ${wrapped})
+target_link_options(nebula_test_support INTERFACE @${CMAKE_CURRENT_SOURCE_DIR}/support/faults.options)
 
 # nebula_tests(FOLDER [NEEDS TARGET...] [LINKS LIBRARY...] [DRIVERS] [DISPLAY] [SHADERS]): without a target that it needs
 # the folder is left out. DRIVERS: it loads drivers that no sanitizer knows. DISPLAY: its tests get a display of their own.
