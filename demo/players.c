@@ -5,16 +5,6 @@
 
 #include <stdio.h>
 
-#if defined(DEMO_WITHOUT_NET)
-
-int players_run(const demo_options *options, players_result *result) {
-    (void)options, (void)result;
-    fprintf(stderr, "nebula-demo: built without the module net: there are no players\n");
-    return 1;
-}
-
-#else
-
 #include "bot.h"
 #include "nebula/engine.h"
 #include "nebula/link.h"
@@ -277,5 +267,3 @@ int players_run(const demo_options *options, players_result *result) {
     nb_result ended = end(&all);
     return is_agreed && ended == NB_OK ? 0 : 1;
 }
-
-#endif

@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-#if defined(DEMO_HAS_RECORD)
-
 #include "nebula/record.h"
 #include "nebula/replay.h"
 #include "replay_game.h"
@@ -87,24 +85,3 @@ nb_result recording_close(recording *r, const demo_options *options) {
     r->replay = NULL;
     return replayed != NB_OK ? replayed : recorded;
 }
-
-#else
-
-bool recording_open(recording *r, demo_options *options) {
-    (void)r;
-    if (options->replay_path == NULL && options->record_path == NULL) return true;
-    fprintf(stderr, "nebula-demo: built without recordings; install libzstd-dev and build again\n");
-    return false;
-}
-
-nb_result recording_attach(recording *r, nb_engine *engine, const demo_options *options) {
-    (void)r, (void)engine, (void)options;
-    return NB_OK;
-}
-
-nb_result recording_close(recording *r, const demo_options *options) {
-    (void)r, (void)options;
-    return NB_OK;
-}
-
-#endif

@@ -88,7 +88,7 @@ missing() { # name compiler flag...
 demo_sources() {
     for file in modules/scene/*.c; do [ ! -f "$file" ] || echo "$file"; done
     for file in demo/*.c; do
-        case ${file##*/} in replay_game.c | render*.c | overlay.c | png.c | window.c | view*.c | show.c | shots.c) ;; *) echo "$file" ;; esac
+        case ${file##*/} in recording.c | replay_game.c | players.c | render*.c | overlay.c | png.c | window.c | view*.c | show.c | shots.c) ;; *) echo "$file" ;; esac
     done
 }
 
@@ -107,7 +107,7 @@ build() { # name compiler flags
     case $name in control*) ;; *) sources=$(printf '%s\n' "$sources" && demo_sources) ;; esac
     contract=-ffp-contract=off
     case $flags in *contract=fast*) contract= ;; esac
-    compile="$compiler -std=c17 -w $contract $flags -Iinclude -Imodules/scene/include -DDEMO_WITHOUT_NET=1 -c"
+    compile="$compiler -std=c17 -w $contract $flags -Iinclude -Imodules/scene/include -c"
     export compile to
     # shellcheck disable=SC2016
     echo "$sources" | xargs -P "$jobs" -n 6 sh -c 'for file; do
