@@ -86,10 +86,8 @@ missing() { # name compiler flag...
 
 # The demo with the module scene, and without those whose libraries are not there for other machines.
 demo_sources() {
-    for file in modules/scene/*.c; do [ ! -f "$file" ] || echo "$file"; done
-    for file in demo/*.c; do
-        case ${file##*/} in recording.c | replay_game.c | players.c | render*.c | overlay.c | png.c | window.c | view*.c | show.c | shots.c) ;; *) echo "$file" ;; esac
-    done
+    [ ! -d modules/scene ] || find modules/scene -name '*.c'
+    find demo -name '*.c' ! -path 'demo/draw/*' ! -path 'demo/show/*' ! -path 'demo/record/*' ! -path 'demo/net/*'
 }
 
 # The library, the program and the demo, unless they are there and newer than all sources.

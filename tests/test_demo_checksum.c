@@ -5,8 +5,8 @@
 
 #include "engine_fixture.h"
 
-#include "demo/checksum.h"
-#include "demo/status.h"
+#include "demo/jobs/checksum.h"
+#include "demo/shell/status.h"
 
 #define FRAMES 40u
 

@@ -4,7 +4,7 @@
 
 #include "support.h"
 
-#include "demo/creatures.h"
+#include "demo/game/creatures.h"
 
 #define SEED 1
 #define ROWS 600

@@ -5,8 +5,8 @@
 
 #include "support.h"
 
-#include "demo/overlay.h"
-#include "demo/png.h"
+#include "demo/draw/overlay.h"
+#include "demo/show/png.h"
 
 static overlay canvas;
 

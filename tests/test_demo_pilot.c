@@ -4,9 +4,9 @@
 
 #include "engine_fixture.h"
 
-#include "demo/bot.h"
-#include "demo/keyboard.h"
-#include "demo/pilot.h"
+#include "demo/players/bot.h"
+#include "demo/players/keyboard.h"
+#include "demo/players/pilot.h"
 
 #define TICK_NS UINT64_C(20000000)
 

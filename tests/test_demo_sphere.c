@@ -4,7 +4,7 @@
 
 #include "support.h"
 
-#include "demo/sphere.h"
+#include "demo/planet/sphere.h"
 
 #define SIZE SPHERE_FACE_COLUMNS
 

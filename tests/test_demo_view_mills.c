@@ -5,8 +5,8 @@
 
 #include "engine_fixture.h"
 
-#include "demo/mill_site.h"
-#include "demo/view_mills.h"
+#include "demo/draw/view_mills.h"
+#include "demo/game/mill_site.h"
 
 #define SEED UINT64_C(1)
 
