@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../jobs/work_occlusion.h"
+#include "occlusion_land.h"
 #include "quality.h"
 
 // Quads of the ring that uploads go through: three frames of the most.

@@ -9,12 +9,12 @@
 #include "nebula/engine.h"
 
 #include "../game/planet.h"
-#include "../jobs/work_materials.h"
-#include "../jobs/work_upload.h"
 #include "chunk_table.h"
 #include "lod.h"
+#include "material_draw.h"
 #include "mesher.h"
 #include "quad_pool.h"
+#include "upload_ring.h"
 #include "volume.h"
 
 // Slots: those that are not wanted any more, but still drawn, need some too.

@@ -9,8 +9,8 @@
 #include "../chunks/streamer.h"
 #include "../game/planet.h"
 #include "../jobs/picture.h"
-#include "../show/show.h"
 #include "render.h"
+#include "show_scene.h"
 
 #define VIEW_NOTE_SIZE 64
 

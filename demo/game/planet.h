@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What is simulated: animals that walk the planet, windmills at their homes, and explorers who are steered around it,
-// from orbit to the ground, and now and then are somewhere else at once. The tables of the world, their ticks, and how
-// they look between two ticks. The one rule: a tick depends on the seed, the tick, its commands and the tables, so the
-// state is the same for any number of workers and any frame rate.
+// What is simulated: animals that walk the planet, windmills at their homes, and explorers that are steered around it,
+// from orbit to the ground, and occasionally teleport. The tables of the world and their tick. The one rule: a tick
+// depends on the seed, the tick, its commands and the tables, so the state is the same for any number of workers and
+// any frame rate.
 
 #include "nebula/engine.h"
 #include "nebula/smooth.h"
 
-#include "../jobs/work_pose.h"
-#include "../jobs/work_visibility.h"
 #include "explorer.h"
+#include "eye.h"
 #include "homes.h"
 #include "mills.h"
+#include "pose_body.h"
 
 // Animals: as many as fit, and how many there are at first.
 #define PLANET_CREATURES_MAX 8192u
@@ -46,19 +46,6 @@ typedef struct planet_census {
     uint32_t next_id; // of the next animal
     uint32_t birth_count, death_count;
 } planet_census;
-
-// What the explorer that is followed sees in this frame, a local singleton that is published.
-typedef struct planet_eye {
-    camera camera;
-    vec3d position;   // of the camera, metres from the planet's middle: what is near is drawn relative to it
-    vec3 sun;         // of length 1, towards it
-    float daylight;   // 0 night to 1 day, where the camera is
-    double altitude;  // metres above the sea
-    double ground;    // metres above the sea, below the camera
-    uint32_t home;    // the nearest of planet's homes
-    uint32_t journey; // as the explorer's
-    uint64_t tick;    // the newest that was simulated
-} planet_eye;
 
 typedef struct planet {
     uint64_t seed;

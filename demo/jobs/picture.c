@@ -9,6 +9,7 @@
 #include "nebula/hash.h"
 #include "nebula/random.h"
 #include "work_looks.h"
+#include "work_upload.h"
 
 // Where a frame takes nothing from those before: particles that are there after five seconds at this rate. None lives
 // as long.

@@ -13,6 +13,7 @@
 #include "home_lights.h"
 #include "work_lights.h"
 #include "work_lod.h"
+#include "work_materials.h"
 #include "work_occlusion.h"
 #include "work_particles.h"
 

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "../chunks/mesher.h"
+
 // The borders between columns are planes through the middle of the planet: which side of each the camera is on says
 // whether what looks along U or V can be seen from there. `is_high` says whether it looks up the axis.
 static bool is_side_seen(vec3d camera, vec3d axis, vec3d out, double low_warp, double high_warp, bool is_high) {

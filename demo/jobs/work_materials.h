@@ -7,18 +7,9 @@
 
 #include <stdint.h>
 
-#include "../chunks/mesher.h"
+#include "../chunks/material_draw.h"
 #include "../planet/palette.h"
 #include "../planet/vec.h"
-
-// A chunk as it is drawn: opaque quads, then water.
-typedef struct material_draw {
-    lod_node node;
-    int16_t base, step;     // metres: of its lowest layer above the sea, and of a layer
-    uint64_t material_bits; // of terrain_material: what its quads are made of
-    uint32_t quad_count, water_count;
-    uint32_t slot; // that its quads are known by
-} material_draw;
 
 // A draw from where the camera is.
 typedef struct draw_block {

@@ -20,10 +20,6 @@
 // From above all land and trees little is hidden but by the planet's limb: it is not looked for.
 #define EYE_HIGHEST (SPHERE_RADIUS + RELIEF_MAX + 20)
 
-// Cells are flat where the planet is round: by less than this up to the fifth level, coarse ones too. What is coarser
-// is too wide to hide anything.
-#define FLATNESS 1.0
-
 // A land this near in the cosine of its angle is on the eye's side of the planet.
 #define COSINE_MIN 0.1
 
@@ -44,14 +40,6 @@ typedef struct map {
 typedef struct point {
     double x, y;
 } point;
-
-occlusion_land occlusion_land_of(lod_node node, double solid) {
-    double width = node_columns(node.level), u = node.x * width, v = node.y * width;
-    occlusion_land land = {.solid = (float)(SPHERE_RADIUS + solid - FLATNESS)};
-    for (uint32_t i = 0; i < 4; ++i)
-        land.corners[i] = vec3_of(sphere_direction(node.face, u + (i == 1 || i == 2 ? width : 0), v + (i / 2) * width));
-    return land;
-}
 
 // --- places on the map ---
 

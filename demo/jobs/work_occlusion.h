@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "../chunks/lod.h"
+#include "../chunks/occlusion_land.h"
 #include "work_visibility.h"
 
 #define OCCLUSION_WORD_THINGS 64
@@ -26,12 +27,6 @@
 // the planet has bent by 45 degrees. What hides and what is hidden are in different ones.
 #define OCCLUSION_RINGS_EACH 8u
 #define OCCLUSION_RINGS (1 + 12 * OCCLUSION_RINGS_EACH)
-
-// A piece of land between four corners.
-typedef struct occlusion_land {
-    vec3 corners[4]; // directions, of length 1, one after the other around it
-    float solid;     // metres from the planet's middle: nothing can be seen through it below
-} occlusion_land;
 
 typedef struct occlusion_input {
     vec3d eye;                // metres from the planet's middle
@@ -67,9 +62,6 @@ static inline uint32_t occlusion_word_count(uint32_t thing_count) {
 static inline uint32_t occlusion_horizon_count(uint32_t stride) {
     return (OCCLUSION_SECTORS / stride + 1) * OCCLUSION_RINGS;
 }
-
-// The land of a node that is solid up to so many metres above the sea.
-occlusion_land occlusion_land_of(lod_node node, double solid);
 
 // Sectors first, first + stride, and so on: a bit for each thing that one of them sees. Writes all words; bits past the
 // last thing are 0.

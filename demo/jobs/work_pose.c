@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define HALF_LENGTH 0.55f
-#define HALF_WIDTH 0.22f
 #define STEP_LENGTH 0.30f
 #define STEP_HEIGHT 0.18f
 
@@ -37,12 +35,6 @@ static void step_at(float phase, float *along, float *above) {
     float swing = (turn - 0.5f) * 2;
     *along = turn < 0.5f ? 1 - 4 * turn : 2 * swing - 1;
     *above = turn < 0.5f ? 0 : 4 * swing * (1 - swing);
-}
-
-vec3 pose_leg_offset(const pose_body *body, uint32_t number) {
-    vec3 right = vec3_cross(body->forward, body->up);
-    float front = number < 2 ? HALF_LENGTH : -HALF_LENGTH, side = number % 2 == 0 ? -HALF_WIDTH : HALF_WIDTH;
-    return vec3_add(vec3_scale(body->forward, front), vec3_scale(right, side));
 }
 
 // On a slope the body sinks with its lowest foot: legs bend more than they stretch.

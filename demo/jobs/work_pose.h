@@ -6,27 +6,12 @@
 
 #include <stdint.h>
 
-#include "../planet/vec.h"
-
-#define POSE_LEG_COUNT 4
+#include "../game/pose_body.h"
 
 // Metres.
 #define POSE_THIGH_LENGTH 0.40f
 #define POSE_SHIN_LENGTH 0.45f
 #define POSE_HIP_HEIGHT 0.75f
-
-// How far up or down a foot finds the ground: a leg is not much longer.
-#define POSE_REACH 0.35f
-
-// An animal as it is drawn: between two ticks.
-typedef struct pose_body {
-    vec3 feet;                    // middle of the animal, on the ground
-    vec3 up;                      // of length 1, away from the planet's middle
-    vec3 forward;                 // of length 1, along the ground
-    float phase;                  // of its walk: steps done; any number
-    float is_moving;              // 0 standing to 1 walking
-    float ground[POSE_LEG_COUNT]; // how far above `feet` the ground below each foot is, up to POSE_REACH either way
-} pose_body;
 
 typedef struct pose_leg {
     vec3 hip, knee, foot;
@@ -50,9 +35,6 @@ void pose_run(const pose_input *input, uint32_t first, uint32_t count, pose_outp
 
 // Appends a job's poses to those of the jobs before it.
 void pose_append(pose_output *whole, const pose_output *part);
-
-// Where the foot of a leg stands when the animal does, from the body's feet, on even ground.
-vec3 pose_leg_offset(const pose_body *body, uint32_t number);
 
 // The knee of a leg whose hip and foot are given, bent towards `bend` (of length 1). A foot out of reach leaves the leg
 // straight; the foot is then moved to where the leg ends.

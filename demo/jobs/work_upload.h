@@ -1,34 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Upload preparation: the meshes of new chunks are copied into memory that a graphics card reads. The coordinator
-// reserves a range for each chunk in a ring; jobs then fill ranges that no other job has. A range is free again when
-// the frame that uses it has been drawn.
+// Upload preparation: jobs copy the meshes of new chunks into memory that a graphics card reads. Each fills ranges of
+// the ring that no other job has.
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "../chunks/mesher.h"
-
-// Reserved and not yet released: head - tail. Both only grow; a place in the buffer is the number modulo
-// quad_count_max.
-typedef struct upload_ring {
-    uint64_t head, tail;
-    uint32_t quad_count_max;
-    uint64_t full_count; // chunks that found no room, and are to be tried again later
-} upload_ring;
-
-typedef struct upload_range {
-    uint32_t first; // in the buffer
-    uint32_t count; // 0 = none was reserved
-} upload_range;
-
-typedef struct upload_item {
-    const mesh_quad *quads;
-    uint32_t quad_count;
-    uint32_t slot;      // of its chunk
-    upload_range range; // as upload_reserve gave it
-} upload_item;
+#include "../chunks/upload_ring.h"
 
 typedef struct upload_input {
     const upload_item *items;
@@ -39,13 +17,6 @@ typedef struct upload_output {
     uint32_t item_count; // filled
     uint32_t quad_count; // in them
 } upload_output;
-
-// Reserves room for a chunk, without a break in it: a range that would cross the end starts at the beginning. False,
-// counted, where there is none, or where quad_count is 0 or more than the ring.
-bool upload_reserve(upload_ring *ring, uint32_t quad_count, upload_range *out);
-
-// Frees what was reserved before `head` was this.
-void upload_release(upload_ring *ring, uint64_t head);
 
 // Fills the ranges of items first to first + count - 1.
 void upload_run(const upload_input *input, uint32_t first, uint32_t count, upload_output *out);

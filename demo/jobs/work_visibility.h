@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "../chunks/lod.h"
+#include "../game/eye.h"
 #include "../planet/vec.h"
 
 // Points p with dot(normal, p) + offset >= 0 are inside.
@@ -23,14 +24,6 @@ typedef struct plane {
 typedef struct frustum {
     plane planes[FRUSTUM_PLANE_COUNT];
 } frustum;
-
-typedef struct camera {
-    vec3 position;                // metres from the planet's middle
-    vec3 forward;                 // of length 1, not straight up or down
-    vec3 up;                      // of length 1, away from the ground
-    float tan_half_x, tan_half_y; // of the angles it sees to each side
-    float near, far;              // metres
-} camera;
 
 typedef struct visibility_input {
     frustum frustum;

@@ -4,11 +4,12 @@
 // The planet shown: a device, a window where there is a display, and pictures of the flight as files where there is
 // none. The one rule: nothing simulated depends on it; without a device the demo runs as it does with one.
 //
-//     show *s = NULL;
-//     if (show_open(&options, NULL, &s) < 0) return 1;      // NULL where nothing is to be shown
-//     show_attach(s, engine, &scene);                       // when its modules are attached
-//     while (show_begin(s)) nb_engine_frame(engine), show_end_frame(s);
-//     show_close(s);                                        // after the engine
+//     show *s = NULL; // stays NULL where nothing is to be shown
+//     bool is_back = false;
+//     if (show_open(&options, NULL, &s) < 0) return 1;
+//     show_attach(s, engine, &scene); // after the modules that it shows
+//     while (show_begin(s, &is_back)) nb_engine_frame(engine), show_end_frame(s);
+//     show_close(s); // after the engine
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,13 +17,10 @@
 
 #include "nebula/engine.h"
 
-#include "../chunks/streamer.h"
-#include "../game/planet.h"
-#include "../jobs/picture.h"
+#include "../draw/show_scene.h"
 #include "../players/script.h"
 #include "../shell/numbers.h"
 #include "../shell/options.h"
-#include "../shell/status.h"
 
 typedef struct show show;
 
@@ -32,21 +30,14 @@ typedef struct show show;
 // flight = which says when pictures are taken, and outlives it; NULL = the built-in one.
 nb_result show_open(const demo_options *options, const script *flight, show **out);
 
-// What is shown; all of it outlives the engine.
-typedef struct show_scene {
-    const planet *land;
-    streamer *chunks;
-    picture *images;
-    const status *status;
-} show_scene;
-
 // Attaches it to an engine, behind the modules that it shows.
 nb_result show_attach(show *s, nb_engine *engine, const show_scene *scene);
 
 // Whether a window shows it: a display then paces the frames.
 bool show_has_window(const show *s);
 
-// Before a frame: takes what happened to the window. False: the user has closed it.
+// Before a frame: takes what happened to the window. Also sets *is_back while the key that rewinds is held. False: the
+// user has closed it.
 bool show_begin(show *s, bool *is_back);
 
 // After a frame: keeps a picture where one is due. Tells of a file that could not be written.
