@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "picture_job.h"
+
 #define SLICE_CLUSTERS (LIGHT_CLUSTERS_X * LIGHT_CLUSTERS_Y)
 
 // The lights that reach one depth: found once for its 144 blocks.
@@ -91,3 +93,36 @@ void lights_append(lights_output *whole, const lights_output *part) {
     whole->cluster_count += part->cluster_count;
     whole->dropped_count += part->dropped_count;
 }
+
+// --- in every frame ---
+
+static nb_result lights_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    const planet_eye *eye = job_eye(context, p);
+    light *lights = nb_arena_alloc(context->arena, HOME_LIGHTS * sizeof *lights, 16);
+    job_share mine = job_share_of(context, LIGHT_CLUSTER_COUNT);
+    lights_output out = {.clusters = job_output(context, mine.count * sizeof(light_cluster))};
+    if (lights == NULL || out.clusters == NULL) return NB_ERR_MEMORY;
+    lights_input input = {.lights = lights,
+                          .light_count = home_lights_seen(p->lights[eye->home], eye, p->planet->seed, lights),
+                          .tan_half_x = eye->camera.tan_half_x,
+                          .tan_half_y = eye->camera.tan_half_y,
+                          .near = eye->camera.near,
+                          .far = eye->camera.near + PICTURE_LIGHTS_FAR};
+    lights_run(&input, mine.first, mine.count, &out);
+    return NB_OK;
+}
+
+static nb_result lights_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    picture *p = user;
+    size_t size_bytes = 0;
+    const planet_eye *eye = job_eye(context, p);
+    const light_cluster *clusters = merge_note(context, p, outputs, &size_bytes);
+    memcpy(p->made.clusters + job_share_of(context, LIGHT_CLUSTER_COUNT).first, clusters, size_bytes);
+    p->now.light_count = home_lights_seen(p->lights[eye->home], eye, p->planet->seed, p->made.lights);
+    for (uint32_t i = 0; i < size_bytes / sizeof *clusters; ++i) p->now.lit_count += clusters[i].light_count != 0;
+    return NB_OK;
+}
+
+const nb_module_desc work_lights_module = {
+    .name = "lights", .parallel = lights_job, .merge = lights_merge, .job_count = 4};

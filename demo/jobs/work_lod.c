@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "picture_job.h"
+
 // Shares of a border's distance beyond which a level changes: to a coarser one, and to a finer one.
 #define COARSER_SHARE 1.1f
 #define FINER_SHARE 0.9f
@@ -53,3 +55,42 @@ void lod_append(lod_output *whole, const lod_output *part) {
     whole->level_count += part->level_count;
     whole->impostor_count += part->impostor_count;
 }
+
+// --- in every frame ---
+
+static nb_result lod_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    job_share mine = job_share_of(context, job_creature_count(context, p));
+    nb_table creatures = p->planet->creatures;
+    lod_input input = {.bodies = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_BODY, pose_body),
+                       .levels = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_LEVEL, uint8_t),
+                       .viewer = job_eye(context, p)->camera.position,
+                       .distance_1 = job_finest_distance(context)};
+    if (p->is_anew) input.levels = NULL;
+    uint32_t *count = job_output(context, sizeof *count);
+    lod_output out = {.levels = job_output(context, mine.count),
+                      .impostors = job_output(context, mine.count * sizeof(lod_impostor))};
+    if (count == NULL || out.levels == NULL || out.impostors == NULL) return NB_ERR_MEMORY;
+    lod_run(&input, mine.first, mine.count, &out);
+    *count = out.impostor_count;
+    return NB_OK;
+}
+
+// Nothing moves rows between the snapshot of this frame and here: the levels belong to the same ones.
+static nb_result lod_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    picture *p = user;
+    size_t size_bytes = 0;
+    const uint32_t *count = merge_note(context, p, outputs, &size_bytes);
+    const uint8_t *levels = nb_outputs_next(outputs, count, NULL);
+    job_share mine = job_share_of(context, job_creature_count(context, p));
+    if (merge_is_of_now(context) && mine.count != 0) {
+        uint8_t *own = NB_RANGE_WRITE(p->world, p->planet->creatures, CREATURE_LEVEL, uint8_t, mine.first, mine.count);
+        memcpy(own + mine.first, levels, mine.count);
+    }
+    const lod_impostor *impostors = nb_outputs_next(outputs, levels, NULL);
+    memcpy(p->made.impostors + p->now.impostor_count, impostors, *count * sizeof *impostors);
+    p->now.impostor_count += *count;
+    return NB_OK;
+}
+
+const nb_module_desc work_lod_module = {.name = "detail", .parallel = lod_job, .merge = lod_merge, .job_count = 2};

@@ -38,7 +38,7 @@ typedef struct materials_output {
 
 // Directions of a node's quads that can be seen from a place: a bit for each mesh_face. What it leaves out certainly
 // looks away.
-uint32_t material_faces(vec3d camera, lod_node node);
+uint32_t material_faces(vec3d eye, lod_node node);
 
 // Appends the blocks of draws first to first + count - 1, and counts their materials.
 void materials_run(const materials_input *input, uint32_t first, uint32_t count, materials_output *out);

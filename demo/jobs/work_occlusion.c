@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "../planet/relief.h"
+#include "picture_job.h"
 
 // From above all land and trees little is hidden but by the planet's limb: it is not looked for.
 #define EYE_HIGHEST (SPHERE_RADIUS + RELIEF_MAX + 20)
@@ -252,3 +253,44 @@ void occlusion_run(const occlusion_input *input, uint32_t first, uint32_t stride
 void occlusion_append(uint64_t *whole, const uint64_t *part, uint32_t word_count) {
     for (uint32_t i = 0; i < word_count; ++i) whole[i] |= part[i];
 }
+
+// --- in every frame ---
+
+static nb_result occlusion_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    const nb_snapshot *seen = context->snapshot;
+    const planet_eye *eye = job_eye(context, p);
+    nb_table chunks = p->streamer->chunks;
+    occlusion_input input = {.eye = eye->position,
+                             .frustum = frustum_of(&eye->camera),
+                             .bounds = NB_VIEW(seen, p->world, chunks, CHUNK_BOUNDS, lod_bounds),
+                             .lands = NB_VIEW(seen, p->world, chunks, CHUNK_LAND, occlusion_land),
+                             .is_drawn = NB_VIEW(seen, p->world, chunks, CHUNK_IS_DRAWN, uint8_t),
+                             .land_count = job_chunk_count(context, p),
+                             .spheres = NB_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
+                             .sphere_count = job_creature_count(context, p),
+                             .sphere_radius = PICTURE_CREATURE_RADIUS};
+    uint32_t count = input.land_count + input.sphere_count, stride = context->job_count;
+    occlusion_room room = {.horizon =
+                               nb_arena_alloc(context->arena, occlusion_horizon_count(stride) * sizeof(float), 16),
+                           .outlines = nb_arena_alloc(context->arena, (count + 1) * sizeof(occlusion_outline), 16)};
+    uint64_t *words = job_output(context, occlusion_word_count(count) * sizeof *words);
+    if (room.horizon == NULL || room.outlines == NULL || words == NULL) return NB_ERR_MEMORY;
+    occlusion_run(&input, context->job_index, stride, &room, words);
+    return NB_OK;
+}
+
+static nb_result occlusion_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    picture *p = user;
+    size_t size_bytes = 0;
+    const uint64_t *words = merge_note(context, p, outputs, &size_bytes);
+    uint32_t count = occlusion_word_count(job_chunk_count(context, p) + job_creature_count(context, p));
+    // Until all have told what they see, nothing is known to be hidden.
+    p->made.seen_end = merge_parts_end(context, &p->seen_parts);
+    if (p->seen_parts.count == 1) memset(p->made.seen, 0, sizeof p->made.seen);
+    occlusion_append(p->made.seen, words, count);
+    return NB_OK;
+}
+
+const nb_module_desc work_occlusion_module = {
+    .name = "occlusion", .parallel = occlusion_job, .merge = occlusion_merge, .job_count = 2};

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "picture_job.h"
+
 #define STEP_LENGTH 0.30f
 #define STEP_HEIGHT 0.18f
 
@@ -67,3 +69,28 @@ void pose_append(pose_output *whole, const pose_output *part) {
     memcpy(whole->poses + whole->pose_count, part->poses, part->pose_count * sizeof(pose));
     whole->pose_count += part->pose_count;
 }
+
+// --- in every frame ---
+
+static nb_result pose_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    job_share mine = job_share_of(context, job_creature_count(context, p));
+    pose_input input = {NB_VIEW(context->snapshot, p->world, p->planet->creatures, CREATURE_BODY, pose_body)};
+    pose_output out = {.poses = job_output(context, mine.count * sizeof(pose))};
+    if (out.poses == NULL) return NB_ERR_MEMORY;
+    pose_run(&input, mine.first, mine.count, &out);
+    return NB_OK;
+}
+
+static nb_result pose_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    picture *p = user;
+    size_t size_bytes = 0;
+    const pose *poses = merge_note(context, p, outputs, &size_bytes);
+    job_share mine = job_share_of(context, job_creature_count(context, p));
+    memcpy(p->made.poses + mine.first, poses, mine.count * sizeof *poses);
+    p->now.pose_count += mine.count;
+    return NB_OK;
+}
+
+const nb_module_desc work_pose_module = {
+    .name = "animation", .parallel = pose_job, .merge = pose_merge, .job_count = 4};

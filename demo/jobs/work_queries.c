@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#include "picture_job.h"
+#include "work_looks.h"
+
 #define CELL_ONES (QUERY_CELL_SIZE * TERRAIN_ONE)
 #define FACE_CELLS (SPHERE_FACE_COLUMNS / QUERY_CELL_SIZE)
 
@@ -108,3 +111,46 @@ void queries_append(queries_output *whole, const queries_output *part) {
     memcpy(whole->answers + whole->answer_count, part->answers, part->answer_count * sizeof(query_answer));
     whole->answer_count += part->answer_count;
 }
+
+// --- in every frame ---
+
+// Each animal asks who is near, and those near the explorer whether they see it; their heads turn to the answers.
+static nb_result queries_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    const nb_snapshot *seen = context->snapshot;
+    nb_table creatures = p->planet->creatures;
+    uint32_t count = job_creature_count(context, p);
+    looks_input who = {.bodies = NB_VIEW(seen, p->world, creatures, CREATURE_BODY, pose_body),
+                       .face = NB_VIEW(seen, p->world, creatures, CREATURE_FACE, uint8_t),
+                       .x = NB_VIEW(seen, p->world, creatures, CREATURE_X, int32_t),
+                       .z = NB_VIEW(seen, p->world, creatures, CREATURE_Z, int32_t),
+                       .eye = job_eye(context, p)->position};
+    job_share mine = job_share_of(context, count);
+    query_grid *grid = nb_arena_alloc(context->arena, sizeof *grid, 16);
+    uint32_t *rows = nb_arena_alloc(context->arena, (count + 1) * sizeof *rows, 16);
+    query *queries = nb_arena_alloc(context->arena, (mine.count + LOOK_SIGHTS_MAX) * sizeof *queries, 16);
+    if (grid == NULL || rows == NULL || queries == NULL) return NB_ERR_MEMORY;
+    uint32_t query_count = looks_ask(&who, mine.first, mine.count, queries);
+    looks_output out = {.looks = job_output(context, mine.count * sizeof(vec3))};
+    queries_output answers = {.answers = job_output(context, query_count * sizeof(query_answer))};
+    if (out.looks == NULL || answers.answers == NULL) return NB_ERR_MEMORY;
+    query_grid_build(grid, rows, who.x, who.z, count);
+    queries_input input = {p->planet->seed, queries, who.face, who.x, who.z, grid};
+    queries_run(&input, 0, query_count, &answers);
+    looks_run(&who, mine.first, mine.count, queries, &answers, &out);
+    return NB_OK;
+}
+
+static nb_result queries_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    picture *p = user;
+    size_t size_bytes = 0;
+    const vec3 *looks = merge_note(context, p, outputs, &size_bytes);
+    job_share mine = job_share_of(context, job_creature_count(context, p));
+    memcpy(p->made.looks + mine.first, looks, mine.count * sizeof *looks);
+    nb_outputs_next(outputs, looks, &size_bytes);
+    p->now.answer_count += (uint32_t)(size_bytes / sizeof(query_answer));
+    return NB_OK;
+}
+
+const nb_module_desc work_queries_module = {
+    .name = "questions", .parallel = queries_job, .merge = queries_merge, .job_count = 4};

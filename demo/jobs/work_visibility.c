@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "picture_job.h"
+
 // What a float is off by at this distance from the planet's middle, in metres, and some.
 #define ROUNDING 0.01f
 
@@ -56,3 +58,39 @@ void visibility_append(visibility_output *whole, const visibility_output *part) 
     memcpy(whole->visible + whole->visible_count, part->visible, part->visible_count * sizeof(uint32_t));
     whole->visible_count += part->visible_count;
 }
+
+// --- in every frame ---
+
+static nb_result visibility_job(const nb_context *context, void *user) {
+    const picture *p = user;
+    const nb_snapshot *seen = context->snapshot;
+    const planet_eye *eye = job_eye(context, p);
+    visibility_input input = {.frustum = frustum_of(&eye->camera),
+                              .eye = eye->position,
+                              .chunks = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_BOUNDS, lod_bounds),
+                              .is_drawn = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_IS_DRAWN, uint8_t),
+                              .chunk_count = job_chunk_count(context, p),
+                              .spheres = NB_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
+                              .sphere_count = job_creature_count(context, p),
+                              .sphere_radius = PICTURE_CREATURE_RADIUS};
+    job_share mine = job_share_of(context, input.chunk_count + input.sphere_count);
+    uint32_t *count = job_output(context, sizeof *count);
+    visibility_output out = {.visible = job_output(context, mine.count * sizeof(uint32_t))};
+    if (count == NULL || out.visible == NULL) return NB_ERR_MEMORY;
+    visibility_run(&input, mine.first, mine.count, &out);
+    *count = out.visible_count;
+    return NB_OK;
+}
+
+static nb_result visibility_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+    picture *p = user;
+    size_t size_bytes = 0;
+    const uint32_t *count = merge_note(context, p, outputs, &size_bytes),
+                   *visible = nb_outputs_next(outputs, count, NULL);
+    memcpy(p->made.visible + p->now.visible_count, visible, *count * sizeof *visible);
+    p->now.visible_count += *count;
+    return NB_OK;
+}
+
+const nb_module_desc work_visibility_module = {
+    .name = "visibility", .parallel = visibility_job, .merge = visibility_merge, .job_count = 2};
