@@ -98,8 +98,8 @@ static bool is_same_column(const creature *c, sphere_cell at) {
 
 static void walk(uint64_t seed, const uint32_t *words, creature *c) {
     c->heading = (uint16_t)(c->heading + (words[0] & 0x7ff) - 0x400);
-    c->speed_x += (wave(c->heading + 16384u) * SPEED / 32768 - c->speed_x) / 4;
-    c->speed_z += (wave(c->heading) * SPEED / 32768 - c->speed_z) / 4;
+    c->speed_x += (parabola_sine(c->heading + 16384u) * SPEED / 32768 - c->speed_x) / 4;
+    c->speed_z += (parabola_sine(c->heading) * SPEED / 32768 - c->speed_z) / 4;
     sphere_cell at = place_at(c->face, c->x + c->speed_x, c->z + c->speed_z);
     int32_t here = c->y / TERRAIN_ONE - 1, ground = here;
     // It crosses into another column once in twenty ticks; the land is asked only then.
