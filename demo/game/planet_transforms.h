@@ -7,8 +7,8 @@
 
 #include "planet.h"
 
-// Handlers of the module "planet". The first two stand around a rollback: where explorers are before ticks are
-// simulated again, and how far they have moved when it is over. That distance is then blended out over some frames.
+// Handlers of the module "planet". The first two surround a rollback: they note where explorers are before ticks are
+// simulated again, and how far each has moved afterwards. That distance is blended out over some frames.
 nb_result planet_predict(const nb_context *context, void *user);
 nb_result planet_correct(const nb_context *context, void *user);
 
