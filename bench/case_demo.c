@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#include "../demo/quality.h"
-#include "../demo/streamer.h"
+#include "../demo/chunks/quality.h"
+#include "../demo/chunks/streamer.h"
 
 #define SEED 1
 // Some hundred chunks: a few tenths of a second by one thread.

@@ -5,7 +5,7 @@ target_link_libraries(nebula_demo_parts PUBLIC nebula_gpu)
 
 if(nebula_has_shaders)
     file(GLOB demo_shaders CONFIGURE_DEPENDS
-        ${PROJECT_SOURCE_DIR}/demo/shaders/*.vert ${PROJECT_SOURCE_DIR}/demo/shaders/*.frag)
+        ${PROJECT_SOURCE_DIR}/demo/draw/shaders/*.vert ${PROJECT_SOURCE_DIR}/demo/draw/shaders/*.frag)
     nebula_shaders(nebula_demo_parts ${demo_shaders})
     target_compile_definitions(nebula_demo_parts PRIVATE DEMO_HAS_SHADERS=1)
 endif()

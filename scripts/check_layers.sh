@@ -4,6 +4,7 @@
 # free of _Atomic. Modules include public headers of the core and their own files; OS headers stay in their *_posix.c and
 # *_<os>.c. The layers, lowest first:
 #   types.h, atomic.h < platform < base < tasks < frame < modules < programs (public headers only)
+# The demo's folders have an order of their own, below: what is simulated knows nothing of what is drawn.
 set -eu
 root=${1:-$(dirname "$0")/..}
 cd "$root"
@@ -17,6 +18,9 @@ BEGIN {
     split("platform base tasks frame", names, " ")
     for (i in names) rank[names[i]] = i
     MODULE = 5; PROGRAM = 6
+    # Of the demo, lowest first; main.c is above them all.
+    DEMO_MAIN = split("planet game players chunks jobs shell draw show record net without", names, " ") + 1
+    for (i = 1; i < DEMO_MAIN; ++i) demo_rank[names[i]] = i
     # Public headers without a source file of the same name.
     public["types"] = public["atomic"] = 0
     public["hooks"] = public["log_items"] = public["report"] = public["bytes"] = rank["base"]
@@ -72,6 +76,12 @@ function classify(path,    part, count, stem) {
     return PROGRAM
 }
 
+# The same among the folders of the demo; 0 for a folder that is not named above.
+function classify_demo(path,    part) {
+    split(path, part, "/")
+    return part[2] == "main.c" ? DEMO_MAIN : demo_rank[part[2]] + 0
+}
+
 FNR == 1 {
     own = classify(FILENAME); own_home = home
     if (own < 0) report("no layer is known for this file; name it in scripts/check_layers.sh")
@@ -82,6 +92,8 @@ FNR == 1 {
     is_module_os = FILENAME ~ /^modules\/[a-z0-9]+\/([a-z0-9_]+\/)*[a-z0-9_]+_(posix|linux|windows)\.c$/
     is_public = FILENAME ~ /^include\// || FILENAME ~ /^modules\/[a-z0-9]+\/include\//
     is_program = own == PROGRAM && !is_public
+    own_demo = own_home == "demo" ? classify_demo(FILENAME) : DEMO_MAIN
+    if (own_demo == 0) report("no layer is known for this folder of the demo; name it in scripts/check_layers.sh")
 }
 
 is_public && /_Atomic/ { code = $0; sub(/\/\/.*/, "", code); if (code ~ /_Atomic/) report("_Atomic in a public header") }
@@ -115,6 +127,7 @@ is_module && !is_module_os && /^[ \t]*#[ \t]*include[ \t]*<(unistd|fcntl|pthread
     else if (is_program && path !~ /^include\// && target_home != own_home && !(own_home == "bench" && target_home == "demo")) report("a program includes \"" name "\": public headers only")
     else if (target < 0) report("\"" name "\" is of no known layer")
     else if (target > own) report("\"" name "\" is of a higher layer")
+    else if (own_home == "demo" && target_home == "demo" && classify_demo(path) > own_demo) report("\"" name "\" is of a higher layer of the demo")
     else if (target == MODULE && own == MODULE && target_home != own_home) report("\"" name "\" is of a sibling module")
 }
 

@@ -86,10 +86,8 @@ missing() { # name compiler flag...
 
 # The demo with the module scene, and without those whose libraries are not there for other machines.
 demo_sources() {
-    for file in modules/scene/*.c; do [ ! -f "$file" ] || echo "$file"; done
-    for file in demo/*.c; do
-        case ${file##*/} in replay_game.c | render*.c | overlay.c | png.c | window.c | view*.c | show.c | shots.c) ;; *) echo "$file" ;; esac
-    done
+    [ ! -d modules/scene ] || find modules/scene -name '*.c'
+    find demo -name '*.c' ! -path 'demo/draw/*' ! -path 'demo/show/*' ! -path 'demo/record/*' ! -path 'demo/net/*'
 }
 
 # The library, the program and the demo, unless they are there and newer than all sources.
@@ -107,7 +105,7 @@ build() { # name compiler flags
     case $name in control*) ;; *) sources=$(printf '%s\n' "$sources" && demo_sources) ;; esac
     contract=-ffp-contract=off
     case $flags in *contract=fast*) contract= ;; esac
-    compile="$compiler -std=c17 -w $contract $flags -Iinclude -Imodules/scene/include -DDEMO_WITHOUT_NET=1 -c"
+    compile="$compiler -std=c17 -w $contract $flags -Iinclude -Imodules/scene/include -c"
     export compile to
     # shellcheck disable=SC2016
     echo "$sources" | xargs -P "$jobs" -n 6 sh -c 'for file; do

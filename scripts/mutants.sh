@@ -40,7 +40,7 @@ library_sources() { # kind, in a tree
     *)
         find src -name '*.c' | sort
         # The demo's parts, for its tests; an archive leaves out what a test does not use.
-        for file in demo/*.c; do case $file in */main.c | */show_none.c | 'demo/*.c') ;; *) echo "$file" ;; esac; done
+        find demo -name '*.c' ! -path demo/main.c ! -path 'demo/without/*' | sort
         # The modules whose libraries are here.
         for file in modules/net/*.c modules/scene/*.c modules/gpu/*/*.c; do
             case $file in

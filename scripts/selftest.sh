@@ -155,6 +155,25 @@ fails layers 'public headers only'
 cp "$tree/include/nebula/piece.h" "$tree/include/nebula/stray.h"
 fails layers 'no layer is known'
 
+# The demo's folders: what is drawn sees what is simulated, in folders below them too, and never the other way.
+good_demo() {
+    mkdir -p "$tree/demo/game/animals/herds" "$tree/demo/draw/sky"
+    printf '%s\n#pragma once\nint herd_count(void);\n' "$licence" >"$tree/demo/game/animals/herds/herd.h"
+    printf '%s\n#include "herd.h"\n\nint herd_count(void) { return 1; }\n' "$licence" >"$tree/demo/game/animals/herds/herd.c"
+    printf '%s\n#pragma once\n#include "../../game/animals/herds/herd.h"\n' "$licence" >"$tree/demo/draw/sky/stars.h"
+}
+good_demo
+insert demo/main.c 1 '#include "draw/sky/stars.h"'
+passes layers
+insert demo/game/animals/herds/herd.c 1 '#include "../../../draw/sky/stars.h"'
+fails layers 'animals/herds/herd.c:2: .*of a higher layer of the demo'
+good_demo
+insert demo/game/animals/herds/herd.h 2 '#include "../../../main.c"'
+fails layers 'of a higher layer of the demo'
+mkdir -p "$tree/demo/attic"
+printf '%s\nint attic;\n' "$licence" >"$tree/demo/attic/box.c"
+fails layers 'no layer is known for this folder of the demo'
+
 # A module: public headers of the core, files of its own, its operating system in one place.
 good_module() {
     mkdir -p "$tree/modules/one/include/nebula"

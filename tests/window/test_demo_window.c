@@ -11,8 +11,8 @@
 #include "nebula/gpu_vulkan.h"
 #include "nebula/input.h"
 
-#include "demo/render.h"
-#include "demo/window.h"
+#include "demo/draw/render.h"
+#include "demo/show/window.h"
 
 // Displays are not built for sanitizers: what these see of their memory is only a part.
 const char *__asan_default_options(void);

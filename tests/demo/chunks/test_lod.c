@@ -3,9 +3,9 @@
 
 #include "support/support.h"
 
-#include "demo/lod.h"
-#include "demo/quality.h"
-#include "demo/relief.h"
+#include "demo/chunks/lod.h"
+#include "demo/chunks/quality.h"
+#include "demo/planet/relief.h"
 
 static double real(uint64_t *random, double low, double high) {
     return low + (high - low) * (double)(test_random(random) >> 11) / 9007199254740992.0;

@@ -3,8 +3,8 @@
 
 #include "support/support.h"
 
-#include "demo/mesher.h"
-#include "demo/volume.h"
+#include "demo/chunks/mesher.h"
+#include "demo/chunks/volume.h"
 
 // Face directions by themselves: nothing of the mesher's tables. And the axes along w and h: 0 = x, 1 = y, 2 = z.
 static const int32_t OUT[MESH_FACE_COUNT][3] = {{-1, 0, 0}, {1, 0, 0}, {0, -1, 0}, {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};

@@ -4,14 +4,14 @@
 
 #include "support/support.h"
 
-#include "demo/work_lights.h"
-#include "demo/work_lod.h"
-#include "demo/work_materials.h"
-#include "demo/work_particles.h"
-#include "demo/work_pose.h"
-#include "demo/work_queries.h"
-#include "demo/work_upload.h"
-#include "demo/work_visibility.h"
+#include "demo/jobs/work_lights.h"
+#include "demo/jobs/work_lod.h"
+#include "demo/jobs/work_materials.h"
+#include "demo/jobs/work_particles.h"
+#include "demo/jobs/work_pose.h"
+#include "demo/jobs/work_queries.h"
+#include "demo/jobs/work_upload.h"
+#include "demo/jobs/work_visibility.h"
 
 #define PARTS 5
 #define ITEMS 700

@@ -3,7 +3,7 @@
 
 #include "support/support.h"
 
-#include "demo/chunk_table.h"
+#include "demo/chunks/chunk_table.h"
 
 #define SLOTS 200
 static chunk_slot memory[2 * SLOTS];

@@ -4,9 +4,9 @@
 
 #include "frame/engine/engine_fixture.h"
 
-#include "demo/picture.h"
-#include "demo/quality.h"
-#include "demo/streamer.h"
+#include "demo/chunks/quality.h"
+#include "demo/chunks/streamer.h"
+#include "demo/jobs/picture.h"
 
 #define FACE_AREA (NODE_COUNT_0 * NODE_COUNT_0)
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "demo/camera.h"
+#include "demo/draw/camera_view.h"
 
 static camera_view view_along(vec3 forward, vec3 up) {
     camera_view view = {.tan_half_y = CAMERA_TAN_HALF_Y, .near = CAMERA_NEAR};

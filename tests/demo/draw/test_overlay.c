@@ -3,8 +3,8 @@
 
 #include "support/support.h"
 
-#include "demo/overlay.h"
-#include "demo/png.h"
+#include "demo/draw/overlay.h"
+#include "demo/show/png.h"
 
 static overlay canvas;
 

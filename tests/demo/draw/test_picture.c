@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "demo/mesher.h"
-#include "demo/render.h"
-#include "demo/sphere.h"
+#include "demo/chunks/mesher.h"
+#include "demo/draw/render.h"
+#include "demo/planet/sphere.h"
 
 #define WIDTH 64
 #define HEIGHT 48

@@ -8,12 +8,12 @@
 #include "nebula/gpu.h"
 #include "nebula/gpu_null.h"
 
-#include "demo/picture.h"
-#include "demo/quad_pool.h"
-#include "demo/render.h"
-#include "demo/render_internal.h"
-#include "demo/sphere.h"
-#include "demo/work_materials.h"
+#include "demo/chunks/quad_pool.h"
+#include "demo/draw/render.h"
+#include "demo/draw/render_internal.h"
+#include "demo/jobs/picture.h"
+#include "demo/jobs/work_materials.h"
+#include "demo/planet/sphere.h"
 
 #define QUADS 2000u
 

@@ -3,8 +3,8 @@
 
 #include "frame/engine/engine_fixture.h"
 
-#include "demo/mill_site.h"
-#include "demo/view_mills.h"
+#include "demo/draw/view_mills.h"
+#include "demo/game/mill_site.h"
 
 #define SEED UINT64_C(1)
 

@@ -4,8 +4,8 @@
 
 #include "frame/engine/engine_fixture.h"
 
-#include "demo/checksum.h"
-#include "demo/status.h"
+#include "demo/jobs/checksum.h"
+#include "demo/shell/status.h"
 
 #define FRAMES 40u
 

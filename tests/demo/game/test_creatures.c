@@ -3,7 +3,7 @@
 
 #include "support/support.h"
 
-#include "demo/creatures.h"
+#include "demo/game/creatures.h"
 
 #define SEED 1
 #define ROWS 600

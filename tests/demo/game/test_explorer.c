@@ -3,11 +3,11 @@
 
 #include "support/support.h"
 
-#include "demo/angle.h"
-#include "demo/explorer.h"
-#include "demo/flight.h"
-#include "demo/homes.h"
-#include "demo/sun.h"
+#include "demo/game/explorer.h"
+#include "demo/game/homes.h"
+#include "demo/planet/angle.h"
+#include "demo/planet/sun.h"
+#include "demo/players/flight.h"
 
 #define SEED 1
 

@@ -9,8 +9,8 @@
 #include "nebula/rollback.h"
 #include "nebula/synctest.h"
 
-#include "demo/mill_site.h"
-#include "demo/mills.h"
+#include "demo/game/mill_site.h"
+#include "demo/game/mills.h"
 
 #define TICK_NS UINT64_C(20000000)
 #define HISTORY_TICKS 20u

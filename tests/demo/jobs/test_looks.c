@@ -4,8 +4,8 @@
 
 #include "support/support.h"
 
-#include "demo/homes.h"
-#include "demo/work_looks.h"
+#include "demo/game/homes.h"
+#include "demo/jobs/work_looks.h"
 
 #define SEED UINT64_C(1)
 #define ANIMALS 300

@@ -3,7 +3,7 @@
 
 #include "support/support.h"
 
-#include "demo/work_occlusion.h"
+#include "demo/jobs/work_occlusion.h"
 
 #define SIDE 24
 #define LANDS (SIDE * SIDE)

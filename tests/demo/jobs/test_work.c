@@ -3,15 +3,15 @@
 
 #include "support/support.h"
 
-#include "demo/home_lights.h"
-#include "demo/work_lights.h"
-#include "demo/work_lod.h"
-#include "demo/work_materials.h"
-#include "demo/work_particles.h"
-#include "demo/work_pose.h"
-#include "demo/work_queries.h"
-#include "demo/work_upload.h"
-#include "demo/work_visibility.h"
+#include "demo/jobs/home_lights.h"
+#include "demo/jobs/work_lights.h"
+#include "demo/jobs/work_lod.h"
+#include "demo/jobs/work_materials.h"
+#include "demo/jobs/work_particles.h"
+#include "demo/jobs/work_pose.h"
+#include "demo/jobs/work_queries.h"
+#include "demo/jobs/work_upload.h"
+#include "demo/jobs/work_visibility.h"
 
 static float real(uint64_t *random, float low, float high) {
     return low + (high - low) * (float)(test_random(random) >> 40) / 16777216.0f;

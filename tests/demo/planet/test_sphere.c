@@ -3,7 +3,7 @@
 
 #include "support/support.h"
 
-#include "demo/sphere.h"
+#include "demo/planet/sphere.h"
 
 #define SIZE SPHERE_FACE_COLUMNS
 

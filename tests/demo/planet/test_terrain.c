@@ -3,9 +3,9 @@
 
 #include "support/support.h"
 
-#include "demo/noise.h"
-#include "demo/palette.h"
-#include "demo/terrain.h"
+#include "demo/planet/noise.h"
+#include "demo/planet/palette.h"
+#include "demo/planet/terrain.h"
 
 #define SEED 1
 

@@ -3,9 +3,9 @@
 
 #include "frame/engine/engine_fixture.h"
 
-#include "demo/bot.h"
-#include "demo/keyboard.h"
-#include "demo/pilot.h"
+#include "demo/players/bot.h"
+#include "demo/players/keyboard.h"
+#include "demo/players/pilot.h"
 
 #define TICK_NS UINT64_C(20000000)
 

@@ -3,7 +3,7 @@
 
 #include "support/support.h"
 
-#include "demo/players.h"
+#include "demo/net/two_players.h"
 
 #define MS UINT64_C(1000000)
 

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "demo/bot.h"
-#include "demo/script.h"
+#include "demo/players/bot.h"
+#include "demo/players/script.h"
 
 #define PATH "test_demo_script.txt"
 

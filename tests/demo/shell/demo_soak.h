@@ -12,13 +12,13 @@
 #include "nebula/gpu_backend.h"
 #include "nebula/rollback.h"
 
-#include "demo/picture.h"
-#include "demo/planet.h"
-#include "demo/quality.h"
-#include "demo/render_internal.h"
-#include "demo/rewind.h"
-#include "demo/streamer.h"
-#include "demo/view.h"
+#include "demo/chunks/quality.h"
+#include "demo/chunks/streamer.h"
+#include "demo/draw/render_internal.h"
+#include "demo/draw/view.h"
+#include "demo/game/planet.h"
+#include "demo/jobs/picture.h"
+#include "demo/players/rewind.h"
 
 #define MS UINT64_C(1000000)
 

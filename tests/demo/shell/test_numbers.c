@@ -3,7 +3,7 @@
 
 #include "support/support.h"
 
-#include "demo/numbers.h"
+#include "demo/shell/numbers.h"
 
 #define MS UINT64_C(1000000)
 

@@ -3,8 +3,8 @@
 
 #include "support/support.h"
 
-#include "demo/options.h"
-#include "demo/report.h"
+#include "demo/shell/options.h"
+#include "demo/shell/report.h"
 #include "nebula/tasks.h"
 
 // Reads a command line of words separated by spaces.

@@ -4,8 +4,8 @@
 #include "frame/engine/engine_fixture.h"
 #include "record/record_fixture.h"
 
-#include "demo/planet.h"
-#include "demo/replay_game.h"
+#include "demo/game/planet.h"
+#include "demo/record/replay_game.h"
 
 static const replay_config config = {.seed = 7, .tick_rate = {60, 1}, .teleport_ticks = 25};
 
