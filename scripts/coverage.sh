@@ -3,6 +3,7 @@
 # coverage.sh: how many branches of the readers of foreign bytes are reached, with clang and llvm-cov. Each file must reach
 # 95 % by itself: all of it by its tests and fuzz corpora, and its functions that read by the corpora alone.
 set -eu
+. "$(dirname "$0")/files.sh"
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 work=${NEBULA_COVERAGE_WORK:-$root/build/coverage}
 jobs=$(nproc 2>/dev/null || echo 2)
@@ -48,10 +49,10 @@ mkdir -p "$work/core" "$work/counted"
 flags='-std=c17 -g -O0 -w -ffp-contract=off -Iinclude -Imodules/record/include -Imodules/net/include -Imodules -Isrc -Itests'
 counted='-fprofile-instr-generate -fcoverage-mapping'
 export flags counted work
-find src -name '*.c' | xargs -P "$jobs" -n 1 sh -c 'clang $flags -c "$0" -o "$work/core/$(echo "$0" | tr / _).o"'
+sources_below src | xargs -P "$jobs" -n 1 sh -c 'clang $flags -c "$0" -o "$work/core/$(echo "$0" | tr / _).o"'
 ar rc "$work/core.a" "$work"/core/*.o
 # shellcheck disable=SC2086
-printf '%s\n' $core_readers modules/record/*.c modules/net/*.c |
+printf '%s\n' $core_readers $(sources_below modules/record modules/net) |
     xargs -P "$jobs" -n 1 sh -c 'clang $flags $counted -c "$0" -o "$work/counted/$(echo "$0" | tr / _).o"'
 
 count() { # source name flags [argument...]: builds and runs a program that counts
@@ -72,7 +73,10 @@ for test in $tests; do
 done
 fuzz_objects=
 for target in $targets; do
-    count "tests/fuzz/fuzz_$target.c" "fuzz_$target" '-fprofile-instr-generate -fsanitize=fuzzer' -runs=0 "$root/tests/fuzz/corpus/$target"
+    source=$(source_of "fuzz_$target")
+    inputs=$work/corpus/$target
+    sh scripts/corpus.sh --unpack "$target" "$inputs"
+    count "$source" "fuzz_$target" '-fprofile-instr-generate -fsanitize=fuzzer' -runs=0 "$inputs"
     fuzz_objects="$fuzz_objects -object $work/fuzz_$target"
 done
 "$profdata" merge -o "$work/corpora.profdata" "$work"/fuzz_*.profraw
@@ -105,5 +109,7 @@ done
 for function in $functions; do
     grep -q "^$function " "$work/all.functions" || { echo "coverage: no function $function" && failed=$((failed + 1)); }
 done
+# shellcheck disable=SC2086
+report_files coverage "$(echo $readers $tests $targets | wc -w)" "$(find "$work/corpus" -type f | wc -l) inputs" || failed=$((failed + 1))
 echo "coverage: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

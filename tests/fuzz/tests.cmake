@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Readers of foreign bytes, each with a corpus in tests/fuzz/corpus/<name>. With clang libFuzzer drives them, with other
-# compilers fuzz_main.c, which knows no coverage. A longer run by hand, which adds to the corpus:
-#     build/debug-clang/tests/fuzz_recording -max_total_time=600 tests/fuzz/corpus/recording
+# Readers of foreign bytes, each with a corpus: named inputs in tests/fuzz/corpus/<name>, the others in <name>.tar.gz beside it.
+# With clang libFuzzer drives them, with other compilers fuzz_main.c, which knows no coverage. A longer run by hand, and what
+# it found added to the corpus:
+#     scripts/corpus.sh --unpack recording build/found
+#     build/debug-clang/tests/fuzz_recording -max_total_time=600 build/found
+#     scripts/corpus.sh recording build/found
 include(CheckCSourceCompiles)
 set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
 check_c_source_compiles("int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size);
@@ -34,8 +37,22 @@ function(nebula_fuzz name part)
     endif()
     # The first folder is where libFuzzer puts what it finds: not the sources'.
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fuzz/${name})
-    add_test(NAME fuzz_${name} COMMAND fuzz_${name} -runs=${runs} -seed=1 -max_len=4096
-        fuzz/${name} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
+    set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
+    set(inputs)
+    if(IS_DIRECTORY ${corpus})
+        list(APPEND inputs ${corpus})
+    endif()
+    if(EXISTS ${corpus}.tar.gz)
+        set(unpacked ${CMAKE_CURRENT_BINARY_DIR}/fuzz/corpus/${name})
+        file(REMOVE_RECURSE ${unpacked})
+        file(ARCHIVE_EXTRACT INPUT ${corpus}.tar.gz DESTINATION ${unpacked})
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${corpus}.tar.gz)
+        list(APPEND inputs ${unpacked})
+    endif()
+    if(NOT inputs)
+        message(FATAL_ERROR "nebula: no corpus of fuzz_${name} in ${corpus} or ${corpus}.tar.gz")
+    endif()
+    add_test(NAME fuzz_${name} COMMAND fuzz_${name} -runs=${runs} -seed=1 -max_len=4096 fuzz/${name} ${inputs})
     set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT ${NEBULA_TEST_TIMEOUT_S} LABELS unit)
 endfunction()
 
@@ -46,13 +63,13 @@ nebula_fuzz(states 5 ${state_readers})
 nebula_fuzz(correction 20 ${state_readers})
 
 if(TARGET nebula_record)
-    file(GLOB record_readers ${PROJECT_SOURCE_DIR}/modules/record/*.c)
+    file(GLOB_RECURSE record_readers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/modules/record/*.c)
     foreach(name recording save)
         nebula_fuzz(${name} 1 ${record_readers})
         target_link_libraries(fuzz_${name} PRIVATE nebula::zstd)
     endforeach()
 endif()
 if(TARGET nebula_net)
-    file(GLOB net_readers ${PROJECT_SOURCE_DIR}/modules/net/*.c)
+    file(GLOB_RECURSE net_readers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/modules/net/*.c)
     nebula_fuzz(netplay 4 ${net_readers})
 endif()
