@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # One program with Nebula and its peers. A peer is a file of bench/peers that needs a header, maybe a library, and is named
 # to the program by BENCH_HAVE_<PEER>; where the header is missing the peer is left out and its column says so.
-file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.c ${PROJECT_SOURCE_DIR}/bench/*.cpp)
+file(GLOB_RECURSE bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.c ${PROJECT_SOURCE_DIR}/bench/*.cpp)
+list(FILTER bench_sources EXCLUDE REGEX "/bench/peers/")
 if(NOT bench_sources)
     return()
 endif()

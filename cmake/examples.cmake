@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-# examples/<name>/main.c or main.cpp becomes the program example_<name>. Each ends by itself, so each is a test too.
-file(GLOB example_mains CONFIGURE_DEPENDS
-    ${PROJECT_SOURCE_DIR}/examples/*/main.c ${PROJECT_SOURCE_DIR}/examples/*/main.cpp)
+# A folder below examples with a main.c or main.cpp becomes the program example_<its name>, with all sources below it. Each
+# ends by itself, so each is a test too.
+file(GLOB_RECURSE example_mains CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/examples/main.c ${PROJECT_SOURCE_DIR}/examples/main.cpp)
 foreach(main IN LISTS example_mains)
     get_filename_component(folder ${main} DIRECTORY)
     get_filename_component(name ${folder} NAME)
     if(main MATCHES "cpp$" AND NOT CMAKE_CXX_COMPILER)
         continue()
     endif()
-    file(GLOB example_sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*.cpp)
+    file(GLOB_RECURSE example_sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*.cpp)
     # A line such as `// module: record` names the module that an example shows.
     file(STRINGS ${main} module REGEX "^// module:" LIMIT_COUNT 1)
     string(REGEX REPLACE "^// module: *" "" module "${module}")

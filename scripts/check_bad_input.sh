@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_bad_input.sh [ROOT]: every public function is given a bad argument in tests/test_bad_input*.c, or is exempt below, with a
-# reason: so none is added without saying what it does with one.
+# check_bad_input.sh [ROOT]: every public function gets a bad argument in tests/bad_input,
+# or is exempt below, with a reason: so none is added without saying what it does with one.
 set -eu
+. "$(dirname "$0")/files.sh"
 root=${1:-$(dirname "$0")/..}
 cd "$root"
 
@@ -59,13 +60,11 @@ nb_verify_desc_default: has no argument
 nb_world_desc_default: has no argument
 '
 
-headers=
-for header in include/nebula/*.h modules/*/include/*/*.h; do [ -f "$header" ] && headers="$headers $header"; done
-tests=$(find tests -path "*bad_input*.c" | sort)
-[ -n "$tests" ] || { echo "check_bad_input: no tests/test_bad_input*.c below $root" >&2; exit 1; }
+headers=$(public_headers)
+tests=$(sources_below tests | grep '^tests/bad_input/') || { echo "check_bad_input: no tests of bad input below $root" >&2; exit 1; }
 
 # shellcheck disable=SC2086
-EXEMPT=$exempt awk '
+functions=$(EXEMPT=$exempt awk '
 BEGIN {
     count = split(ENVIRON["EXEMPT"], lines, "\n")
     for (i = 1; i <= count; ++i) {
@@ -76,9 +75,9 @@ BEGIN {
     }
 }
 
-function problem(message) { print "check_bad_input: " message; bad = 1 }
+function problem(message) { print "check_bad_input: " message > "/dev/stderr"; bad = 1 }
 
-FNR == 1 { is_test = FILENAME ~ /bad_input/; continued = 0; waiting = 0 }
+FNR == 1 { is_test = FILENAME ~ /^tests\//; continued = 0; waiting = 0 }
 
 # A comment or a string calls nothing.
 { line = $0; gsub(/"([^"\\]|\\.)*"/, "\"\"", line); sub(/\/\/.*/, "", line) }
@@ -108,10 +107,11 @@ END {
         ++functions
         if (name in used) continue
         if (name in reason) { ++exempted; continue }
-        problem(where[name] ": " name " is not in tests/test_bad_input*.c")
+        problem(where[name] ": " name " is not in tests/bad_input")
     }
     if (functions == 0) problem("no public function found")
     if (bad) exit 1
-    print "check_bad_input: " functions " functions, " exempted + 0 " exempt"
+    print functions " functions, " exempted + 0 " exempt"
 }
-' $headers $tests
+' $headers $tests)
+report_files check_bad_input "$(printf '%s\n' "$headers" "$tests" | grep -c .)" "$functions"

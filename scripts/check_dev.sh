@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: MIT
 # check_dev.sh ROOT: ./dev refuses what it does not know with one line and exit status 2, from any directory.
 set -eu
+. "$(dirname "$0")/files.sh"
 root=$(CDPATH='' cd -- "$1" && pwd)
 cd /
 status=0
+refusals=0
 
 refused() {
+    refusals=$((refusals + 1))
     code=0
     output=$("$root/dev" "$@" 2>&1) || code=$?
     if [ "$code" -ne 2 ] || [ "$(echo "$output" | wc -l)" -ne 1 ]; then
@@ -43,5 +46,4 @@ for command in demo 'replay run.nbr'; do
     esac
     [ "$code" -eq 1 ] || { echo "check_dev: $command --no-install on a bare path: exit $code: $output" >&2; status=1; }
 done
-[ $status -eq 0 ] && echo "check_dev: ok"
-exit $status
+[ $status -eq 0 ] && report_files check_dev 1 "$refusals refusals"

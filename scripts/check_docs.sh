@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 # check_docs.sh [ROOT]: the comment directly above every public function says Thread:, Owner: and Fails:.
 set -eu
+. "$(dirname "$0")/files.sh"
 root=${1:-$(dirname "$0")/..}
 cd "$root"
 
-set -- include/nebula/*.h
-for header in modules/*/include/*/*.h; do [ -f "$header" ] && set -- "$@" "$header"; done
+headers=$(public_headers)
+[ -n "$headers" ] || { report_files check_docs 0; exit 1; }
 
-awk '
-function report(message) { printf "%s:%d: %s\n", FILENAME, FNR, message; bad = 1 }
+# shellcheck disable=SC2086
+functions=$(awk '
+function report(message) { printf "%s:%d: %s\n", FILENAME, FNR, message > "/dev/stderr"; bad = 1 }
 
 FNR == 1 { comment = ""; continued = 0 }
 
@@ -43,5 +45,6 @@ function check(line, text,    word, missing, i, words) {
     else if (text !~ /\n\/\/ Thread: /) report(word ": Thread: does not begin its line")
 }
 
-END { if (bad) exit 1; print "check_docs: " count + 0 " functions" }
-' "$@"
+END { if (bad) exit 1; print count + 0 " functions" }
+' $headers)
+report_files check_docs "$(echo "$headers" | grep -c .)" "$functions"

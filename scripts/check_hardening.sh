@@ -3,6 +3,7 @@
 # check_hardening.sh BINARY...: each program or shared library has a stack protector, calls libc's checked functions, and is
 # linked with full RELRO (relocations resolved at start, then read-only).
 set -eu
+. "$(dirname "$0")/files.sh"
 readelf=${READELF:-readelf}
 status=0
 
@@ -23,5 +24,4 @@ for binary in "$@"; do
     echo "$symbols" | grep -q 'UND __stack_chk_fail' || fail "$binary" "no stack protector (-fstack-protector-strong)"
     echo "$symbols" | grep -qE 'UND __[a-z]+_chk(@|$)' || fail "$binary" "no checked libc function (-D_FORTIFY_SOURCE=2)"
 done
-[ "$status" -ne 0 ] || echo "check_hardening: $# binaries"
-exit "$status"
+[ "$status" -eq 0 ] && report_files check_hardening $#

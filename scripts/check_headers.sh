@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_headers.sh [ROOT]: every public header compiles alone as C17 and as C++17 with every compiler that is here, has its
-# licence line, #pragma once and a usage sketch, and is part of nebula.h, but for those of modules.
+# licence line, #pragma once and a usage sketch, and is part of nebula.h, but for those of modules and of nebula/advanced.
 set -eu
+. "$(dirname "$0")/files.sh"
 root=${1:-$(dirname "$0")/..}
 cd "$root"
 status=0
 
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
-includes=-Iinclude
-for folder in modules/*/include; do [ -d "$folder" ] && includes="$includes -I$folder"; done
+includes=$(public_includes)
 compile() { # compiler language standard header
     command -v "$1" >/dev/null 2>&1 || return 0
     # Twice: a header must bear being included again.
@@ -23,17 +23,15 @@ compile() { # compiler language standard header
 compilers_c=$(printf '%s\n' "${CC:-gcc}" gcc clang | awk -F/ '!seen[$NF]++')
 compilers_cxx=$(printf '%s\n' "${CXX:-g++}" g++ clang++ | awk -F/ 'NF && !seen[$NF]++')
 count=0
-for path in include/nebula/*.h modules/*/include/nebula/*.h; do
-    [ -f "$path" ] || continue
-    header=${path##*include/}
+for path in $(public_headers); do
+    header=${path#*include/}
     count=$((count + 1))
     for compiler in $compilers_c; do compile "$compiler" c c17 "$header"; done
     for compiler in $compilers_cxx; do compile "$compiler" c++ c++17 "$header"; done
     grep -q '^#pragma once$' "$path" || { echo "$path: no #pragma once" >&2; status=1; }
     grep -q '^//     [^ ]' "$path" || { echo "$path: no usage sketch" >&2; status=1; }
-    # A module's headers are no part of nebula.h: the core is there without them.
-    case $path in include/nebula/nebula.h | modules/*) continue ;; esac
+    # The core is there without the modules; nebula/advanced is for hosts with parts of their own.
+    case $path in include/nebula/nebula.h | include/nebula/advanced/* | modules/*) continue ;; esac
     grep -q "^#include \"$header\"" include/nebula/nebula.h || { echo "$path: nebula.h does not include it" >&2; status=1; }
 done
-[ $status -eq 0 ] && echo "check_headers: $count headers"
-exit $status
+[ $status -eq 0 ] && report_files check_headers $count

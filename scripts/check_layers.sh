@@ -39,8 +39,8 @@ BEGIN {
         }
         # Public headers of modules, included as "nebula/<name>.h".
         if (part[1] == "modules" && part[3] == "include") {
-            stem = part[parts]; sub(/\.h$/, "", stem)
-            module_of[stem] = part[1] "/" part[2]
+            header = ARGV[i]; sub(/^modules\/[^\/]*\//, "", header)
+            module_of[header] = part[1] "/" part[2]
         }
     }
 }
@@ -67,9 +67,9 @@ function classify(path,    part, count, stem) {
     if (part[1] == "src") return (part[2] in rank) ? rank[part[2]] : -1
     if (part[1] == "modules") return MODULE
     if (part[1] == "include") {
+        if (path in module_of) { home = module_of[path]; return MODULE }
         home = "include"
         stem = part[count]; sub(/\.h$/, "", stem)
-        if (!(stem in public) && (stem in module_of)) { home = module_of[stem]; return MODULE }
         return (stem in public) ? public[stem] : -1
     }
     if (part[1] == "demo" || part[1] == "bench") home = part[1]
@@ -87,10 +87,10 @@ FNR == 1 {
     if (own < 0) report("no layer is known for this file; name it in scripts/check_layers.sh")
     folder = FILENAME; sub(/\/[^\/]*$/, "", folder)
     is_core = FILENAME ~ /^(src|include)\//
-    is_os = FILENAME ~ /^src\/platform\/platform_[a-z0-9]+\.c$/
+    is_os = FILENAME ~ /^src\/platform\/([a-z0-9_]+\/)*platform_[a-z0-9]+\.c$/
     is_module = FILENAME ~ /^modules\//
-    is_module_os = FILENAME ~ /^modules\/[a-z0-9]+\/([a-z0-9_]+\/)*[a-z0-9_]+_(posix|linux|windows)\.c$/
-    is_public = FILENAME ~ /^include\// || FILENAME ~ /^modules\/[a-z0-9]+\/include\//
+    is_module_os = FILENAME ~ /^modules\/[a-z0-9_]+\/([a-z0-9_]+\/)*[a-z0-9_]+_(posix|linux|windows)\.c$/
+    is_public = FILENAME ~ /^include\// || FILENAME ~ /^modules\/[a-z0-9_]+\/include\//
     is_program = own == PROGRAM && !is_public
     own_demo = own_home == "demo" ? classify_demo(FILENAME) : DEMO_MAIN
     if (own_demo == 0) report("no layer is known for this folder of the demo; name it in scripts/check_layers.sh")

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_readme.sh ROOT STATIC_LIBRARY: the README is at most 150 lines, its first program at most 25, and that program
-# compiles without warnings, runs and ends with 0. Files that it and docs/pieces.md name exist.
+# compiles without warnings, runs and ends with 0. Files that it and the pages below docs name exist.
 set -eu
+. "$(dirname "$0")/files.sh"
 root=$1 library=$2
 readme=$root/README.md
 work=$(mktemp -d)
@@ -25,9 +26,11 @@ lines=$(wc -l <"$work/first.c")
 timeout 30 "$work/first" >/dev/null || fail "the first program ended with $?"
 
 # Files and folders the text names must exist.
-set -- "$readme"
-[ ! -f "$root/docs/pieces.md" ] || set -- "$@" "$root/docs/pieces.md"
-for path in $(grep -h -o '`[a-z][A-Za-z0-9_./]*/[A-Za-z0-9_./]*`' "$@" | tr -d '`' | sort -u); do
-    [ -e "$root/$path" ] || fail "it names $path, which does not exist"
+pages=$readme
+[ ! -d "$root/docs" ] || pages="$pages $(find "$root/docs" -type f -name '*.md' | sort)"
+for page in $pages; do
+    for path in $(grep -h -o '`[a-z][A-Za-z0-9_./]*/[A-Za-z0-9_./]*`' "$page" | tr -d '`' | sort -u); do
+        [ -e "$root/$path" ] || fail "${page#"$root/"} names $path, which does not exist"
+    done
 done
-echo "check_readme: ok"
+report_files check_readme "$(echo "$pages" | wc -w)"

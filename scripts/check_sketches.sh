@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 # check_sketches.sh [ROOT]: the usage sketch of every public header compiles. A sketch is the lines of the header that start
 # with "//" and five spaces. Function definitions and NB_..._DEFINE(...) lines go to file scope, the rest into a function.
-# What a sketch takes for granted (a callback, a type of the user's) stands in tests/headers/<name>.prelude.
+# A prelude declares the callbacks and types of the user that a sketch names: tests/headers/<name>.prelude for nebula/<name>.h,
+# also where <name> has folders.
 set -eu
+. "$(dirname "$0")/files.sh"
 root=${1:-$(dirname "$0")/..}
 cd "$root"
 work=$(mktemp -d)
@@ -31,12 +33,13 @@ split_sketch() { # header scope(file|body)
     }' "$1"
 }
 
-includes=-Iinclude
-for folder in modules/*/include; do [ -d "$folder" ] && includes="$includes -I$folder"; done
-
-for path in include/nebula/*.h modules/*/include/nebula/*.h; do
-    [ -f "$path" ] || continue
-    name=$(basename "$path" .h)
+includes=$(public_includes)
+names=
+for path in $(public_headers); do
+    name=${path#*include/nebula/}
+    name=${name%.h}
+    id=$(echo "$name" | tr / _)
+    names="$names $name "
     lines=$(grep -c '^//     ' "$path" || true)
     [ "$lines" -gt 0 ] || continue
     count=$((count + 1))
@@ -44,12 +47,12 @@ for path in include/nebula/*.h modules/*/include/nebula/*.h; do
         echo "$path: a sketch of $lines lines, 15 at most" >&2
         status=1
     fi
-    source=$work/$name.c
+    source=$work/$id.c
     {
         printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include "nebula/nebula.h"\n#include "nebula/%s.h"\n' "$name"
         [ -f "tests/headers/$name.prelude" ] && cat "tests/headers/$name.prelude"
         split_sketch "$path" file
-        printf 'int sketch_%s(void);\nint sketch_%s(void) {\n' "$name" "$name"
+        printf 'int sketch_%s(void);\nint sketch_%s(void) {\n' "$id" "$id"
         split_sketch "$path" body
         printf 'return 0;\n}\n'
     } >"$source"
@@ -61,5 +64,8 @@ for path in include/nebula/*.h modules/*/include/nebula/*.h; do
         status=1
     fi
 done
-[ $status -eq 0 ] && echo "check_sketches: $count sketches"
-exit $status
+for prelude in $(find tests/headers -type f -name '*.prelude' 2>/dev/null); do
+    name=${prelude#tests/headers/}
+    case $names in *" ${name%.prelude} "*) ;; *) echo "$prelude: no header nebula/${name%.prelude}.h" >&2; status=1 ;; esac
+done
+[ $status -eq 0 ] && report_files check_sketches $count

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_style.sh [ROOT]: file and function sizes, licence lines, no unfinished work, and the format where clang-format 14 is
-# installed (other versions format differently).
+# check_style.sh [ROOT]: file and function sizes, licence lines, no unfinished work, scripts that can be executed, and the format
+# where clang-format 14 is installed (other versions format differently).
 set -eu
+. "$(dirname "$0")/files.sh"
 root=${1:-$(dirname "$0")/..}
 cd "$root"
 
@@ -11,8 +12,8 @@ list=$(find src include modules demo tools examples bench tests -type f \( -name
 status=0
 
 # shellcheck disable=SC2086
-awk -v file_max=1000 -v function_max=70 '
-function report(line, message) { printf "%s:%d: %s\n", name, line, message; bad = 1 }
+functions=$(awk -v file_max=1000 -v function_max=70 '
+function report(line, message) { printf "%s:%d: %s\n", name, line, message > "/dev/stderr"; bad = 1 }
 function close_file() { if (name != "" && lines > file_max) report(lines, "file of " lines " lines, " file_max " at most") }
 
 FNR == 1 {
@@ -34,8 +35,18 @@ open && /^\}/ {
     if (size > function_max) report(start, "function of " size " lines, " function_max " at most")
     open = 0; start = 0
 }
-END { close_file(); if (bad) exit 1; print "check_style: " ARGC - 3 " files, " functions + 0 " functions of several lines" }
-' $list || status=1
+END { close_file(); if (bad) exit 1; print functions + 0 " functions of several lines" }
+' $list) || status=1
+
+# A script without its mode answers "Permission denied". Git has a mode of its own where file systems have none.
+scripts=$(
+    find . -path './build*' -prune -o -type f \( -name '*.sh' -o -path ./dev -o -path ./.ci/run \) ! -perm -100 -print | sed 's|^\./||'
+    git ls-files -s -- '*.sh' dev .ci/run 2>/dev/null | awk '$1 == "100644" { print $4 }'
+)
+for script in $(echo "$scripts" | sort -u); do
+    echo "$script: not executable (chmod +x, git update-index --chmod=+x)" >&2
+    status=1
+done
 
 # The format of C sources, with the one version the tree is written for.
 format=
@@ -53,4 +64,4 @@ else
     # shellcheck disable=SC2086
     "$format" --dry-run --Werror $list || status=1
 fi
-exit $status
+[ $status -eq 0 ] && report_files check_style "$(echo "$list" | wc -l)" "$functions"

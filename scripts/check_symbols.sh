@@ -4,8 +4,10 @@
 # nbi_ names only, no object has mutable static state, and no object uses a symbol of a higher layer. Modules keep to the same
 # names and have no state either, and use what is public of the core.
 set -eu
+. "$(dirname "$0")/files.sh"
 root=$1 static=$2 shared=$3
 shift 3
+libraries=$((2 + $#))
 nm=${NM:-nm}
 status=0
 
@@ -49,7 +51,8 @@ for library in "$@"; do
     [ -z "$private" ] || fail "$library:" "$private"
 done
 
-layers=$(cd "$root/src" && find . -name '*.c' | sed 's|^\./||')
+layers=$(cd "$root" && sources_below src | sed 's|^src/||')
+[ -n "$layers" ] || fail "no sources below $root/src" ""
 upward=$("$nm" -A -g "$static" | awk -v layers="$layers" '
 BEGIN {
     split("platform base tasks frame", names, " ")
@@ -57,7 +60,7 @@ BEGIN {
     count = split(layers, files, "\n")
     for (i = 1; i <= count; ++i) {
         depth = split(files[i], part, "/"); stem = part[depth]; sub(/\.c$/, "", stem)
-        if (stem in layer_of) print stem ".c exists in two layers"
+        if (stem in layer_of && layer_of[stem] != part[1]) print stem ".c exists in two layers"
         layer_of[stem] = part[1]
     }
 }
@@ -77,5 +80,4 @@ END {
 }')
 [ -z "$upward" ] || fail "calls that do not point down:" "$upward"
 
-[ $status -eq 0 ] && echo "check_symbols: $exported exported"
-exit $status
+[ $status -eq 0 ] && report_files check_symbols $libraries "$exported exported"

@@ -6,6 +6,7 @@
 # promised size. A configuration whose compiler is missing is skipped. A build that fuses multiplications and additions
 # must be found out. --write makes the file anew, without threads and with all input in time.
 set -eu
+. "$(dirname "$0")/files.sh"
 root=${NEBULA_ROOT:-$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)}
 self=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)/golden.sh
 work=${NEBULA_GOLDEN_WORK:-$root/build/golden}
@@ -101,7 +102,7 @@ build() { # name compiler flags
     fi
     rm -rf "${to:?}"
     mkdir -p "$to/core" "$to/game" "$to/demo"
-    sources=$(find src tests/determinism -name '*.c' | sort)
+    sources=$(sources_below src tests/determinism)
     case $name in control*) ;; *) sources=$(printf '%s\n' "$sources" && demo_sources) ;; esac
     contract=-ffp-contract=off
     case $flags in *contract=fast*) contract= ;; esac
@@ -223,5 +224,6 @@ while read -r log command; do
     esac
 done <"$list"
 echo "configurations:$built"
+report_files golden "$(sources_below src tests/determinism | wc -l)" || failed=$((failed + 1))
 echo "golden: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# models.sh [NAME...]: runs the Spin models of tests/models, or those whose "file:variant" contains a NAME.
+# models.sh [NAME...]: runs the Spin models below tests/models, or those whose "file:variant" contains a NAME.
 # Each model lists its variants in lines
 #     // run: <variant> [-D<macro> ...] expect pass|fail [gcc: <flags>] [pan: <flags>] [size: full]
 # The -D flags go to spin. `pass` must be an exhaustive search without errors: a search cut short by depth or memory fails.
@@ -8,6 +8,7 @@
 # `size: full` leaves the variant to NB_TEST_SIZE=full, or to being asked for by name.
 # With -DNP among the gcc flags the search is for non-progress cycles, else for safety.
 set -eu
+. "$(dirname "$0")/files.sh"
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 work=${NEBULA_MODELS_WORK:-$root/build/models}
 models=${NEBULA_MODELS:-$root/tests/models}
@@ -16,19 +17,26 @@ memory_mib=3072
 # Steps of one execution. The search fails when a model needs more.
 depth_max=1000000
 
+# A model's path below the folder of models, without its ending.
+name_of() { # file
+    name=${1#"$models/"}
+    echo "${name%.pml}"
+}
+
 if [ "${1:-}" != --one ]; then
     mkdir -p "$work"
     rm -rf "${work:?}"/*
-    for model in "$models"/*.pml; do
-        [ -f "$model" ] || continue
+    [ ! -d "$models" ] || find "$models" -type f -name '*.pml' | sort >"$work/files"
+    touch "$work/files"
+    while read -r model; do
         # One line per variant: file, then the run line. A model without any is an error, found by --one.
         if grep -q '^// run: ' "$model"; then
             grep '^// run: ' "$model" | sed "s|^// run: |$model |"
         else
             echo "$model none"
         fi
-    done | while read -r model variant rest; do
-        id=$(basename "$model" .pml):$variant
+    done <"$work/files" | while read -r model variant rest; do
+        id=$(name_of "$model"):$variant
         wanted=1
         case $rest in *'size: full'*) [ "${NB_TEST_SIZE:-}" = full ] || wanted=0 ;; esac
         if [ $# -gt 0 ]; then
@@ -47,6 +55,7 @@ if [ "${1:-}" != --one ]; then
     passed=$(cat "$work"/*/result 2>/dev/null | grep -c '^ok$' || true)
     failed=$((count - passed))
     [ "$count" -gt 0 ] || { [ $# -eq 0 ] || { echo "models: none matches $*" >&2; exit 2; }; }
+    report_files models "$(wc -l <"$work/files")" || failed=$((failed + 1))
     echo "models: $passed passed, $failed failed"
     [ "$failed" -eq 0 ]
     exit
@@ -76,8 +85,8 @@ for word in "$@"; do
         ;;
     esac
 done
-name=$(basename "$model" .pml)
-dir=$work/$name.$variant
+name=$(name_of "$model")
+dir=$work/$(echo "$name" | tr / _).$variant
 mkdir -p "$dir"
 cd "$dir"
 

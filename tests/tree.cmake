@@ -25,6 +25,7 @@ nebula_tree_test(symbols sh ${scripts}/check_symbols.sh
 nebula_tree_test(readme sh ${scripts}/check_readme.sh ${PROJECT_SOURCE_DIR} $<TARGET_FILE:nebula>)
 nebula_tree_test(dev sh ${scripts}/check_dev.sh ${PROJECT_SOURCE_DIR})
 nebula_tree_test(selftest sh ${scripts}/selftest.sh ${PROJECT_SOURCE_DIR})
+set_tests_properties(tree.selftest PROPERTIES TIMEOUT 300)
 
 # Of an optimised build, and where those are tested: not with the checks of the sources.
 if(nebula_is_hardened AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$")

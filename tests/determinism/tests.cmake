@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The hashes of a game at every tick, against tests/golden/determinism.txt. scripts/golden.sh does the same for other
 # compilers and machines, and for more ticks.
-file(GLOB determinism_sources CONFIGURE_DEPENDS determinism/*.c)
+file(GLOB_RECURSE determinism_sources CONFIGURE_DEPENDS determinism/*.c)
 nebula_program(determinism ${determinism_sources})
 target_link_libraries(determinism PRIVATE m)
 set(golden ${CMAKE_CURRENT_SOURCE_DIR}/golden/determinism.txt)

@@ -26,7 +26,7 @@ libdir() { dirname "$(find "$prefix" -name libnebula.a)"; }
 # The headers of the modules that were built.
 module_headers() {
     for module in record net scene gpu; do
-        [ ! -f "$build/libnebula_$module.a" ] || (cd "$source/modules/$module/include" && echo nebula/*.h)
+        [ ! -f "$build/libnebula_$module.a" ] || (cd "$source/modules/$module/include" && find nebula -name '*.h')
     done
 }
 
@@ -34,7 +34,7 @@ stage() {
     rm -rf "$work/stage" "$prefix"
     "$CMAKE" --install "$build" --prefix "$work/stage" >/dev/null
     mv "$work/stage" "$prefix"
-    for file in $(cd "$source/include" && echo nebula/*.h) $(module_headers); do
+    for file in $(cd "$source/include" && find nebula -name '*.h') $(module_headers); do
         [ -f "$prefix/include/$file" ] || fail "$file is not installed"
     done
     [ -f "$prefix/share/licenses/nebula/LICENSE" ] || fail "LICENSE is not installed"
