@@ -82,9 +82,15 @@ struct nb_netplay {
     uint64_t hashes[NB_NETPLAY_KEEP_COUNT]; // of the states after so many ticks
     nb_input_event commands[NB_NETPLAY_PLAYER_COUNT_MAX];
     nbi_player players[NB_NETPLAY_PLAYER_COUNT_MAX];
-    nbi_message message; // that is written or read
+    nb_throttle throttle; // of mistakes that frames repeat
+    nbi_message message;  // that is written or read
     nb_netplay_stats stats;
 };
+
+// A mistake of the caller about a player, which frames may repeat. Reports are all that a question changes.
+#define NBI_NETPLAY_FAIL(netplay, player, result, ...)                                                       \
+    nb_report_throttled(&(netplay)->hooks, (nb_throttle *)(uintptr_t) & (netplay)->throttle, (player), true, \
+                        NB_ITEM_NETPLAY_ARGUMENT, (result), __func__, __VA_ARGS__)
 
 // The first tick for which an input is missing.
 uint64_t nbi_netplay_known(const nb_netplay *netplay);
