@@ -23,6 +23,13 @@ macro(nebula_defaults)
         # An unrecovered report ends the test with a failure; frame pointers make its stack readable.
         add_compile_options(-fsanitize=${NEBULA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
         add_link_options(-fsanitize=${NEBULA_SANITIZE})
+        # Clang's runtime in a library of its own, as gcc's is: linked into each program it has 10 MB of variables, which
+        # synctest compares around each tick.
+        if(CMAKE_C_COMPILER_ID STREQUAL "Clang" AND NEBULA_SANITIZE STREQUAL "undefined")
+            execute_process(COMMAND ${CMAKE_C_COMPILER} -print-runtime-dir
+                OUTPUT_VARIABLE nebula_runtime_dir OUTPUT_STRIP_TRAILING_WHITESPACE)
+            add_link_options(-shared-libsan -Wl,-rpath,${nebula_runtime_dir})
+        endif()
     endif()
 endmacro()
 
