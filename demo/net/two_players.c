@@ -37,7 +37,7 @@ typedef struct players {
     nb_scheduler *scheduler;
     player each[PLAYERS];
     uint64_t step;            // frames of each so far
-    uint64_t second;          // told last
+    uint64_t second;          // printed last
     uint64_t compared_count;  // ticks that both have confirmed
     uint64_t differ_count;    // of them, those with different states,
     uint64_t differ_tick;     // the first,
@@ -160,7 +160,7 @@ static nb_result compare(players *all) {
     return NB_OK;
 }
 
-// --- what is told ---
+// --- output ---
 
 static players_result sum_up(const players *all) {
     players_result s = {.tick_count = all->compared_count,
@@ -185,14 +185,14 @@ static players_result sum_up(const players *all) {
     return s;
 }
 
-static void tell_header(const demo_options *o) {
+static void print_header(const demo_options *o) {
     printf("two players, %.0f ms apart and up to %.0f ms more, %.0f %% of their messages lost\n",
            (double)o->lag_ns / 1e6, (double)o->jitter_ns / 1e6, o->loss * 100);
     puts("  time    tick  confirmed  rollbacks  deepest    again    wrong    lost  stalls        state hash");
 }
 
 // A line for each second that both have come to.
-static void tell(players *all) {
+static void print_second(players *all) {
     uint64_t first = nb_netplay_stats_get(all->each[0].netplay).tick_count;
     uint64_t second = nb_netplay_stats_get(all->each[1].netplay).tick_count;
     uint64_t tick_count = first < second ? first : second;
@@ -209,7 +209,7 @@ static void tell(players *all) {
     fflush(stdout);
 }
 
-static void tell_end(const players *all) {
+static void print_summary(const players *all) {
     players_result s = sum_up(all);
     nb_netplay_peer peer = {0};
     nb_netplay_peer_get(all->each[0].netplay, 1, &peer);
@@ -250,7 +250,7 @@ static nb_result run(players *all) {
     while (result == NB_OK && !is_done(all)) {
         if (all->options->tick_count != 0 && all->step == step_max) return NB_TIMEOUT;
         result = step(all);
-        tell(all);
+        print_second(all);
     }
     return result;
 }
@@ -258,9 +258,9 @@ static nb_result run(players *all) {
 int players_run(const demo_options *options, players_result *result) {
     static players all; // its planets are large
     nb_result ran = begin(&all, options);
-    tell_header(options);
+    print_header(options);
     if (ran == NB_OK) ran = run(&all);
-    if (ran == NB_OK) tell_end(&all);
+    if (ran == NB_OK) print_summary(&all);
     if (ran == NB_OK && result != NULL) *result = sum_up(&all);
     if (ran != NB_OK) fprintf(stderr, "nebula-demo: %s\n", nb_result_name(ran));
     bool is_agreed = ran == NB_OK && all.differ_count == 0;

@@ -177,6 +177,6 @@ nb_result nb_netplay_receive(nb_netplay *netplay, uint32_t player, const void *b
     if (impossible != NULL) return refuse(netplay, player, &stats->in_absurd_count, impossible);
     ++stats->in_count;
     if (!take(netplay, from, m)) ++stats->in_stale_count;
-    nbi_netplay_let_go(netplay);
+    nbi_netplay_loop_release(netplay);
     return NB_OK;
 }

@@ -18,7 +18,7 @@ nb_recorder_desc nb_recorder_desc_default(void) {
                               .block_ticks = NB_RECORD_BLOCK_TICKS_DEFAULT,
                               .queue_count = NB_RECORD_QUEUE_COUNT_DEFAULT,
                               .key_ticks = NB_RECORD_KEY_TICKS_DEFAULT,
-                              .level = NBI_SQUEEZE_LEVEL_DEFAULT,
+                              .level = NBI_COMPRESS_LEVEL_DEFAULT,
                               .hooks = nb_hooks_default()};
 }
 
@@ -55,7 +55,7 @@ static nb_result check_desc(const nb_recorder_desc *desc, const char *function) 
         problem = "block_ticks is too large";
     else if (desc->queue_count < 2 || desc->queue_count > NB_RECORD_QUEUE_COUNT_MAX)
         problem = "queue_count is out of bounds";
-    else if (desc->level < 1 || desc->level > NBI_SQUEEZE_LEVEL_MAX)
+    else if (desc->level < 1 || desc->level > NBI_COMPRESS_LEVEL_MAX)
         problem = "level is out of bounds";
     if (problem == NULL) return NB_OK;
     return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function, "%s", problem);

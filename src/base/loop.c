@@ -111,7 +111,7 @@ bool nbi_loop_may_log(nb_loop *loop, int cause, uint64_t *suppressed) {
 }
 
 // What may not be called from a callback of nb_loop_run, nor inside or outside a frame.
-static nb_result check_place(const nb_loop *loop, bool is_in_frame, const char *function) {
+static nb_result check_frame_state(const nb_loop *loop, bool is_in_frame, const char *function) {
     nb_result result = nbi_loop_check(loop, function);
     if (result != NB_OK) return result;
     if (loop->is_running) {
@@ -165,13 +165,13 @@ static void begin_clocked(nb_loop *loop, const char *function) {
 }
 
 nb_result nb_loop_begin(nb_loop *loop) {
-    nb_result result = check_place(loop, false, __func__);
+    nb_result result = check_frame_state(loop, false, __func__);
     if (result == NB_OK) begin_clocked(loop, __func__);
     return result;
 }
 
 nb_result nb_loop_begin_delta(nb_loop *loop, uint64_t delta_ns) {
-    nb_result result = check_place(loop, false, __func__);
+    nb_result result = check_frame_state(loop, false, __func__);
     if (result != NB_OK) return result;
     delta_ns = nbi_loop_read_delta(loop, delta_ns, __func__);
     loop->is_clocked = false;
@@ -255,7 +255,7 @@ static bool next_tick(nb_loop *loop, nb_tick *tick) {
 }
 
 bool nb_loop_next_tick(nb_loop *loop, nb_tick *tick) {
-    if (check_place(loop, true, __func__) != NB_OK) return false;
+    if (check_frame_state(loop, true, __func__) != NB_OK) return false;
     if (tick == NULL) {
         NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_MISUSE, "tick is NULL");
         return false;
@@ -308,7 +308,7 @@ static void end_frame(nb_loop *loop, const char *function) {
 }
 
 nb_result nb_loop_end(nb_loop *loop) {
-    nb_result result = check_place(loop, true, __func__);
+    nb_result result = check_frame_state(loop, true, __func__);
     if (result == NB_OK) end_frame(loop, __func__);
     return result;
 }
@@ -343,7 +343,7 @@ static void run_frame(nb_loop *loop, const nb_loop_callbacks *callbacks, const c
 }
 
 nb_result nb_loop_run(nb_loop *loop, const nb_loop_callbacks *callbacks) {
-    nb_result result = check_place(loop, false, __func__);
+    nb_result result = check_frame_state(loop, false, __func__);
     if (result != NB_OK) return result;
     if (callbacks == NULL || callbacks->tick_fn == NULL) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_MISUSE, "there is no tick_fn");

@@ -69,7 +69,7 @@ static void mark_subtree(cancel_run *run, nbi_token *top, bool pierces_shield) {
         ++token->hold_count;
         nbi_token_collect(from);
         --token->hold_count;
-        if (count % NBI_TOKEN_BATCH == 0) nbi_token_breathe(token);
+        if (count % NBI_TOKEN_BATCH == 0) nbi_token_lock_pass(token);
     }
     nbi_lock_release(lock);
 }

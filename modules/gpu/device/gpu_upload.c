@@ -5,7 +5,7 @@
 
 // What is wrong with the moment and the span, or NB_OK.
 static nb_result check(nb_gpu *gpu, const nb_gpu_span *span, const char *function) {
-    if (gpu->moment != NBI_GPU_BEGUN || !gpu->has_picture) return NB_EMPTY;
+    if (gpu->frame_state != NBI_GPU_FRAME_BEGUN || !gpu->has_picture) return NB_EMPTY;
     uint32_t index = 0;
     bool is_ours = (span->buffer.value & NBI_GPU_MEMORY_BIT) != 0 &&
                    nbi_gpu_object_find(gpu, NBI_GPU_BUFFER, span->buffer.value, &index) != NULL;

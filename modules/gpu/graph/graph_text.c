@@ -30,7 +30,7 @@ static nb_result check(const nb_graph *graph, nb_graph_write_fn write, const cha
     const nb_hooks *hooks = &graph->desc.hooks;
     if (write == NULL)
         return nb_report_mistake(hooks, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, function, "write is NULL");
-    if (graph->moment == NBI_GRAPH_COMPILED) return NB_OK;
+    if (graph->state == NBI_GRAPH_COMPILED) return NB_OK;
     return nb_report_mistake(hooks, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, function, "call nb_graph_compile first");
 }
 

@@ -79,7 +79,7 @@ void nbi_handlers_run(nb_engine *engine, nb_phase phase) {
         if (run == NULL || health->has_failed || health->is_disabled) continue;
         if (engine->trace != NULL) nb_trace_begin(engine->trace, module->label);
         nb_context context = nbi_call_begin(engine, order->modules[i], phase);
-        engine->call.place = i;
+        engine->call.handler_index = i;
         nb_result result = run(&context, module->desc.user);
         nbi_call_end(engine);
         if (engine->trace != NULL) nb_trace_end(engine->trace);

@@ -232,7 +232,7 @@ static uint32_t sources_list(const nb_history *history, source *sources) {
 }
 
 // Shadows one behind the other, with the marks of those that have some; with base NULL only their size.
-static size_t shadows_place(const nb_history *history, unsigned char *base) {
+static size_t shadows_carve(const nb_history *history, unsigned char *base) {
     size_t used_bytes = 0;
     for (uint32_t i = 0; i < history->region_count; ++i) {
         nbi_region *region = &history->regions[i];
@@ -279,13 +279,13 @@ static nb_result regions_make(nb_history *history) {
         history->states_count = nb_states_count(history->desc.states);
     }
     regions_describe(history);
-    history->shadows_bytes = round_up(shadows_place(history, NULL) + 1, nbi_page_size());
+    history->shadows_bytes = round_up(shadows_carve(history, NULL) + 1, nbi_page_size());
     history->shadows = pages_take(&history->hooks, history->shadows_bytes, function);
     if (history->shadows == NULL) {
         regions_free(history);
         return NB_ERR_MEMORY;
     }
-    shadows_place(history, history->shadows);
+    shadows_carve(history, history->shadows);
     history->undo.regions = history->regions;
     history->undo.region_count = history->region_count;
     nbi_images_begin(&history->undo, history->desc.bytes_max);
@@ -446,7 +446,7 @@ static nb_result check_save(const nb_history *history, uint64_t tick) {
 // Shadows follow. False: what they were did not fit.
 static bool shadows_follow(nb_history *history) {
     nb_world *world = history->desc.world;
-    if (world != NULL) nbi_world_regions_aim(world, history->regions + history->source_count);
+    if (world != NULL) nbi_world_regions_locate(world, history->regions + history->source_count);
     for (uint32_t i = 0; i < history->region_count; ++i) {
         nbi_region_follow(&history->regions[i], i, history->since, &history->undo);
     }
@@ -610,11 +610,11 @@ nb_result nb_history_input_set(nb_history *history, uint64_t tick, const nb_hist
     const nb_input_view *events = &input->events, *commands = &input->commands;
     if (events->count > history->desc.event_count_max || commands->count > history->desc.command_count_max)
         return NB_FULL;
-    nb_input_event *place = slot_events(history, slot);
+    nb_input_event *slot_event = slot_events(history, slot);
     // The caller may hand back what nb_history_input_get gave it.
-    if (events->count != 0) memmove(place, events->events, events->count * sizeof *place);
-    place += history->desc.event_count_max;
-    if (commands->count != 0) memmove(place, commands->events, commands->count * sizeof *place);
+    if (events->count != 0) memmove(slot_event, events->events, events->count * sizeof *slot_event);
+    slot_event += history->desc.event_count_max;
+    if (commands->count != 0) memmove(slot_event, commands->events, commands->count * sizeof *slot_event);
     *slot = (input_slot){.tick = tick, .event_count = events->count, .command_count = commands->count, .is_set = true};
     return NB_OK;
 }

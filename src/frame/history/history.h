@@ -195,7 +195,7 @@ uint32_t nbi_world_region_count(const nb_world *world);
 void nbi_world_regions_describe(nb_world *world, nbi_region *regions, nbi_table_head *heads);
 
 // Looks up where the live bytes are and how many may differ.
-void nbi_world_regions_aim(nb_world *world, nbi_region *regions);
+void nbi_world_regions_locate(nb_world *world, nbi_region *regions);
 
 // Lets the world become what the shadows are, with all that is derived from it.
 void nbi_world_regions_restore(nb_world *world, nbi_region *regions, uint64_t since, uint64_t version);

@@ -52,7 +52,7 @@ static void write_entry(const nb_log_service *log, const entry *copy) {
     log->sink.log(log->sink.user, &record);
 }
 
-static void tell_drops(nb_log_service *log) {
+static void report_drops(nb_log_service *log) {
     uint64_t count = nbi_atomic_load_relaxed_u64(&log->dropped_count);
     if (count == log->told_count) return;
     entry notice = {.level = NB_LOG_WARNING, .item = NB_ITEM_SERVICE_LOG_DROPPED};
@@ -71,9 +71,9 @@ static nb_result write_records(nb_service *service, void *user) {
         write_entry(log, &copy);
         nbi_atomic_fetch_add_relaxed_u64(&log->written_count, 1);
         // At once, and not after all that waits: the drops happened while this record was written.
-        tell_drops(log);
+        report_drops(log);
     }
-    tell_drops(log);
+    report_drops(log);
     return NB_OK;
 }
 

@@ -82,7 +82,7 @@ static bool is_first(nb_atomic_u32 *told) { return nbi_atomic_fetch_or_seq_cst_u
 
 void nbi_world_deny(nbi_world *self, nbi_table *table, const char *function) {
     const char *kind = table != NULL ? "table " : "simulated state", *name = table != NULL ? table->name : "";
-    bool is_logged = is_first(table != NULL ? &table->is_denial_told : &self->is_denial_told);
+    bool is_logged = is_first(table != NULL ? &table->is_denial_reported : &self->is_denial_reported);
     nbi_atomic_fetch_add_relaxed_u64(&self->denied_count, 1);
     if (self->traps)
         nbi_trap(&self->hooks, is_logged, NB_ITEM_WORLD_DENIED, function, DENIED, kind, name);
