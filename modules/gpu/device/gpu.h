@@ -225,6 +225,8 @@ nb_result nbi_gpu_begin(nb_gpu *gpu, nb_frame frame);
 nb_result nbi_gpu_compile(nb_gpu *gpu);
 nb_result nbi_gpu_submit_picture(nb_gpu *gpu);
 nb_result nbi_gpu_end(nb_gpu *gpu);
+
+// gpu_record.c
 nb_result nbi_gpu_record(nb_gpu *gpu, uint32_t lane);
 
 // gpu_value.c

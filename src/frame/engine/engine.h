@@ -236,7 +236,7 @@ struct nb_engine {
     uint32_t watch_count;
 };
 
-// --- module.c ---
+// --- health.c ---
 
 // At the end of a tick or frame: counts failures in a row, and disables where there are too many.
 void nbi_modules_note(nb_engine *engine, nbi_health_kind kind);
@@ -245,6 +245,8 @@ void nbi_modules_note(nb_engine *engine, nbi_health_kind kind);
 #define NBI_HEALTH_NAME "modules"
 nb_result nbi_health_create(nb_engine *engine);
 bool nbi_module_is_disabled(const nbi_module *module);
+
+// --- module.c ---
 
 // Between frames: ends modules that were detached and have nothing running; puts the others in order.
 void nbi_modules_settle(nb_engine *engine);

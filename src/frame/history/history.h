@@ -161,8 +161,12 @@ uint32_t nbi_undo_confirm(nbi_undo *undo, uint64_t tick);
 // Moves the shadows to what they were after `tick`, back or forth, and marks what has changed.
 void nbi_undo_move(nbi_undo *undo, uint64_t tick, uint64_t version);
 
+// --- history_region.c ---
+
 // The shadow becomes what the live bytes are.
 void nbi_region_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo);
+
+// --- history_image.c ---
 
 // The shadow becomes a new image of the live bytes, where the region changes much; the old one is in the record. False:
 // it is to follow.

@@ -141,7 +141,6 @@ void nbi_world_deny(nbi_world *self, nbi_table *table, const char *function);
 // What the public functions of those names do, for whoever drives the world.
 void nbi_world_tick_begin(nbi_world *self);
 void nbi_world_tick_end(nbi_world *self);
-nb_result nbi_world_apply(nbi_world *self, nb_stage **stages, size_t stage_count);
 
 // The table and row of a live entity; NULL for any other.
 nbi_table *nbi_world_lookup(const nbi_world *self, nb_entity entity, uint32_t *out_row);
@@ -158,6 +157,11 @@ void nbi_table_clear_to(nbi_table *table, uint32_t count);
 
 // Takes a live row out; the last one moves into its place.
 void nbi_world_row_remove(nbi_world *self, nbi_table *table, uint32_t row);
+
+// --- world_stage.c ---
+
+// nb_world_apply for the engine, which drives the world.
+nb_result nbi_world_apply(nbi_world *self, nb_stage **stages, size_t stage_count);
 
 // --- world_save.c ---
 
