@@ -14,6 +14,7 @@
 #include "jobs/checksum.h"
 #include "jobs/picture.h"
 #include "nebula/engine.h"
+#include "nebula/report.h"
 #include "nebula/synctest.h"
 #include "net/two_players.h"
 #include "players/bot.h"
@@ -116,7 +117,7 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
 static void print_cancelled(demo *d) {
     uint64_t count = d->streamer.stale_count - d->stale_count;
     d->stale_count = d->streamer.stale_count;
-    if (count > 0 && !d->options.is_virtual) printf("Cancelled %llu stale tasks\n", (unsigned long long)count);
+    if (count > 0 && !d->options.is_virtual) printf("Cancelled %llu stale tasks\n", nb_llu(count));
 }
 
 // A line for each second that the ticks have come to.
@@ -144,8 +145,8 @@ static nb_result print_tick(const nb_context *context, void *user) {
     if (context->tick->index == 0) return NB_OK;
     uint64_t tick = context->tick->index - 1;
     tick_colour colour = colour_of_tick(tick);
-    printf("tick %llu %016llx #%02x%02x%02x\n", (unsigned long long)tick,
-           (unsigned long long)nb_engine_stats_get(d->engine).tick_hash, colour.red, colour.green, colour.blue);
+    printf("tick %llu %016llx #%02x%02x%02x\n", nb_llu(tick), nb_llu(nb_engine_stats_get(d->engine).tick_hash),
+           colour.red, colour.green, colour.blue);
     return NB_OK;
 }
 
@@ -178,7 +179,7 @@ static nb_result print_synctest(const demo *d) {
     nb_result result = nb_engine_synctest_get(d->engine, &report);
     if (result != NB_OK) return result;
     if (report.diverged_count == 0)
-        printf("synctest    %llu ticks again, every one the same\n", (unsigned long long)report.checked_count);
+        printf("synctest    %llu ticks again, every one the same\n", nb_llu(report.checked_count));
     else
         printf("DIVERGED    %s\n", report.text);
     return report.diverged_count == 0 ? NB_OK : NB_ERR_MISUSE;
@@ -354,7 +355,7 @@ int main(int argc, char **argv) {
     if (result == NB_OK) result = engine_begin(&d);
     if (result == NB_OK) result = modules_begin(&d);
     printf("nebula %s: planet %llu, %u/%u ticks and %u/%u frames a second, %llu ticks\n", nb_version(),
-           (unsigned long long)d.options.seed, t.num, t.den, r.num, r.den, (unsigned long long)d.options.tick_count);
+           nb_llu(d.options.seed), t.num, t.den, r.num, r.den, nb_llu(d.options.tick_count));
     char header[REPORT_LINE_SIZE];
     report_header(d.options.is_virtual, d.show != NULL, header);
     puts(header);

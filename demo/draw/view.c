@@ -3,6 +3,8 @@
 
 #include "view.h"
 
+#include "nebula/report.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -214,7 +216,7 @@ static void note_stale(view *v) {
     uint64_t count = v->streamer->stale_count - v->stale_count;
     v->stale_count = v->streamer->stale_count;
     if (count == 0) return;
-    snprintf(v->page.note, sizeof v->page.note, "Cancelled %llu stale tasks", (unsigned long long)count);
+    snprintf(v->page.note, sizeof v->page.note, "Cancelled %llu stale tasks", nb_llu(count));
     v->page.note_frames = NOTE_FRAMES;
 }
 

@@ -10,6 +10,7 @@
 #include "nebula/engine.h"
 #include "nebula/link.h"
 #include "nebula/netplay.h"
+#include "nebula/report.h"
 #include "nebula/rollback.h"
 
 #define PLAYERS 2u
@@ -201,11 +202,10 @@ static void print_second(players *all) {
     if (time_s == all->second) return;
     all->second = time_s;
     players_result s = sum_up(all);
-    printf("%4llu s  %6llu  %9llu  %9llu  %7llu  %7llu  %7llu  %6llu  %6llu  %016llx %s\n", (unsigned long long)time_s,
-           (unsigned long long)tick_count, (unsigned long long)all->compared_count,
-           (unsigned long long)s.rollback_count, (unsigned long long)s.depth_max, (unsigned long long)s.again_count,
-           (unsigned long long)s.wrong_count, (unsigned long long)s.lost_count, (unsigned long long)s.stall_count,
-           (unsigned long long)all->hashes[0], all->hashes[0] == all->hashes[1] ? "agreed" : "DIFFERENT");
+    printf("%4llu s  %6llu  %9llu  %9llu  %7llu  %7llu  %7llu  %6llu  %6llu  %016llx %s\n", nb_llu(time_s),
+           nb_llu(tick_count), nb_llu(all->compared_count), nb_llu(s.rollback_count), nb_llu(s.depth_max),
+           nb_llu(s.again_count), nb_llu(s.wrong_count), nb_llu(s.lost_count), nb_llu(s.stall_count),
+           nb_llu(all->hashes[0]), all->hashes[0] == all->hashes[1] ? "agreed" : "DIFFERENT");
     fflush(stdout);
 }
 
@@ -213,18 +213,16 @@ static void print_summary(const players *all) {
     players_result s = sum_up(all);
     nb_netplay_peer peer = {0};
     nb_netplay_peer_get(all->each[0].netplay, 1, &peer);
-    printf("ticks       %llu confirmed by both\n", (unsigned long long)s.tick_count);
-    printf("messages    %llu sent, %llu lost, %u ticks there and back\n", (unsigned long long)s.sent_count,
-           (unsigned long long)s.lost_count, peer.rtt_ticks);
-    printf("guesses     %llu wrong, put right in %llu rollbacks of %llu ticks, %llu at most\n",
-           (unsigned long long)s.wrong_count, (unsigned long long)s.rollback_count, (unsigned long long)s.again_count,
-           (unsigned long long)s.depth_max);
-    printf("drawn       %llu corrections blended, %llu jumped\n", (unsigned long long)s.blend_count,
-           (unsigned long long)s.snap_count);
+    printf("ticks       %llu confirmed by both\n", nb_llu(s.tick_count));
+    printf("messages    %llu sent, %llu lost, %u ticks there and back\n", nb_llu(s.sent_count), nb_llu(s.lost_count),
+           peer.rtt_ticks);
+    printf("guesses     %llu wrong, put right in %llu rollbacks of %llu ticks, %llu at most\n", nb_llu(s.wrong_count),
+           nb_llu(s.rollback_count), nb_llu(s.again_count), nb_llu(s.depth_max));
+    printf("drawn       %llu corrections blended, %llu jumped\n", nb_llu(s.blend_count), nb_llu(s.snap_count));
     if (s.differ_count != 0)
-        printf("DIFFERENT   from tick %llu on\n", (unsigned long long)s.differ_tick);
+        printf("DIFFERENT   from tick %llu on\n", nb_llu(s.differ_tick));
     else
-        printf("state hash  %016llx, the same after every tick\n", (unsigned long long)s.state_hash);
+        printf("state hash  %016llx, the same after every tick\n", nb_llu(s.state_hash));
 }
 
 // --- the run ---

@@ -8,6 +8,7 @@
 #include "../draw/view.h"
 #include "../players/keyboard.h"
 #include "nebula/gpu_vulkan.h"
+#include "nebula/report.h"
 #include "shots.h"
 #include "window.h"
 
@@ -179,12 +180,10 @@ void show_measure(const show *s, numbers_frame *out) {
 void show_print(const show *s, FILE *to) {
     if (s == NULL) return;
     nb_gpu_stats stats = nb_gpu_stats_get(s->gpu);
-    fprintf(to, "device      %llu pictures of %llu frames, %u triangles in the last\n",
-            (unsigned long long)stats.submit_count, (unsigned long long)stats.frame_count,
-            render_stats_get(s->view.render).triangle_count);
+    fprintf(to, "device      %llu pictures of %llu frames, %u triangles in the last\n", nb_llu(stats.submit_count),
+            nb_llu(stats.frame_count), render_stats_get(s->view.render).triangle_count);
     if (s->shots.count > 0)
-        fprintf(to, "pictures    %u in %s, hash %016llx\n", s->shots.count, s->shots.folder,
-                (unsigned long long)s->shots.hash);
+        fprintf(to, "pictures    %u in %s, hash %016llx\n", s->shots.count, s->shots.folder, nb_llu(s->shots.hash));
 }
 
 void show_close(show *s) {

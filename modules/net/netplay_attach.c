@@ -61,7 +61,7 @@ static void leave(nb_netplay *netplay, uint64_t tick) {
     nb_report(
         &netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_LOST, "nb_engine_frame",
         "player %u left the match after %llu ticks: states were loaded or the tick was set, and tick %llu follows",
-        netplay->desc.local_player, (unsigned long long)netplay->tick_count, (unsigned long long)tick);
+        netplay->desc.local_player, nb_llu(netplay->tick_count), nb_llu(tick));
 }
 
 // --- around a tick ---
@@ -117,7 +117,7 @@ static void lose(nb_netplay *netplay, uint64_t tick, nb_result result) {
     netplay->stats.lost_tick = tick;
     nb_report(&netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_LOST, "nb_engine_frame",
               "player %u: tick %llu was predicted wrong and cannot be simulated again: %s; later ones are not logged",
-              netplay->desc.local_player, (unsigned long long)tick, nb_result_name(result));
+              netplay->desc.local_player, nb_llu(tick), nb_result_name(result));
 }
 
 static void correct_tick(nb_netplay *netplay, const nb_context *context, uint64_t tick) {

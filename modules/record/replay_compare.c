@@ -99,14 +99,12 @@ static void put_text(nb_replay_diff *diff, const nb_replay *a, const nb_replay *
                  diff->table, diff->column[0] != '\0' ? "." : "", diff->column);
     }
     if (diff->difference.kind != NB_DIFFERENCE_NONE) {
-        snprintf(more, sizeof more, "; before tick %llu: %s", (unsigned long long)diff->difference_tick,
-                 diff->difference.text);
+        snprintf(more, sizeof more, "; before tick %llu: %s", nb_llu(diff->difference_tick), diff->difference.text);
     }
     if (diff->kind == NB_REPLAY_DIFF_NONE)
-        snprintf(diff->text, sizeof diff->text, "%s in %llu ticks", text, (unsigned long long)diff->tick_count);
+        snprintf(diff->text, sizeof diff->text, "%s in %llu ticks", text, nb_llu(diff->tick_count));
     else
-        snprintf(diff->text, sizeof diff->text, "tick %llu: %s%s%s", (unsigned long long)diff->tick, text, location,
-                 more);
+        snprintf(diff->text, sizeof diff->text, "tick %llu: %s%s%s", nb_llu(diff->tick), text, location, more);
 }
 
 nb_result nb_replay_compare(nb_replay *here, nb_replay *there, const nb_replay_game *game, const nb_verify_desc *given,

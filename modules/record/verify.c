@@ -39,7 +39,7 @@ static void say(nb_verify_report *report, const char *format, ...) {
 static void say_location(nb_verify_report *report) {
     const nb_difference *difference = &report->difference;
     bool is_before = report->phase == NB_PHASE_NONE;
-    say(report, ": tick %llu, %s", (unsigned long long)report->tick,
+    say(report, ": tick %llu, %s", nb_llu(report->tick),
         is_before ? "before it began" : nb_phase_info_get(report->phase)->name);
     if (report->provider[0] != '\0') say(report, ", %s", report->provider);
     if (report->table[0] != '\0') say(report, "/%s", report->table);
@@ -48,7 +48,7 @@ static void say_location(nb_verify_report *report) {
     if (difference->kind == NB_DIFFERENCE_NONE)
         say(report, "; the row is not known: no later key state shows it");
     else
-        say(report, "; before tick %llu: %s", (unsigned long long)report->difference_tick, difference->text);
+        say(report, "; before tick %llu: %s", nb_llu(report->difference_tick), difference->text);
 }
 
 static void say_all(nb_verify_report *report, const nb_replay_info *info) {
@@ -56,8 +56,7 @@ static void say_all(nb_verify_report *report, const nb_replay_info *info) {
     say(report, "%s", nb_verdict_text(report->verdict));
     if (is_other) say_location(report);
     if (report->verdict == NB_VERDICT_SAME)
-        say(report, ": %llu from %llu", (unsigned long long)report->compared_count,
-            (unsigned long long)report->from_tick);
+        say(report, ": %llu from %llu", nb_llu(report->compared_count), nb_llu(report->from_tick));
     if ((report->notes & NB_VERIFY_OTHER_BUILD) != 0)
         say(report, "; recorded by another build: %s", info->head.build_id);
     if ((report->notes & NB_VERIFY_RECORDING_CUT) != 0) say(report, "; the recording is not whole: %s", info->reason);
@@ -221,8 +220,8 @@ static nb_result check_call(const nb_replay *replay, const nb_replay_game *game,
         desc->until_tick != 0 && (desc->until_tick < desc->from_tick || desc->until_tick < info->first_tick);
     if (!is_outside && !is_backwards) return NB_OK;
     return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "nb_replay_verify",
-                             "ticks %llu to %llu are not in the recording", (unsigned long long)desc->from_tick,
-                             (unsigned long long)desc->until_tick);
+                             "ticks %llu to %llu are not in the recording", nb_llu(desc->from_tick),
+                             nb_llu(desc->until_tick));
 }
 
 nb_result nb_replay_verify(nb_replay *replay, const nb_replay_game *game, const nb_verify_desc *given,

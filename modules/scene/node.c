@@ -18,9 +18,9 @@ static nb_result check_scene(const nb_scene *scene, const char *function) {
 static nb_result find(const nb_scene *scene, nb_entity node, uint32_t *row, const char *function) {
     if (nb_entity_table(node).value != scene->table.value)
         return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "0x%llx is no node of this scene",
-                    (unsigned long long)node.value);
+                    nb_llu(node.value));
     if (nb_world_find(scene->world, node, row) == NB_OK) return NB_OK;
-    return FAIL(scene, NB_ITEM_SCENE_STALE, NB_ERR_STALE, "node 0x%llx does not live", (unsigned long long)node.value);
+    return FAIL(scene, NB_ITEM_SCENE_STALE, NB_ERR_STALE, "node 0x%llx does not live", nb_llu(node.value));
 }
 
 // The row that a node hangs from; one whose parent is gone hangs from none.
@@ -46,7 +46,7 @@ static nb_result refuse_parent(nb_scene *scene, nb_entity node, nb_entity parent
     nbi_atomic_fetch_add_relaxed_u64(&scene->refused_count, 1);
     return FAIL(scene, NB_ITEM_SCENE_PARENT, NB_ERR_RANGE,
                 "node 0x%llx cannot hang from node 0x%llx: it would hang from itself, or %u levels deep",
-                (unsigned long long)node.value, (unsigned long long)parent.value, NB_SCENE_DEPTH_MAX);
+                nb_llu(node.value), nb_llu(parent.value), NB_SCENE_DEPTH_MAX);
 }
 
 // --- coming and going ---

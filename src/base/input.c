@@ -131,7 +131,7 @@ static nb_result refuse(nb_input *input, const char *function) {
     uint64_t count = nbi_atomic_fetch_add_acq_rel_u64(&input->full_count, 1) + 1;
     if ((count & (count - 1)) == 0) {
         nbi_log(&input->hooks, NB_LOG_WARNING, NB_ITEM_INPUT_FULL, function, "%llu events refused so far",
-                (unsigned long long)count);
+                nb_llu(count));
     }
     return NB_FULL;
 }

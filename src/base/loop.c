@@ -45,7 +45,7 @@ static nb_result resolve(nb_loop_desc *desc, const nb_hooks *hooks) {
     if (desc->frame_ns_max == 0) desc->frame_ns_max = FRAME_NS_MAX_DEFAULT;
     if (desc->frame_ns_max > NB_LOOP_FRAME_NS_LIMIT) {
         return nbi_fail(hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "nb_loop_init",
-                        "frame_ns_max %llu is above the limit", (unsigned long long)desc->frame_ns_max);
+                        "frame_ns_max %llu is above the limit", nb_llu(desc->frame_ns_max));
     }
     if (desc->tick_budget_ns == 0) desc->tick_budget_ns = TICK_BUDGET_NS_DEFAULT;
     if (desc->gap_ns == 0) desc->gap_ns = GAP_NS_DEFAULT;
@@ -127,7 +127,7 @@ static void log_discontinuity(nb_loop *loop, const char *function) {
     if (!nbi_loop_may_log(loop, NBI_QUIET_DISCONTINUITY, &suppressed)) return;
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_DISCONTINUITY, function,
             "%.1f ms since the frame before: loading, suspend or a debugger? (%llu reports held back)",
-            (double)loop->delta_ns / 1e6, (unsigned long long)suppressed);
+            (double)loop->delta_ns / 1e6, nb_llu(suppressed));
 }
 
 static void begin_frame(nb_loop *loop, uint64_t delta_ns, const char *function) {
@@ -276,7 +276,7 @@ static void drop_owed(nb_loop *loop, const char *function) {
     if (!nbi_loop_may_log(loop, NBI_QUIET_CLAMPED, &suppressed)) return;
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_CLAMPED, function,
             "ticks take too long or are too many: %llu dropped so far (%llu reports held back)",
-            (unsigned long long)loop->dropped_count, (unsigned long long)suppressed);
+            nb_llu(loop->dropped_count), nb_llu(suppressed));
 }
 
 static void measure_frame(nb_loop *loop, const char *function) {
@@ -291,7 +291,7 @@ static void measure_frame(nb_loop *loop, const char *function) {
     if (!nbi_loop_may_log(loop, NBI_QUIET_OVERRUN, &suppressed)) return;
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_OVERRUN, function,
             "a frame's work took %.1f ms, more than 1.5 frame periods (%llu reports held back)", (double)work_ns / 1e6,
-            (unsigned long long)suppressed);
+            nb_llu(suppressed));
 }
 
 static void end_frame(nb_loop *loop, const char *function) {

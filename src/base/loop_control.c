@@ -48,7 +48,7 @@ nb_result nb_loop_set_tick(nb_loop *loop, uint64_t tick_count) {
     if (result != NB_OK) return result;
     if (tick_count > NB_TICK_COUNT_MAX) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "tick %llu is over NB_TICK_COUNT_MAX",
-                        (unsigned long long)tick_count);
+                        nb_llu(tick_count));
     }
     loop->tick_offset = tick_count - loop->tick_count;
     loop->granted_pending = 0;
@@ -127,8 +127,8 @@ nb_result nb_loop_run_to_tick(nb_loop *loop, uint64_t target_tick_count) {
     if (result != NB_OK) return result;
     if (target_tick_count < absolute_tick(loop) || target_tick_count > NB_TICK_COUNT_MAX) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE,
-                        "tick %llu is behind tick %llu, or over NB_TICK_COUNT_MAX",
-                        (unsigned long long)target_tick_count, (unsigned long long)absolute_tick(loop));
+                        "tick %llu is behind tick %llu, or over NB_TICK_COUNT_MAX", nb_llu(target_tick_count),
+                        nb_llu(absolute_tick(loop)));
     }
     loop->is_paused = true;
     loop->granted_pending = target_tick_count - absolute_tick(loop);

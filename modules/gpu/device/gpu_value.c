@@ -32,8 +32,8 @@ static nb_result refuse_value(nb_gpu *gpu, uint64_t value, bool is_beyond) {
     if (nbi_gpu_report_once(gpu, "value", is_beyond ? "beyond" : "back", 0))
         nb_report_failure(gpu->hooks, NB_ITEM_GPU_VALUE, NB_ERR_RANGE, gpu->caller,
                           "gpu: device \"%s\" reported fence value %llu after %llu (submitted %llu): ignored",
-                          gpu->name, (unsigned long long)value, (unsigned long long)(gpu->completed - gpu->base),
-                          (unsigned long long)(gpu->submitted - gpu->base));
+                          gpu->name, nb_llu(value), nb_llu(gpu->completed - gpu->base),
+                          nb_llu(gpu->submitted - gpu->base));
     return is_beyond ? nbi_gpu_lose(gpu, "its fence is beyond what was handed over") : NB_OK;
 }
 

@@ -255,7 +255,7 @@ nb_result nb_graph_buffer_add(nb_graph *graph, const nb_graph_buffer_desc *desc,
     if (result != NB_OK) return result;
     if (desc->size_bytes - 1 >= NB_GRAPH_BUFFER_BYTES_MAX)
         return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_RANGE, "buffer '%s' has %llu bytes; 1 to %llu are possible",
-                    desc->name, (unsigned long long)desc->size_bytes, (unsigned long long)NB_GRAPH_BUFFER_BYTES_MAX);
+                    desc->name, nb_llu(desc->size_bytes), nb_llu(NB_GRAPH_BUFFER_BYTES_MAX));
     nb_graph_import_desc memory = {.name = desc->name, .is_buffer = true, .size_bytes = desc->size_bytes};
     uint32_t index;
     result = add_resource(graph, &memory, function, &index);

@@ -56,7 +56,7 @@ void nbi_module_failed(nb_engine *engine, nbi_module *module, nb_phase phase, nb
     if (!health->has_failed && health->fail_streak == 0) {
         nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FAILURE, "nb_engine_frame",
                 "module %s failed in %s of frame %llu: %s", module->name, nb_phase_info_get(phase)->name,
-                (unsigned long long)engine->time.index, nb_result_name(result));
+                nb_llu(engine->time.index), nb_result_name(result));
     }
     health->has_failed = true;
     // The rest of the frame would see what a failed tick has left; one that is simulated again was told of before.

@@ -110,7 +110,7 @@ static nb_result check_bytes(const nb_history_desc *desc, const char *caller) {
         return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, function,
                         "%s: the inputs of %u ticks take %zu bytes, at most %llu; lower tick_count_max, "
                         "event_count_max or command_count_max",
-                        fields, desc->tick_count_max, inputs_bytes(desc), (unsigned long long)INPUT_BYTES_MAX);
+                        fields, desc->tick_count_max, inputs_bytes(desc), nb_llu(INPUT_BYTES_MAX));
     }
     // A quarter of all addresses leaves room for inputs and for rounding up.
     if (desc->bytes_max <= SIZE_MAX / 4 && desc->bytes_max >= NB_HISTORY_CHANGE_BYTES_MIN) return NB_OK;
@@ -310,7 +310,7 @@ static void report_restart(nb_history *history, const char *function, const char
     history->stats.restart_count += 1;
     nbi_log(&history->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_RESTARTED, called(history->caller, function),
             "history: %s: all %llu ticks are forgotten", reason,
-            (unsigned long long)(history->tick_newest - history->undo.tick_oldest));
+            nb_llu(history->tick_newest - history->undo.tick_oldest));
 }
 
 static void restart(nb_history *history, const char *function, const char *reason) {
@@ -439,8 +439,7 @@ static nb_result check_save(const nb_history *history, uint64_t tick) {
     bool is_old = history->has_begun && !has_other_providers(history) && tick < history->tick_newest;
     if (tick <= NB_TICK_COUNT_MAX && !is_old) return NB_OK;
     return nbi_fail(&history->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_MISUSE, function,
-                    "tick %llu comes after %llu; rewind goes back", (unsigned long long)tick,
-                    (unsigned long long)history->tick_newest);
+                    "tick %llu comes after %llu; rewind goes back", nb_llu(tick), nb_llu(history->tick_newest));
 }
 
 // Shadows follow. False: what they were did not fit.
@@ -480,7 +479,7 @@ nb_result nb_history_save(nb_history *history, uint64_t tick) {
         nbi_log(&history->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_FULL, called(history->caller, __func__),
                 "history: tick %llu changed %llu bytes and there is room for %zu: no rewind goes behind it; raise "
                 "%s.bytes_max; later ones are only counted",
-                (unsigned long long)tick, (unsigned long long)history->undo.changed_bytes, history->undo.size_bytes,
+                nb_llu(tick), nb_llu(history->undo.changed_bytes), history->undo.size_bytes,
                 fields_of(history->caller));
     }
     return NB_FULL;

@@ -51,7 +51,7 @@ static void keep_input(nb_engine *engine, uint64_t tick) {
     nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_FULL, "nb_engine_frame",
             "tick %llu has %u events and %u commands, more than are kept: no rollback goes behind it; raise "
             "nb_engine_desc.history.event_count_max or command_count_max; later ones are only counted",
-            (unsigned long long)tick, input.events.count, input.commands.count);
+            nb_llu(tick), input.events.count, input.commands.count);
 }
 
 void nbi_history_keep(nb_engine *engine, uint64_t tick) {
@@ -266,7 +266,7 @@ static nb_result check_start(nb_engine *engine, uint64_t tick_count, const char 
     nb_result result = check_between_frames(engine, function);
     if (result != NB_OK || tick_count <= NB_TICK_COUNT_MAX) return result;
     return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_RANGE, function,
-                    "tick %llu is over NB_TICK_COUNT_MAX", (unsigned long long)tick_count);
+                    "tick %llu is over NB_TICK_COUNT_MAX", nb_llu(tick_count));
 }
 
 static void start_at(nb_engine *engine, uint64_t tick_count) {

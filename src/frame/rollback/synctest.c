@@ -111,7 +111,7 @@ static void note_outside(nbi_synctest *self, nbi_sync_slot *slot) {
                           self->scratch.size_bytes, &difference);
     nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_SYNCTEST_OUTSIDE, "nb_engine_frame",
             "simulated state has changed before tick %llu, by no tick; further ones are only counted: %s",
-            (unsigned long long)slot->tick_count, difference.text);
+            nb_llu(slot->tick_count), difference.text);
 }
 
 static void before_first(nbi_synctest *self, uint64_t tick_count) {

@@ -281,7 +281,7 @@ static void describe(nbi_synctest *self) {
     // The cause comes first: a log may have no room for all of it.
     snprintf(report->text, sizeof report->text,
              "tick %llu ended otherwise after going back %u ticks: %s; here (first) and there (again): %s",
-             (unsigned long long)report->tick, (unsigned)report->back_count, cause,
+             nb_llu(report->tick), (unsigned)report->back_count, cause,
              is_compared ? report->difference.text : "no memory to tell where");
 }
 

@@ -58,8 +58,7 @@ static void report_drops(nb_log_service *log) {
     entry notice = {.level = NB_LOG_WARNING, .item = NB_ITEM_SERVICE_LOG_DROPPED};
     copy_text(notice.name, sizeof notice.name, nb_log_item_name(notice.item));
     copy_text(notice.function, sizeof notice.function, "nb_log_service_logger");
-    snprintf(notice.message, sizeof notice.message, "%llu records were dropped here",
-             (unsigned long long)(count - log->told_count));
+    snprintf(notice.message, sizeof notice.message, "%llu records were dropped here", nb_llu(count - log->told_count));
     log->told_count = count;
     write_entry(log, &notice);
 }

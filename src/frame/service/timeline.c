@@ -159,7 +159,7 @@ nb_result nb_timeline_signal(nb_timeline *timeline, uint64_t value) {
     } else {
         nbi_atomic_fetch_add_relaxed_u64(&set->backwards_count, 1);
         result = NBI_FAIL(&set->hooks, NB_ITEM_TIMELINE_BACKWARDS, NB_ERR_RANGE, "%s: %llu after %llu", timeline->name,
-                          (unsigned long long)value, (unsigned long long)reached);
+                          nb_llu(value), nb_llu(reached));
     }
     nbi_atomic_fetch_sub_release_u32(&timeline->guest_count, 1); // read by wait_for_guests
     return result;
@@ -222,7 +222,7 @@ nb_result nb_timeline_retire(nb_timeline *timeline, uint64_t value, void *object
         if (is_first) {
             nbi_log(&set->hooks, NB_LOG_WARNING, NB_ITEM_TIMELINE_FULL, __func__,
                     "%s at %llu: %u objects are waiting, which is all there is room for", timeline->name,
-                    (unsigned long long)nb_timeline_value(timeline), (unsigned)set->retire_count_max);
+                    nb_llu(nb_timeline_value(timeline)), (unsigned)set->retire_count_max);
         }
         return NB_FULL;
     }
@@ -320,7 +320,7 @@ static void report_unreached(nb_timelines *set) {
     if (first == NULL) return;
     nbi_log(&set->hooks, NB_LOG_WARNING, NB_ITEM_TIMELINE_UNREACHED, "nb_timelines_destroy",
             "%u objects were never reached, the first at %llu of %s, which stands at %llu", (unsigned)count,
-            (unsigned long long)first->value, first->timeline->name, (unsigned long long)first->timeline->reached);
+            nb_llu(first->value), first->timeline->name, nb_llu(first->timeline->reached));
 }
 
 // A signal may still be on its way out although the wait that it ended has returned.

@@ -454,7 +454,7 @@ static const char *describe_refusal(const nb_states *states, const unsigned char
         }
         if (layout != provider_layout(p)) {
             snprintf(text, REFUSAL_SIZE, "state \"%s\" was saved with layout %016llx, here it has %016llx", p->name,
-                     (unsigned long long)layout, (unsigned long long)provider_layout(p));
+                     nb_llu(layout), nb_llu(provider_layout(p)));
             break;
         }
         at += ROW_BYTES + round_up((size_t)nbi_min_u64(size, size_bytes));

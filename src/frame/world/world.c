@@ -233,7 +233,7 @@ nb_result nb_world_despawn(nb_world *world, nb_entity entity) {
     if (table == NULL) {
         self->stale_count += 1;
         return NBI_WORLD_FAIL(self, entity.value, NB_ITEM_WORLD_STALE, NB_ERR_STALE, __func__,
-                              "entity 0x%llx does not live", (unsigned long long)entity.value);
+                              "entity 0x%llx does not live", nb_llu(entity.value));
     }
     nb_result result = check_direct(self, table, nb_entity_table(entity).value, __func__);
     if (result == NB_OK) nbi_world_row_remove(self, table, row);
@@ -356,7 +356,7 @@ nb_result nb_world_teleport(nb_world *world, nb_entity entity) {
     nbi_table *table = nbi_world_lookup(self, entity, &row);
     if (table == NULL) {
         return NBI_WORLD_FAIL(self, entity.value, NB_ITEM_WORLD_STALE, NB_ERR_STALE, __func__,
-                              "entity 0x%llx does not live", (unsigned long long)entity.value);
+                              "entity 0x%llx does not live", nb_llu(entity.value));
     }
     if (!nbi_table_is_writable(self, table, __func__)) return NB_ERR_PERMISSION;
     if (table->marks.rows == NULL) {

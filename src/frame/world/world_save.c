@@ -228,8 +228,8 @@ static nb_result check_header(const nbi_world *self, const unsigned char *bytes,
     memcpy(header, bytes, sizeof *header);
     if (header->magic == SAVE_MAGIC && header->layout_hash != self->layout_hash) {
         return nbi_fail(&self->hooks, NB_ITEM_WORLD_LAYOUT, NB_ERR_UNSUPPORTED, function,
-                        "saved with layout %016llx, this world has %016llx", (unsigned long long)header->layout_hash,
-                        (unsigned long long)self->layout_hash);
+                        "saved with layout %016llx, this world has %016llx", nb_llu(header->layout_hash),
+                        nb_llu(self->layout_hash));
     }
     bool is_fine = header->magic == SAVE_MAGIC && header->size_bytes == size_bytes &&
                    header->kind < NB_SAVE_KIND_COUNT &&
