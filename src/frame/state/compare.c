@@ -198,9 +198,9 @@ static nb_result compare_part(const nbi_saved_part *here, const nbi_saved_part *
     nb_result result = NB_OK;
     compare_bytes(here, there, out);
     if (desc->locate != NULL) {
-        nb_difference told = *out;
-        result = desc->locate(desc->user, here->bytes, here->size_bytes, there->bytes, there->size_bytes, &told);
-        if (result == NB_OK) *out = told;
+        nb_difference located = *out;
+        result = desc->locate(desc->user, here->bytes, here->size_bytes, there->bytes, there->size_bytes, &located);
+        if (result == NB_OK) *out = located;
     }
     snprintf(out->provider, sizeof out->provider, "%s", name);
     out->table[sizeof out->table - 1] = out->column[sizeof out->column - 1] = '\0';

@@ -76,7 +76,7 @@ bool nbi_table_is_writable(nbi_world *self, nbi_table *table, const char *functi
 }
 
 // Whether it has not been done before; the word is set then.
-static bool is_first(nb_atomic_u32 *told) { return nbi_atomic_fetch_or_seq_cst_u32(told, 1) == 0; }
+static bool is_first(nb_atomic_u32 *is_reported) { return nbi_atomic_fetch_or_seq_cst_u32(is_reported, 1) == 0; }
 
 #define DENIED "%s%s must not be written in this phase; further refusals are only counted"
 
