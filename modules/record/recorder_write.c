@@ -22,11 +22,11 @@ static void fail(nb_recorder *recorder, nb_result result, const char *verb, cons
     const nbi_writer *writer = &recorder->writer;
     if (has_failed(recorder)) return; // the first failure is the cause of the others
     char end[48] = "at its beginning";
-    if (writer->has_tick) snprintf(end, sizeof end, "before tick %llu", (unsigned long long)writer->next_tick);
+    if (writer->has_tick) snprintf(end, sizeof end, "before tick %llu", nb_llu(writer->next_tick));
     set_failed(recorder,
                nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, result, nbi_recorder_pushed_by(recorder),
                                  "recording %s: ends %s: %s failed after %llu bytes: %s", recorder->name, end, verb,
-                                 (unsigned long long)nbi_atomic_load_relaxed_u64(&recorder->file_bytes), cause));
+                                 nb_llu(nbi_atomic_load_relaxed_u64(&recorder->file_bytes)), cause));
 }
 
 static void fail_os(nb_recorder *recorder, const char *verb, int error) {

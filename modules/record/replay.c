@@ -213,7 +213,7 @@ nb_result nb_replay_open_memory(const void *bytes, size_t size_bytes, const nb_r
         return nb_report_failure(
             &desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
             "recording in memory: not opened: %zu bytes, more than nb_replay_desc.file_bytes_max of %llu", size_bytes,
-            (unsigned long long)desc.file_bytes_max);
+            nb_llu(desc.file_bytes_max));
     return open_bytes(&(source){.bytes = bytes, .size_bytes = size_bytes}, &desc, __func__, out);
 }
 
@@ -234,8 +234,8 @@ nb_result nb_replay_open(const char *path, const nb_replay_desc *given, nb_repla
     if (size > desc.file_bytes_max || size > SIZE_MAX - 1)
         return nb_report_failure(
             &desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
-            "recording %s: not opened: %llu bytes, more than nb_replay_desc.file_bytes_max of %llu", path,
-            (unsigned long long)size, (unsigned long long)desc.file_bytes_max);
+            "recording %s: not opened: %llu bytes, more than nb_replay_desc.file_bytes_max of %llu", path, nb_llu(size),
+            nb_llu(desc.file_bytes_max));
     // One more, because none cannot be asked for.
     source from = {.path = path, .own_bytes = (size_t)size + 1};
     from.own = nb_hooks_alloc(&desc.hooks, from.own_bytes, NB_CACHE_LINE, __func__);
@@ -280,8 +280,7 @@ static const nbi_entry *find_entry(const nb_replay *replay, uint64_t tick) {
 
 static nb_result forged(const nb_replay *replay, const char *function, uint64_t tick) {
     return nb_report_failure(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
-                             "the block of tick %llu has a right checksum and a wrong content",
-                             (unsigned long long)tick);
+                             "the block of tick %llu has a right checksum and a wrong content", nb_llu(tick));
 }
 
 // Whether the block is exactly its ticks, and how many events one of them has at most.
@@ -387,7 +386,7 @@ nb_result nb_replay_seek(nb_replay *replay, uint64_t tick) {
     if (replay == NULL) return NB_FAIL_NULL("replay");
     if (tick < replay->info.first_tick || tick > tick_end(replay)) {
         return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "tick %llu is not in the recording",
-                       (unsigned long long)tick);
+                       nb_llu(tick));
     }
     uint64_t before = replay->next_tick;
     replay->next_tick = tick;
@@ -437,8 +436,7 @@ static nb_result take_key(nb_replay *replay, const nbi_entry *entry, const char 
         return nb_report_failure(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
                                  "the key state before tick %llu has %llu bytes, more than "
                                  "nb_replay_desc.state_bytes_max of %zu",
-                                 (unsigned long long)entry->first_tick, (unsigned long long)entry->raw_bytes,
-                                 replay->desc.state_bytes_max);
+                                 nb_llu(entry->first_tick), nb_llu(entry->raw_bytes), replay->desc.state_bytes_max);
     }
     size_t size_bytes = (size_t)entry->raw_bytes;
     if (!nbi_compress_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))

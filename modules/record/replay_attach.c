@@ -27,8 +27,8 @@ static void begin(void *user, nb_tick_view *view) {
 }
 
 static void name_state(nb_replay *replay) {
-    nbi_hash_place place = nbi_hashes_compare(nb_engine_states(replay->engine), NULL, NULL, &replay->fed);
-    memcpy(replay->state_name, place.provider, sizeof replay->state_name);
+    nbi_hash_location location = nbi_hashes_compare(nb_engine_states(replay->engine), NULL, NULL, &replay->fed);
+    memcpy(replay->state_name, location.provider, sizeof replay->state_name);
 }
 
 static void end(void *user, const nb_tick_view *view) {
@@ -41,8 +41,7 @@ static void end(void *user, const nb_tick_view *view) {
     name_state(replay);
     nb_report(&replay->hooks, NB_LOG_ERROR, NB_ITEM_RECORD_DIVERGED, "nb_engine_frame",
               "replay: the state after tick %llu differs from the recording%s%s; later ones are only counted",
-              (unsigned long long)view->tick->index, replay->state_name[0] != '\0' ? ", first in " : "",
-              replay->state_name);
+              nb_llu(view->tick->index), replay->state_name[0] != '\0' ? ", first in " : "", replay->state_name);
 }
 
 nb_result nb_replay_attach(nb_replay *replay, nb_engine *engine) {
@@ -83,7 +82,7 @@ nb_result nb_replay_jump(nb_replay *replay, nb_engine *engine, uint64_t tick) {
     uint64_t first = replay->info.first_tick, key_tick = 0;
     if (tick < first || tick - first > replay->info.tick_count) {
         return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "tick %llu is not in the recording",
-                       (unsigned long long)tick);
+                       nb_llu(tick));
     }
     nb_result result = nbi_replay_restore(replay, engine, tick, &key_tick);
     if (result == NB_OK) result = nb_engine_run_ticks(engine, tick - key_tick);

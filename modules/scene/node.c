@@ -18,9 +18,9 @@ static nb_result check_scene(const nb_scene *scene, const char *function) {
 static nb_result find(const nb_scene *scene, nb_entity node, uint32_t *row, const char *function) {
     if (nb_entity_table(node).value != scene->table.value)
         return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "0x%llx is no node of this scene",
-                    (unsigned long long)node.value);
+                    nb_llu(node.value));
     if (nb_world_find(scene->world, node, row) == NB_OK) return NB_OK;
-    return FAIL(scene, NB_ITEM_SCENE_STALE, NB_ERR_STALE, "node 0x%llx does not live", (unsigned long long)node.value);
+    return FAIL(scene, NB_ITEM_SCENE_STALE, NB_ERR_STALE, "node 0x%llx does not live", nb_llu(node.value));
 }
 
 // The row that a node hangs from; one whose parent is gone hangs from none.
@@ -46,7 +46,7 @@ static nb_result refuse_parent(nb_scene *scene, nb_entity node, nb_entity parent
     nbi_atomic_fetch_add_relaxed_u64(&scene->refused_count, 1);
     return FAIL(scene, NB_ITEM_SCENE_PARENT, NB_ERR_RANGE,
                 "node 0x%llx cannot hang from node 0x%llx: it would hang from itself, or %u levels deep",
-                (unsigned long long)node.value, (unsigned long long)parent.value, NB_SCENE_DEPTH_MAX);
+                nb_llu(node.value), nb_llu(parent.value), NB_SCENE_DEPTH_MAX);
 }
 
 // --- coming and going ---
@@ -157,7 +157,7 @@ static nb_transform pose_below(const nb_scene *scene, nb_entity node, nb_entity 
     return nb_transform_compose(nb_transform_invert(above), pose);
 }
 
-static nb_result hang(nb_scene *scene, uint32_t row, nb_entity parent, const nb_transform *local) {
+static nb_result parent_write(nb_scene *scene, uint32_t row, nb_entity parent, const nb_transform *local) {
     nb_entity *to = NB_ROW_WRITE(scene->world, scene->table, NB_SCENE_PARENT, nb_entity, row);
     if (to == NULL) return NB_ERR_PERMISSION;
     *to = parent;
@@ -178,11 +178,11 @@ nb_result nb_scene_parent_set(nb_scene *scene, nb_entity node, nb_entity parent,
     if (result == NB_OK) result = find(scene, node, &row, function);
     if (result == NB_OK && parent.value != 0) result = find(scene, parent, &parent_row, function);
     if (result != NB_OK) return result;
-    nbi_scene_look(scene);
+    nbi_scene_changes_check(scene);
     if (parent.value != 0) depth = depth_of(scene, parent_row, row) + 1;
     if (depth >= NB_SCENE_DEPTH_MAX || !fits(scene, row, depth)) return refuse_parent(scene, node, parent, function);
     nb_transform local = keep == NB_SCENE_KEEP_WORLD ? pose_below(scene, node, parent) : nb_transform_identity();
-    return hang(scene, row, parent, keep == NB_SCENE_KEEP_WORLD ? &local : NULL);
+    return parent_write(scene, row, parent, keep == NB_SCENE_KEEP_WORLD ? &local : NULL);
 }
 
 // --- poses ---

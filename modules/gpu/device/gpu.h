@@ -72,17 +72,17 @@ typedef struct nbi_gpu_table {
 // Bits of a picture's number in such a handle, and in the word that memory is taken from: half a year of 60 a second.
 #define NBI_GPU_TAG_MASK ((UINT64_C(1) << 30) - 1)
 
-// Takes a place; NB_FULL. name may be NULL.
+// Takes a free slot of the table; NB_FULL. name may be NULL.
 nb_result nbi_gpu_object_take(nb_gpu *gpu, nbi_gpu_kind kind, nbi_gpu_role role, const char *name, uint32_t *index);
-// Gives back a place whose object is not in the backend.
+// Gives back a slot whose object is not in the backend.
 void nbi_gpu_object_free(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index);
-// Makes the object of a place in the backend. NB_ERR_LOST is noted.
+// Makes the object of a slot in the backend. NB_ERR_LOST is noted.
 nb_result nbi_gpu_object_make(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index);
 // Retires it. NB_FULL: it is still there.
 nb_result nbi_gpu_object_retire(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index);
 // The object of a handle, or NULL.
 nbi_gpu_object *nbi_gpu_object_find(const nb_gpu *gpu, nbi_gpu_kind kind, uint64_t handle, uint32_t *index);
-// Takes a place for the device itself and makes it.
+// Takes a slot for the device itself and makes it.
 nb_result nbi_gpu_own_buffer(nb_gpu *gpu, const nb_gpu_buffer_desc *desc, uint32_t *index);
 nb_result nbi_gpu_own_image(nb_gpu *gpu, const nb_gpu_image_desc *desc, uint32_t *index);
 uint64_t nbi_gpu_handle_of(const nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index);
@@ -95,12 +95,12 @@ const char *nbi_gpu_pipeline_problem(const nb_gpu_pipeline_desc *desc, nb_result
 
 // --- the frame ---
 
-typedef enum nbi_gpu_moment {
-    NBI_GPU_BETWEEN = 0,
-    NBI_GPU_BEGUN,
-    NBI_GPU_COMPILED,
-    NBI_GPU_SUBMITTED,
-} nbi_gpu_moment;
+typedef enum nbi_gpu_frame_state {
+    NBI_GPU_FRAME_NONE = 0,
+    NBI_GPU_FRAME_BEGUN,
+    NBI_GPU_FRAME_COMPILED,
+    NBI_GPU_FRAME_SUBMITTED,
+} nbi_gpu_frame_state;
 
 // One of the frames in flight.
 typedef struct nbi_gpu_slot {
@@ -115,7 +115,7 @@ typedef struct nbi_gpu_slot {
 
 // Memory of the graph, kept over frames.
 typedef struct nbi_gpu_transient {
-    bool is_used; // the place
+    bool is_used; // the slot
     bool is_buffer;
     uint32_t index;   // of the object
     uint64_t picture; // that took it last
@@ -149,7 +149,7 @@ typedef struct nbi_gpu_capturing {
 } nbi_gpu_capturing;
 
 // Reports that were made, so that none is made twice: a full set makes none at all.
-#define NBI_GPU_TOLD_COUNT 128u
+#define NBI_GPU_REPORTED_COUNT 128u
 
 struct nb_gpu {
     nb_gpu_desc desc; // resolved
@@ -176,10 +176,10 @@ struct nb_gpu {
     uint64_t progress_ns; // when `completed` grew last, or something was handed over to an idle device
 
     bool is_lost;
-    bool is_unrestored_told;
+    bool is_unrestored_reported;
     uint64_t retry_at_ns, retry_pause_ns;
 
-    nbi_gpu_moment moment;
+    nbi_gpu_frame_state frame_state;
     bool has_picture; // of this frame
     bool is_handed;   // the picture was handed over
     bool is_counted;  // as left out
@@ -213,7 +213,7 @@ struct nb_gpu {
     uint32_t item_count;
     nb_atomic_u32 claimed;
     nb_atomic_u64 misuse_count;
-    nb_atomic_u64 told[NBI_GPU_TOLD_COUNT];
+    nb_atomic_u64 reported[NBI_GPU_REPORTED_COUNT];
 
     nb_gpu_pass_time *times;
     uint32_t time_count;
@@ -225,6 +225,8 @@ nb_result nbi_gpu_begin(nb_gpu *gpu, nb_frame frame);
 nb_result nbi_gpu_compile(nb_gpu *gpu);
 nb_result nbi_gpu_submit_picture(nb_gpu *gpu);
 nb_result nbi_gpu_end(nb_gpu *gpu);
+
+// gpu_record.c
 nb_result nbi_gpu_record(nb_gpu *gpu, uint32_t lane);
 
 // gpu_value.c
@@ -236,7 +238,7 @@ nb_result nbi_gpu_wait(nb_gpu *gpu, uint64_t value, uint64_t timeout_ns);
 // Notes that the device is lost: nothing of it is used any more, and all that waits for it is over.
 nb_result nbi_gpu_lose(nb_gpu *gpu, const char *why);
 // NB_ERR_LOST from the backend is noted; anything else is returned as it is.
-nb_result nbi_gpu_heed(nb_gpu *gpu, nb_result result, const char *what);
+nb_result nbi_gpu_note_result(nb_gpu *gpu, nb_result result, const char *what);
 
 // gpu_restore.c
 // Makes backend, memory of the frames and all objects alive; a failure leaves no backend.
@@ -281,12 +283,12 @@ static inline uint64_t nbi_gpu_mix(uint64_t hash, uint64_t word) {
 }
 
 // True once for each pair of texts and result, as long as there is room to remember.
-bool nbi_gpu_tell_once(nb_gpu *gpu, const char *where, const char *what, int64_t number);
+bool nbi_gpu_report_once(nb_gpu *gpu, const char *where, const char *what, int64_t number);
 
 // The backend's object where the device's backend is that one, else NULL.
 void *nbi_gpu_backend_self(const nb_gpu *gpu, const nb_gpu_backend *backend);
 
 #define NBI_GPU_REFUSE(gpu, result, ...) \
     nb_report_mistake((gpu)->hooks, NB_ITEM_GPU_ARGUMENT, (result), __func__, __VA_ARGS__)
-#define NBI_GPU_MOMENT(gpu, ...) \
+#define NBI_GPU_REFUSE_STATE(gpu, ...) \
     nb_report_mistake((gpu)->hooks, NB_ITEM_GPU_MOMENT, NB_ERR_MISUSE, __func__, __VA_ARGS__)

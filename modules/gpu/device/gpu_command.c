@@ -22,7 +22,7 @@ static nb_result refuse(nb_gpu_command *command, const char *function, nb_result
                         const char *why) {
     nb_gpu *gpu = command->gpu;
     nbi_atomic_fetch_add_relaxed_u64(&gpu->misuse_count, 1);
-    if (nbi_gpu_tell_once(gpu, command->step->name, resource, result))
+    if (nbi_gpu_report_once(gpu, command->step->name, resource, result))
         nb_report_mistake(gpu->hooks, NB_ITEM_GPU_COMMAND, result, function, "pass %s, %s: %s", command->step->name,
                           resource, why);
     return result;

@@ -39,7 +39,7 @@ static bool choose_slot(nb_gpu *gpu) {
 }
 
 static nb_result open_picture(nb_gpu *gpu, nb_frame frame) {
-    nb_result result = nbi_gpu_heed(gpu, gpu->backend->frame_reset(gpu->self, gpu->slot), "beginning a frame");
+    nb_result result = nbi_gpu_note_result(gpu, gpu->backend->frame_reset(gpu->self, gpu->slot), "beginning a frame");
     if (result != NB_OK) return result;
     ++gpu->picture;
     gpu->slots[gpu->slot].frame = frame;
@@ -78,7 +78,7 @@ static nb_result begin_picture(nb_gpu *gpu, nb_frame frame) {
 
 nb_result nbi_gpu_begin(nb_gpu *gpu, nb_frame frame) {
     ++gpu->stats.frame_count;
-    gpu->moment = NBI_GPU_BEGUN;
+    gpu->frame_state = NBI_GPU_FRAME_BEGUN;
     gpu->has_picture = gpu->is_handed = gpu->is_counted = gpu->is_shown = false;
     gpu->upload_count = gpu->item_count = 0;
     gpu->plan = NULL;
@@ -88,7 +88,7 @@ nb_result nbi_gpu_begin(nb_gpu *gpu, nb_frame frame) {
 // --- the plan ---
 
 nb_result nbi_gpu_compile(nb_gpu *gpu) {
-    gpu->moment = NBI_GPU_COMPILED;
+    gpu->frame_state = NBI_GPU_FRAME_COMPILED;
     if (!gpu->has_picture) return NB_EMPTY;
     nb_result result = gpu->is_lost ? NB_ERR_LOST : nbi_gpu_capture_add(gpu);
     gpu->graph->caller = gpu->caller;
@@ -126,7 +126,7 @@ static nb_result collect(nb_gpu *gpu, uint64_t *hash, uint32_t *draw_count) {
         if (result >= 0 || first != NB_OK) continue;
         first = result;
         const char *name = gpu->plan->steps[gpu->items[i].step].name;
-        if (nbi_gpu_tell_once(gpu, name, "record", result))
+        if (nbi_gpu_report_once(gpu, name, "record", result))
             nb_report_failure(gpu->hooks, NB_ITEM_GPU_RECORD, result, gpu->caller,
                               "gpu: pass \"%s\", bucket %u: %s: the picture is left out", name,
                               (unsigned)gpu->items[i].bucket,
@@ -152,9 +152,9 @@ static nb_result hand_over(nb_gpu *gpu, const nb_graph_plan *plan, uint32_t item
                             .uploads = gpu->uploads,
                             .upload_count = gpu->upload_count,
                             .is_shown = is_shown};
-    nb_result result = nbi_gpu_heed(gpu, gpu->backend->submit(gpu->self, &submit), "handing over a picture");
+    nb_result result = nbi_gpu_note_result(gpu, gpu->backend->submit(gpu->self, &submit), "handing over a picture");
     if (result != NB_OK) {
-        if (result != NB_ERR_LOST && nbi_gpu_tell_once(gpu, "submit", "", result))
+        if (result != NB_ERR_LOST && nbi_gpu_report_once(gpu, "submit", "", result))
             nb_report_failure(gpu->hooks, NB_ITEM_GPU_SUBMIT, result, gpu->caller,
                               "gpu: device \"%s\" refused a picture: %s", gpu->name, nb_result_name(result));
         return result;
@@ -200,7 +200,7 @@ static void save_uploads(nb_gpu *gpu) {
     static const nb_graph_plan nothing = {0};
     if (!gpu->is_lost && hand_over(gpu, &nothing, 0, false) == NB_OK) return;
     for (uint32_t i = 0; i < gpu->upload_count; ++i) gpu->stats.upload_lost_bytes += gpu->uploads[i].size_bytes;
-    if (!gpu->is_lost && nbi_gpu_tell_once(gpu, "uploads", "", 0))
+    if (!gpu->is_lost && nbi_gpu_report_once(gpu, "uploads", "", 0))
         nb_report_failure(gpu->hooks, NB_ITEM_GPU_UPLOAD, NB_ERR_MEMORY, gpu->caller,
                           "gpu: device \"%s\" refused %u uploads: they are lost; upload again", gpu->name,
                           (unsigned)gpu->upload_count);
@@ -212,7 +212,7 @@ nb_result nbi_gpu_submit_picture(nb_gpu *gpu) {
     if (gpu->has_picture && result != NB_OK) leave_out_for(gpu, result);
     nbi_gpu_spans_close(gpu);
     save_uploads(gpu);
-    gpu->moment = NBI_GPU_SUBMITTED;
+    gpu->frame_state = NBI_GPU_FRAME_SUBMITTED;
     nbi_gpu_capture_note(gpu, gpu->is_handed);
     return result;
 }
@@ -221,11 +221,11 @@ nb_result nbi_gpu_submit_picture(nb_gpu *gpu) {
 
 nb_result nbi_gpu_end(nb_gpu *gpu) {
     // A frame that nobody compiled or handed over has failed.
-    if (gpu->moment != NBI_GPU_SUBMITTED && gpu->has_picture) leave_out_for(gpu, NB_ERR_MISUSE);
-    if (gpu->moment != NBI_GPU_SUBMITTED) nbi_gpu_submit_picture(gpu);
+    if (gpu->frame_state != NBI_GPU_FRAME_SUBMITTED && gpu->has_picture) leave_out_for(gpu, NB_ERR_MISUSE);
+    if (gpu->frame_state != NBI_GPU_FRAME_SUBMITTED) nbi_gpu_submit_picture(gpu);
     if (gpu->is_shown && !gpu->is_lost) nbi_gpu_surface_show(gpu);
     gpu->has_picture = false;
-    gpu->moment = NBI_GPU_BETWEEN;
+    gpu->frame_state = NBI_GPU_FRAME_NONE;
     gpu->plan = NULL;
     nbi_gpu_poll(gpu);
     return gpu->is_lost ? NB_ERR_LOST : NB_OK;
@@ -233,40 +233,42 @@ nb_result nbi_gpu_end(nb_gpu *gpu) {
 
 // --- by hand ---
 
-static bool is_at(nb_gpu *gpu, nbi_gpu_moment moment) { return gpu->engine == NULL && gpu->moment == moment; }
+static bool is_at(nb_gpu *gpu, nbi_gpu_frame_state state) { return gpu->engine == NULL && gpu->frame_state == state; }
 
 nb_result nb_gpu_frame_begin(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_BETWEEN)) return NBI_GPU_MOMENT(gpu, "a frame is begun, or an engine does it");
+    if (!is_at(gpu, NBI_GPU_FRAME_NONE)) return NBI_GPU_REFUSE_STATE(gpu, "a frame is begun, or an engine does it");
     gpu->caller = __func__;
     return nbi_gpu_begin(gpu, (nb_frame){0});
 }
 
 nb_result nb_gpu_frame_compile(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_BEGUN)) return NBI_GPU_MOMENT(gpu, "no frame is begun, or it is compiled");
+    if (!is_at(gpu, NBI_GPU_FRAME_BEGUN)) return NBI_GPU_REFUSE_STATE(gpu, "no frame is begun, or it is compiled");
     gpu->caller = __func__;
     return nbi_gpu_compile(gpu);
 }
 
 nb_result nb_gpu_frame_record(nb_gpu *gpu, uint32_t lane) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_COMPILED)) return NBI_GPU_MOMENT(gpu, "no frame is compiled, or it was handed over");
+    if (!is_at(gpu, NBI_GPU_FRAME_COMPILED))
+        return NBI_GPU_REFUSE_STATE(gpu, "no frame is compiled, or it was handed over");
     if (lane >= gpu->limits.lane_count) return NBI_GPU_REFUSE(gpu, NB_ERR_RANGE, "there is no lane %u", (unsigned)lane);
     return nbi_gpu_record(gpu, lane);
 }
 
 nb_result nb_gpu_frame_submit(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_COMPILED)) return NBI_GPU_MOMENT(gpu, "no frame is compiled, or it was handed over");
+    if (!is_at(gpu, NBI_GPU_FRAME_COMPILED))
+        return NBI_GPU_REFUSE_STATE(gpu, "no frame is compiled, or it was handed over");
     gpu->caller = __func__;
     return nbi_gpu_submit_picture(gpu);
 }
 
 nb_result nb_gpu_frame_end(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    bool is_begun = gpu->engine == NULL && gpu->moment != NBI_GPU_BETWEEN;
-    if (!is_begun) return NBI_GPU_MOMENT(gpu, "no frame is begun");
+    bool is_begun = gpu->engine == NULL && gpu->frame_state != NBI_GPU_FRAME_NONE;
+    if (!is_begun) return NBI_GPU_REFUSE_STATE(gpu, "no frame is begun");
     gpu->caller = __func__;
     return nbi_gpu_end(gpu);
 }

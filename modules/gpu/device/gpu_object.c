@@ -133,7 +133,7 @@ nb_result nbi_gpu_object_make(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index) {
     }
     object->is_made = result == NB_OK;
     object->made_value = gpu->submitted;
-    return nbi_gpu_heed(gpu, result, "making an object");
+    return nbi_gpu_note_result(gpu, result, "making an object");
 }
 
 static void unmake(nb_gpu *gpu, nbi_gpu_object *object, uint32_t index) {
@@ -203,7 +203,7 @@ static nb_result fail(nb_gpu *gpu, nb_log_item item, nb_result result, const cha
 
 // What keeps an object from being made or destroyed now.
 static nb_result gate(nb_gpu *gpu, const char *function) {
-    if (gpu->moment != NBI_GPU_COMPILED) return NB_OK;
+    if (gpu->frame_state != NBI_GPU_FRAME_COMPILED) return NB_OK;
     return fail(gpu, NB_ITEM_GPU_MOMENT, NB_BUSY, function, "the frame is being recorded");
 }
 
@@ -214,7 +214,7 @@ static nb_result take_for_user(nb_gpu *gpu, nbi_gpu_kind kind, const char *name,
     if (gpu->is_lost) return NB_ERR_LOST;
     gpu->caller = function;
     result = nbi_gpu_object_take(gpu, kind, NBI_GPU_USERS, name, index);
-    if (result != NB_OK && nbi_gpu_tell_once(gpu, function, "full", 0))
+    if (result != NB_OK && nbi_gpu_report_once(gpu, function, "full", 0))
         nb_report_failure(gpu->hooks, NB_ITEM_GPU_FULL, result, function,
                           "gpu: \"%s\" has no room: %u are alive or wait for the device", name,
                           gpu->tables[kind].user_count);

@@ -5,7 +5,7 @@
 #include "gpu.h"
 
 static nb_result refuse(nb_gpu *gpu, nb_result result, const nb_graph_plan_resource *resource, const char *why) {
-    if (nbi_gpu_tell_once(gpu, resource->name, why, result))
+    if (nbi_gpu_report_once(gpu, resource->name, why, result))
         nb_report_mistake(gpu->hooks, NB_ITEM_GPU_IMPORT, result, gpu->caller, "gpu: import \"%s\": %s", resource->name,
                           why);
     return result;
@@ -106,7 +106,7 @@ static nb_result take_slots(nb_gpu *gpu) {
     for (uint32_t i = 0; i < gpu->plan->slot_count; ++i) {
         nb_result result = take_transient(gpu, &gpu->plan->slots[i], &gpu->slot_objects[i]);
         if (result == NB_OK) continue;
-        if (result != NB_ERR_LOST && nbi_gpu_tell_once(gpu, "graph", "memory", result))
+        if (result != NB_ERR_LOST && nbi_gpu_report_once(gpu, "graph", "memory", result))
             nb_report_failure(
                 gpu->hooks, NB_ITEM_GPU_SUBMIT, result, gpu->caller,
                 "gpu: device \"%s\" has no memory for the %u resources of the frame graph: the picture is left out",
@@ -151,7 +151,7 @@ static nb_result list_items(nb_gpu *gpu) {
         const nb_graph_step *step = &gpu->plan->steps[i];
         if (step->record == NULL) continue;
         if (step->bucket_count > gpu->limits.item_count_max - gpu->item_count) {
-            if (nbi_gpu_tell_once(gpu, "graph", "items", 0))
+            if (nbi_gpu_report_once(gpu, "graph", "items", 0))
                 nb_report_failure(gpu->hooks, NB_ITEM_GPU_FULL, NB_ERR_RANGE, gpu->caller,
                                   "gpu: pass \"%s\" has no room: at most %u buckets of all passes", step->name,
                                   (unsigned)gpu->limits.item_count_max);

@@ -5,7 +5,7 @@
 
 // What is wrong with the moment and the span, or NB_OK.
 static nb_result check(nb_gpu *gpu, const nb_gpu_span *span, const char *function) {
-    if (gpu->moment != NBI_GPU_BEGUN || !gpu->has_picture) return NB_EMPTY;
+    if (gpu->frame_state != NBI_GPU_FRAME_BEGUN || !gpu->has_picture) return NB_EMPTY;
     uint32_t index = 0;
     bool is_ours = (span->buffer.value & NBI_GPU_MEMORY_BIT) != 0 &&
                    nbi_gpu_object_find(gpu, NBI_GPU_BUFFER, span->buffer.value, &index) != NULL;
@@ -43,7 +43,7 @@ nb_result nb_gpu_upload_buffer(nb_gpu *gpu, nb_gpu_span span, nb_gpu_buffer buff
         return NBI_GPU_REFUSE(
             gpu, NB_ERR_RANGE,
             "buffer \"%s\" of %llu bytes: %llu bytes at %llu are not inside, or not at a multiple of 4", to->name,
-            (unsigned long long)desc->size_bytes, (unsigned long long)span.size_bytes, (unsigned long long)offset);
+            nb_llu(desc->size_bytes), nb_llu(span.size_bytes), nb_llu(offset));
     return add(gpu, to,
                (nb_gpu_upload){.from = span.offset, .to = index, .to_offset = offset, .size_bytes = span.size_bytes});
 }
@@ -62,7 +62,7 @@ nb_result nb_gpu_upload_image(nb_gpu *gpu, nb_gpu_span span, nb_gpu_image image,
     uint64_t size_bytes = (uint64_t)desc->width * desc->height * nb_gpu_format_bytes(desc->format);
     if (layer >= desc->layer_count || span.size_bytes != size_bytes || span.offset % 16 != 0)
         return NBI_GPU_REFUSE(gpu, NB_ERR_RANGE, "image \"%s\" has %u layers of %llu bytes each", to->name,
-                              (unsigned)desc->layer_count, (unsigned long long)size_bytes);
+                              (unsigned)desc->layer_count, nb_llu(size_bytes));
     return add(gpu, to,
                (nb_gpu_upload){
                    .from = span.offset, .is_image = true, .to = index, .layer = layer, .size_bytes = span.size_bytes});

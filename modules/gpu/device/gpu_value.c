@@ -23,17 +23,17 @@ nb_result nbi_gpu_lose(nb_gpu *gpu, const char *why) {
     return NB_ERR_LOST;
 }
 
-nb_result nbi_gpu_heed(nb_gpu *gpu, nb_result result, const char *what) {
+nb_result nbi_gpu_note_result(nb_gpu *gpu, nb_result result, const char *what) {
     return result == NB_ERR_LOST ? nbi_gpu_lose(gpu, what) : result;
 }
 
 static nb_result refuse_value(nb_gpu *gpu, uint64_t value, bool is_beyond) {
     ++gpu->stats.value_refused_count;
-    if (nbi_gpu_tell_once(gpu, "value", is_beyond ? "beyond" : "back", 0))
+    if (nbi_gpu_report_once(gpu, "value", is_beyond ? "beyond" : "back", 0))
         nb_report_failure(gpu->hooks, NB_ITEM_GPU_VALUE, NB_ERR_RANGE, gpu->caller,
                           "gpu: device \"%s\" reported fence value %llu after %llu (submitted %llu): ignored",
-                          gpu->name, (unsigned long long)value, (unsigned long long)(gpu->completed - gpu->base),
-                          (unsigned long long)(gpu->submitted - gpu->base));
+                          gpu->name, nb_llu(value), nb_llu(gpu->completed - gpu->base),
+                          nb_llu(gpu->submitted - gpu->base));
     return is_beyond ? nbi_gpu_lose(gpu, "its fence is beyond what was handed over") : NB_OK;
 }
 
@@ -60,7 +60,7 @@ static void read_times(nb_gpu *gpu) {
 nb_result nbi_gpu_poll(nb_gpu *gpu) {
     if (gpu->is_lost) return NB_ERR_LOST;
     uint64_t value = 0;
-    nb_result result = nbi_gpu_heed(gpu, gpu->backend->completed(gpu->self, &value), "as its fence says");
+    nb_result result = nbi_gpu_note_result(gpu, gpu->backend->completed(gpu->self, &value), "as its fence says");
     if (result != NB_OK) return result;
     if (value > gpu->submitted - gpu->base) return refuse_value(gpu, value, true);
     if (gpu->base + value < gpu->completed) return refuse_value(gpu, value, false);
@@ -75,7 +75,8 @@ nb_result nbi_gpu_poll(nb_gpu *gpu) {
 nb_result nbi_gpu_wait(nb_gpu *gpu, uint64_t value, uint64_t timeout_ns) {
     if (gpu->is_lost) return NB_ERR_LOST;
     if (gpu->completed >= value) return NB_OK;
-    nb_result result = nbi_gpu_heed(gpu, gpu->backend->wait(gpu->self, value - gpu->base, timeout_ns), "while waiting");
+    nb_result result =
+        nbi_gpu_note_result(gpu, gpu->backend->wait(gpu->self, value - gpu->base, timeout_ns), "while waiting");
     if (result == NB_ERR_LOST) return result;
     result = nbi_gpu_poll(gpu);
     if (result != NB_OK) return result;
@@ -86,7 +87,7 @@ nb_result nbi_gpu_wait(nb_gpu *gpu, uint64_t value, uint64_t timeout_ns) {
 
 nb_result nb_gpu_wait_idle(nb_gpu *gpu, uint64_t timeout_ns) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (gpu->moment != NBI_GPU_BETWEEN) return NBI_GPU_MOMENT(gpu, "a frame is begun");
+    if (gpu->frame_state != NBI_GPU_FRAME_NONE) return NBI_GPU_REFUSE_STATE(gpu, "a frame is begun");
     gpu->caller = __func__;
     nb_result result = nbi_gpu_wait(gpu, gpu->submitted, timeout_ns);
     return result == NB_BUSY ? NB_TIMEOUT : result;

@@ -30,11 +30,11 @@ static void *take(unsigned char *base, size_t *at_bytes, size_t count, size_t si
 #define TAKE(field, count) (field) = take(base, at_bytes, (count), sizeof *(field))
 
 static void take_table(nbi_graph_table *table, unsigned char *base, size_t *at_bytes, uint32_t count_max) {
-    uint32_t place_count = 2;
-    while (place_count < 2 * count_max) place_count *= 2;
-    table->mask = place_count - 1;
-    TAKE(table->places, place_count);
-    TAKE(table->place_of, count_max);
+    uint32_t bucket_count = 2;
+    while (bucket_count < 2 * count_max) bucket_count *= 2;
+    table->mask = bucket_count - 1;
+    TAKE(table->buckets, bucket_count);
+    TAKE(table->bucket_of, count_max);
     TAKE(table->keys, count_max);
 }
 
@@ -104,16 +104,16 @@ nb_result nb_graph_begin(nb_graph *graph) {
     if (graph == NULL) return NB_FAIL_NULL("graph");
     if (++graph->generation == 0) graph->generation = 1;
     graph->pass_names.count = graph->resource_names.count = graph->use_keys.count = graph->link_count = 0;
-    graph->moment = NBI_GRAPH_OPEN;
+    graph->state = NBI_GRAPH_OPEN;
     return NB_OK;
 }
 
 // --- handles and names ---
 
 static nb_result check_open(const nb_graph *graph, const char *function) {
-    if (graph->moment == NBI_GRAPH_OPEN) return NB_OK;
+    if (graph->state == NBI_GRAPH_OPEN) return NB_OK;
     return FAIL(NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, "%s; call nb_graph_begin first",
-                graph->moment == NBI_GRAPH_IDLE ? "no assembly was begun" : "the assembly was compiled already");
+                graph->state == NBI_GRAPH_IDLE ? "no assembly was begun" : "the assembly was compiled already");
 }
 
 // The index of a handle of this assembly; NBI_NONE for every other.
@@ -255,7 +255,7 @@ nb_result nb_graph_buffer_add(nb_graph *graph, const nb_graph_buffer_desc *desc,
     if (result != NB_OK) return result;
     if (desc->size_bytes - 1 >= NB_GRAPH_BUFFER_BYTES_MAX)
         return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_RANGE, "buffer '%s' has %llu bytes; 1 to %llu are possible",
-                    desc->name, (unsigned long long)desc->size_bytes, (unsigned long long)NB_GRAPH_BUFFER_BYTES_MAX);
+                    desc->name, nb_llu(desc->size_bytes), nb_llu(NB_GRAPH_BUFFER_BYTES_MAX));
     nb_graph_import_desc memory = {.name = desc->name, .is_buffer = true, .size_bytes = desc->size_bytes};
     uint32_t index;
     result = add_resource(graph, &memory, function, &index);

@@ -43,8 +43,8 @@ nb_result nbi_graph_error_set(nb_graph *graph, nb_log_item item, nb_result resul
     va_end(args);
     const char *function = graph->caller != NULL ? graph->caller : "nb_graph_compile";
     // A device compiles its graph in every frame, mostly with the same mistake.
-    if (graph->caller != NULL && strcmp(graph->told, error->text) == 0) return result;
-    memcpy(graph->told, error->text, sizeof graph->told);
+    if (graph->caller != NULL && strcmp(graph->reported, error->text) == 0) return result;
+    memcpy(graph->reported, error->text, sizeof graph->reported);
     return nb_report_mistake(&graph->desc.hooks, item, result, function, "%s", error->text);
 }
 
@@ -199,17 +199,16 @@ static nb_result compile(nb_graph *graph) {
 
 nb_result nb_graph_compile(nb_graph *graph, const nb_graph_plan **out) {
     if (graph == NULL) return NB_FAIL_NULL("graph");
-    if (graph->moment == NBI_GRAPH_IDLE)
+    if (graph->state == NBI_GRAPH_IDLE)
         return nb_report_mistake(&graph->desc.hooks, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, __func__,
                                  "no assembly was begun; call nb_graph_begin first");
-    if (graph->moment == NBI_GRAPH_OPEN)
-        graph->moment = compile(graph) == NB_OK ? NBI_GRAPH_COMPILED : NBI_GRAPH_FAILED;
-    if (graph->moment == NBI_GRAPH_FAILED) return graph->error.result;
+    if (graph->state == NBI_GRAPH_OPEN) graph->state = compile(graph) == NB_OK ? NBI_GRAPH_COMPILED : NBI_GRAPH_FAILED;
+    if (graph->state == NBI_GRAPH_FAILED) return graph->error.result;
     if (out != NULL) *out = &graph->plan;
     return NB_OK;
 }
 
 const nb_graph_error *nb_graph_error_get(const nb_graph *graph) {
     if (graph == NULL) NB_FAIL_NULL("graph");
-    return graph != NULL && graph->moment == NBI_GRAPH_FAILED ? &graph->error : NULL;
+    return graph != NULL && graph->state == NBI_GRAPH_FAILED ? &graph->error : NULL;
 }

@@ -30,7 +30,7 @@ static nb_result check(const nb_graph *graph, nb_graph_write_fn write, const cha
     const nb_hooks *hooks = &graph->desc.hooks;
     if (write == NULL)
         return nb_report_mistake(hooks, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, function, "write is NULL");
-    if (graph->moment == NBI_GRAPH_COMPILED) return NB_OK;
+    if (graph->state == NBI_GRAPH_COMPILED) return NB_OK;
     return nb_report_mistake(hooks, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, function, "call nb_graph_compile first");
 }
 
@@ -42,7 +42,7 @@ static const char *size_text(const nb_graph_plan_resource *resource, char *text,
         snprintf(text, size_bytes, "%s %u x %u", nb_gpu_format_name(resource->format), resource->width,
                  resource->height);
     else if (resource->size_bytes != 0)
-        snprintf(text, size_bytes, "%llu bytes", (unsigned long long)resource->size_bytes);
+        snprintf(text, size_bytes, "%llu bytes", nb_llu(resource->size_bytes));
     else
         snprintf(text, size_bytes, "buffer");
     return text;
