@@ -24,12 +24,12 @@ static void *open_outcome(void) { return calloc(1, sizeof(task_outcome)); }
 
 // Values: pinned; unpinned; pinned, without asking who ran what; the worker's share. A run counts for the first two
 // only where both threads did at least a tenth of the work.
-static bool run_pair(task_outcome *outcome, const task_contender *who, task_work work, double *values) {
+static bool run_pair(task_outcome *outcome, const task_contender *contender, task_work work, double *values) {
     for (unsigned i = 2; i-- > 0;) {
         task_job job = {work, 1, i == 0};
-        if (!task_measure(who, &job, outcome)) return false;
+        if (!task_measure(contender, &job, outcome)) return false;
         // Only OpenMP may run tasks where they are submitted; it is not counted where that matters.
-        if (work == TASK_WORK_FLAT && who->pool && outcome->inline_count) return false;
+        if (work == TASK_WORK_FLAT && contender->pool && outcome->inline_count) return false;
         values[2] = bench_stat_of(outcome->samples, outcome->sample_count).median;
         values[3] = 100.0 * outcome->worker_share;
         values[i] = task_is_shared(outcome) ? values[2] : BENCH_THROWN_AWAY;
@@ -64,9 +64,9 @@ static bool run_serial(void *context, const void *argument, double *values) {
 }
 
 // No worker: the thread that waits does everything.
-static bool run_alone(task_outcome *outcome, const task_contender *who, task_work work, double *values) {
+static bool run_alone(task_outcome *outcome, const task_contender *contender, task_work work, double *values) {
     task_job job = {work, 0, true};
-    if (!task_measure(who, &job, outcome)) return false;
+    if (!task_measure(contender, &job, outcome)) return false;
     values[0] = outcome->samples[0];
     return outcome->inline_count == 0;
 }

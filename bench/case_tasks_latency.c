@@ -51,12 +51,12 @@ static double pool_p99(sample_pool *pool) {
 }
 
 // Values: p50 of this run, p99 of all so far.
-static bool run_latency(latency_fixture *fixture, const task_contender *who, task_work work, bool is_pinned,
+static bool run_latency(latency_fixture *fixture, const task_contender *contender, task_work work, bool is_pinned,
                         double *values) {
     task_job job = {work, 1, is_pinned};
     task_outcome *outcome = &fixture->outcome;
-    sample_pool *pool = &fixture->pools[who->slot][!is_pinned];
-    if (!task_measure(who, &job, outcome)) return false;
+    sample_pool *pool = &fixture->pools[contender->slot][!is_pinned];
+    if (!task_measure(contender, &job, outcome)) return false;
     if (!pool_add(pool, outcome->samples, outcome->sample_count)) return false;
     values[0] = bench_stat_of(outcome->samples, outcome->sample_count).median;
     values[1] = pool_p99(pool);
@@ -75,13 +75,13 @@ static bool run_priority(void *fixture, const void *argument, double *values) {
 
 static bool run_wake(void *context, const void *argument, double *values) {
     latency_fixture *fixture = context;
-    const task_contender *who = argument;
-    if (!run_latency(fixture, who, TASK_WORK_WAKE, true, &values[0])) return false;
-    if (!run_latency(fixture, who, TASK_WORK_WAKE, false, &values[2])) return false;
+    const task_contender *contender = argument;
+    if (!run_latency(fixture, contender, TASK_WORK_WAKE, true, &values[0])) return false;
+    if (!run_latency(fixture, contender, TASK_WORK_WAKE, false, &values[2])) return false;
     values[4] = 100.0 * fixture->outcome.same_cpu_share;
     // A wake-up on the submitter's own core is quick and stops the submitter. Nebula places its worker by itself and is
     // held, unpinned, against peers that had to be pinned.
-    values[5] = who == &task_nebula ? values[2] : values[0];
+    values[5] = contender == &task_nebula ? values[2] : values[0];
     return true;
 }
 

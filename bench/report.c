@@ -143,25 +143,25 @@ static bool goal_counts(const bench_goal *goal) {
 }
 
 static void print_contender(const bench_result *result, size_t contender, size_t row) {
-    const bench_contender *who = &result->subject->contenders[contender];
-    if (!who->run) {
-        printf("    %-22s    missing   (package: %s)\n", who->name, who->package ? who->package : "unknown");
+    const bench_contender *shown = &result->subject->contenders[contender];
+    if (!shown->run) {
+        printf("    %-22s    missing   (package: %s)\n", shown->name, shown->package ? shown->package : "unknown");
         return;
     }
     if (result->is_failed[contender]) {
-        printf("    %-22s     FAILED\n", who->name);
+        printf("    %-22s     FAILED\n", shown->name);
         return;
     }
     unsigned away_count = result->round_count - kept_count(result, contender, row);
     if (away_count == result->round_count) {
-        printf("    %-22s    no value   all %u rounds thrown away\n", who->name, away_count);
+        printf("    %-22s    no value   all %u rounds thrown away\n", shown->name, away_count);
         return;
     }
     bench_stat stat = stat_of(result, contender, row);
     size_t ours = nebula_index(result->subject);
-    printf("    %-22s %10.4g   %6.2f   [%.4g .. %.4g]%s", who->name, stat.median,
+    printf("    %-22s %10.4g   %6.2f   [%.4g .. %.4g]%s", shown->name, stat.median,
            has_value(result, ours, row) ? relative_cost(result, row, contender, ours) : 0.0, stat.low, stat.high,
-           who->role == BENCH_SHOWN ? "  not counted" : "");
+           shown->role == BENCH_SHOWN ? "  not counted" : "");
     if (away_count) printf("  thrown away: %u of %u", away_count, result->round_count);
     printf("\n");
 }

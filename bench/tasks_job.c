@@ -246,9 +246,9 @@ bool task_measure_here(const task_pool *kind, const task_job *job, task_outcome 
     return is_good;
 }
 
-bool task_measure(const task_contender *who, const task_job *job, task_outcome *outcome) {
-    if (who->pool) return task_measure_here(who->pool, job, outcome);
-    return task_measure_elsewhere(who->wait_policy, job, outcome);
+bool task_measure(const task_contender *contender, const task_job *job, task_outcome *outcome) {
+    if (contender->pool) return task_measure_here(contender->pool, job, outcome);
+    return task_measure_elsewhere(contender->wait_policy, job, outcome);
 }
 
 // The submitting thread always takes part; a worker that keeps up with it may well run nearly all tasks.

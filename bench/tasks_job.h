@@ -55,12 +55,14 @@ typedef struct task_contender {
 #define TASK_CONTENDER_SLOTS 8
 
 // Contenders that may be missing. OpenMP is shown where it does less than it is asked for.
-#define TASK_TBB_PEER(name, run, who) BENCH_CONTENDER_IF(BENCH_HAVE_TBB, name, BENCH_PEER, run, who, "libtbb-dev")
-#define TASK_TBB_SHOWN(name, run, who) BENCH_CONTENDER_IF(BENCH_HAVE_TBB, name, BENCH_SHOWN, run, who, "libtbb-dev")
-#define TASK_OPENMP_PEER(name, run, who) \
-    BENCH_CONTENDER_IF(BENCH_HAVE_OPENMP, name, BENCH_PEER, run, who, "gcc as the compiler")
-#define TASK_OPENMP_SHOWN(name, run, who) \
-    BENCH_CONTENDER_IF(BENCH_HAVE_OPENMP, name, BENCH_SHOWN, run, who, "gcc as the compiler")
+#define TASK_TBB_PEER(name, run, contender) \
+    BENCH_CONTENDER_IF(BENCH_HAVE_TBB, name, BENCH_PEER, run, contender, "libtbb-dev")
+#define TASK_TBB_SHOWN(name, run, contender) \
+    BENCH_CONTENDER_IF(BENCH_HAVE_TBB, name, BENCH_SHOWN, run, contender, "libtbb-dev")
+#define TASK_OPENMP_PEER(name, run, contender) \
+    BENCH_CONTENDER_IF(BENCH_HAVE_OPENMP, name, BENCH_PEER, run, contender, "gcc as the compiler")
+#define TASK_OPENMP_SHOWN(name, run, contender) \
+    BENCH_CONTENDER_IF(BENCH_HAVE_OPENMP, name, BENCH_SHOWN, run, contender, "gcc as the compiler")
 
 extern const task_pool task_pool_nebula;
 extern const task_pool task_pool_nebula_queued;
@@ -77,7 +79,7 @@ extern const task_contender task_tbb_other;
 extern const task_contender task_openmp;
 extern const task_contender task_openmp_passive;
 
-bool task_measure(const task_contender *who, const task_job *job, task_outcome *outcome);
+bool task_measure(const task_contender *contender, const task_job *job, task_outcome *outcome);
 
 // Goals that speak of two threads apply where there are two cpus.
 bool task_has_two_cpus(void);

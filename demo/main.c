@@ -14,6 +14,7 @@
 #include "jobs/checksum.h"
 #include "jobs/picture.h"
 #include "nebula/engine.h"
+#include "nebula/report.h"
 #include "nebula/synctest.h"
 #include "net/two_players.h"
 #include "players/bot.h"
@@ -60,17 +61,17 @@ typedef struct demo {
     show *show; // NULL = nothing is shown
     rewind_plan rewind;
     keys keys;
-    uint64_t second;        // of simulated time, told last
+    uint64_t second;        // of simulated time, printed last
     uint64_t second_frames; // frames, chunks and ticks up to then
     uint64_t second_ready;
-    uint64_t stale_count; // told last
+    uint64_t stale_count; // printed last
 } demo;
 
 static double seconds_of(const demo *d, uint64_t tick_count) {
     return (double)tick_count * d->options.tick_rate.den / d->options.tick_rate.num;
 }
 
-// --- what is told ---
+// --- output ---
 
 // Numbers of the run; those over a time are over `frame_count` frames and `chunk_count` chunks of it.
 static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk_count) {
@@ -113,17 +114,17 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
 }
 
 // How many tasks there are depends on the machine.
-static void tell_cancelled(demo *d) {
+static void print_cancelled(demo *d) {
     uint64_t count = d->streamer.stale_count - d->stale_count;
     d->stale_count = d->streamer.stale_count;
-    if (count > 0 && !d->options.is_virtual) printf("Cancelled %llu stale tasks\n", (unsigned long long)count);
+    if (count > 0 && !d->options.is_virtual) printf("Cancelled %llu stale tasks\n", nb_llu(count));
 }
 
 // A line for each second that the ticks have come to.
-static nb_result tell(const nb_context *context, void *user) {
+static nb_result print_second(const nb_context *context, void *user) {
     demo *d = user;
     (void)context;
-    tell_cancelled(d);
+    print_cancelled(d);
     nb_engine_stats stats = nb_engine_stats_get(d->engine);
     uint64_t second = stats.tick_count * d->options.tick_rate.den / d->options.tick_rate.num;
     if (second == d->second) return NB_OK;
@@ -138,33 +139,33 @@ static nb_result tell(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result tell_tick(const nb_context *context, void *user) {
+static nb_result print_tick(const nb_context *context, void *user) {
     const demo *d = user;
     // The hash is that of the tick before: this handler is a part of its tick.
     if (context->tick->index == 0) return NB_OK;
     uint64_t tick = context->tick->index - 1;
     tick_colour colour = colour_of_tick(tick);
-    printf("tick %llu %016llx #%02x%02x%02x\n", (unsigned long long)tick,
-           (unsigned long long)nb_engine_stats_get(d->engine).tick_hash, colour.red, colour.green, colour.blue);
+    printf("tick %llu %016llx #%02x%02x%02x\n", nb_llu(tick), nb_llu(nb_engine_stats_get(d->engine).tick_hash),
+           colour.red, colour.green, colour.blue);
     return NB_OK;
 }
 
-static void tell_end_to(const demo *d, FILE *to) {
+static void print_summary_to(const demo *d, FILE *to) {
     char text[REPORT_END_SIZE];
     demo_report report = report_of(d, 0, 0); // all frames that are remembered
     report.chunks_per_s = report.time_s > 0 ? (double)report.chunk_ready_count / report.time_s : 0;
     numbers_sum_up(&d->numbers, &report.settled);
     report_end(&report, text);
     fputs(text, to);
-    show_tell(d->show, to);
+    show_print(d->show, to);
 }
 
-static nb_result tell_end(const demo *d) {
-    tell_end_to(d, stdout);
+static nb_result print_summary(const demo *d) {
+    print_summary_to(d, stdout);
     if (d->options.summary_path == NULL) return NB_OK;
     FILE *file = fopen(d->options.summary_path, "w");
     if (file == NULL) return NB_ERR_OS;
-    tell_end_to(d, file);
+    print_summary_to(d, file);
     bool is_written = ferror(file) == 0;
     if (fclose(file) != 0 || !is_written) return NB_ERR_OS;
     printf("summary     %s\n", d->options.summary_path);
@@ -172,13 +173,13 @@ static nb_result tell_end(const demo *d) {
 }
 
 // NB_ERR_MISUSE: a tick came to another state when it was simulated again.
-static nb_result tell_synctest(const demo *d) {
+static nb_result print_synctest(const demo *d) {
     nb_synctest_report report;
     if (d->options.synctest_depth == 0) return NB_OK;
     nb_result result = nb_engine_synctest_get(d->engine, &report);
     if (result != NB_OK) return result;
     if (report.diverged_count == 0)
-        printf("synctest    %llu ticks again, every one the same\n", (unsigned long long)report.checked_count);
+        printf("synctest    %llu ticks again, every one the same\n", nb_llu(report.checked_count));
     else
         printf("DIVERGED    %s\n", report.text);
     return report.diverged_count == 0 ? NB_OK : NB_ERR_MISUSE;
@@ -265,10 +266,10 @@ static nb_result modules_begin(demo *d) {
         result = pilot_attach(&d->pilot, d->engine, &d->planet, 0);
     if (result == NB_OK && o->replay_path == NULL) result = bots_attach(&d->bots, d->engine, o->seed);
     if (result == NB_OK) result = recording_attach(&d->recording, d->engine, o);
-    nb_module_desc teller = {.name = "teller", .user = d, .priority = -1};
-    teller.handlers[NB_PHASE_FRAME_END] = tell;
-    if (o->has_tick_lines) teller.tick = tell_tick;
-    return result == NB_OK ? nb_engine_module_attach(d->engine, &teller, NULL) : result;
+    nb_module_desc printer = {.name = "teller", .user = d, .priority = -1};
+    printer.handlers[NB_PHASE_FRAME_END] = print_second;
+    if (o->has_tick_lines) printer.tick = print_tick;
+    return result == NB_OK ? nb_engine_module_attach(d->engine, &printer, NULL) : result;
 }
 
 // What the frame that has ended was like. On the virtual clock there is nothing to measure.
@@ -298,7 +299,7 @@ static nb_result draw_frame(demo *d) {
 static nb_result run_frame(demo *d) {
     nb_result result = nb_loop_pace(nb_engine_loop(d->engine));
     keys_read(&d->keys, nb_clock_now_ns(NULL));
-    if (d->keys.wants_to_go) nb_engine_stop(d->engine);
+    if (d->keys.is_quit_pressed) nb_engine_stop(d->engine);
     if (result == NB_OK) result = draw_frame(d);
     if (!d->options.is_lockstep) return result;
     // The clock stands still meanwhile: no tick comes.
@@ -354,12 +355,12 @@ int main(int argc, char **argv) {
     if (result == NB_OK) result = engine_begin(&d);
     if (result == NB_OK) result = modules_begin(&d);
     printf("nebula %s: planet %llu, %u/%u ticks and %u/%u frames a second, %llu ticks\n", nb_version(),
-           (unsigned long long)d.options.seed, t.num, t.den, r.num, r.den, (unsigned long long)d.options.tick_count);
+           nb_llu(d.options.seed), t.num, t.den, r.num, r.den, nb_llu(d.options.tick_count));
     char header[REPORT_LINE_SIZE];
     report_header(d.options.is_virtual, d.show != NULL, header);
     puts(header);
     if (result == NB_OK) result = run(&d);
-    if (result == NB_OK) result = tell_end(&d);
-    if (result == NB_OK) result = tell_synctest(&d);
+    if (result == NB_OK) result = print_summary(&d);
+    if (result == NB_OK) result = print_synctest(&d);
     return end(&d, result);
 }

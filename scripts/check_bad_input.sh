@@ -30,6 +30,7 @@ nb_input_desc_default: has no argument
 nb_labels_desc_default: has no argument
 nb_log_service_desc_default: has no argument
 nb_link_desc_default: has no argument
+nb_llu: takes any number
 nb_loop_desc_default: has no argument
 nb_netplay_desc_default: has no argument
 nb_node_desc_default: has no argument

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_readme.sh ROOT STATIC_LIBRARY: the README is at most 150 lines, its first program at most 25, and that program
-# compiles without warnings, runs and ends with 0. Files that it and the pages below docs name exist.
+# compiles without warnings, runs and ends with 0. Files that it, CONTRIBUTING.md and the pages below docs name exist.
 set -eu
 . "$(dirname "$0")/files.sh"
 root=$1 library=$2
@@ -27,6 +27,7 @@ timeout 30 "$work/first" >/dev/null || fail "the first program ended with $?"
 
 # Files and folders the text names must exist.
 pages=$readme
+[ ! -f "$root/CONTRIBUTING.md" ] || pages="$pages $root/CONTRIBUTING.md"
 [ ! -d "$root/docs" ] || pages="$pages $(find "$root/docs" -type f -name '*.md' | sort)"
 for page in $pages; do
     for path in $(grep -h -o '`[a-z][A-Za-z0-9_./]*/[A-Za-z0-9_./]*`' "$page" | tr -d '`' | sort -u); do

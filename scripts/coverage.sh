@@ -73,10 +73,9 @@ for test in $tests; do
 done
 fuzz_objects=
 for target in $targets; do
-    source=$(source_of "fuzz_$target")
     inputs=$work/corpus/$target
     sh scripts/corpus.sh --unpack "$target" "$inputs"
-    count "$source" "fuzz_$target" '-fprofile-instr-generate -fsanitize=fuzzer' -runs=0 "$inputs"
+    count "tests/fuzz/fuzz_$target.c" "fuzz_$target" '-fprofile-instr-generate -fsanitize=fuzzer' -runs=0 "$inputs"
     fuzz_objects="$fuzz_objects -object $work/fuzz_$target"
 done
 "$profdata" merge -o "$work/corpora.profdata" "$work"/fuzz_*.profraw

@@ -92,6 +92,7 @@ TEXT
     printf '%s\n#include "nebula/advanced/deep.h"\n\nint main(void) { return nb_deep_get(-2); }\n' "$licence" >"$tree/tests/bad_input/world/deep.c"
     printf 'static int start;\n' >"$tree/tests/headers/advanced/deep.prelude"
     printf '# Deep\n\nSee `src/frame/world/deep/deep.c`.\n' >"$tree/docs/deep/page.md"
+    printf '# Contributing\n\nSee `src/base/piece.c`.\n' >"$tree/CONTRIBUTING.md"
     printf '#!/bin/sh\n' >"$tree/scripts/deep/tool.sh"
     chmod 755 "$tree/scripts/deep/tool.sh"
     cp "$root/.clang-format" "$tree/"
@@ -173,7 +174,7 @@ passes style 12
 passes headers 4
 passes sketches 4
 passes symbols 2
-passes readme 2
+passes readme 3
 
 insert src/platform/platform_linux.c 1 '#include "../base/piece.h"'
 fails layers 'of a higher layer'
@@ -369,6 +370,8 @@ replace README.md 'src/base/piece.c' 'src/base/gone.c'
 fails readme 'does not exist'
 replace docs/deep/page.md 'deep/deep.c' 'deep/gone.c'
 fails readme 'docs/deep/page.md names .*gone.c'
+replace CONTRIBUTING.md 'base/piece.c' 'base/gone.c'
+fails readme 'CONTRIBUTING.md names .*gone.c'
 awk 'BEGIN { for (i = 0; i < 151; ++i) print "line" }' >"$tree/README.md"
 fails readme '150 at most'
 

@@ -54,7 +54,7 @@ double lod_distance(const lod_view *view, lod_node node) {
 }
 
 // How much a node wants to be split: 1 and more does.
-static double wish_of(const lod_view *view, const lod_choice *before, lod_node node) {
+static double split_priority(const lod_view *view, const lod_choice *before, lod_node node) {
     double reach = view->split * node_columns(node.level), distance = lod_distance(view, node);
     lod_bounds bounds = lod_bounds_of(node, RELIEF_MIN, RELIEF_MAX + 20);
     bool was_split = before != NULL && lod_has(&before->split, node);
@@ -65,33 +65,33 @@ static double wish_of(const lod_view *view, const lod_choice *before, lod_node n
     return distance > 1e-3 ? reach / distance : reach * 1e3;
 }
 
-// Nodes that may be split, as a heap: the strongest wish first, the older of two that are equal.
-typedef struct wish_heap {
-    double wishes[LOD_NODES_MAX];
+// Nodes that may be split, as a heap: the strongest priority first, the older of two that are equal.
+typedef struct split_heap {
+    double priorities[LOD_NODES_MAX];
     uint32_t numbers[LOD_NODES_MAX];
     uint32_t count;
-} wish_heap;
+} split_heap;
 
-static bool is_stronger(const wish_heap *heap, uint32_t a, uint32_t b) {
-    if (heap->wishes[a] > heap->wishes[b]) return true;
-    if (heap->wishes[a] < heap->wishes[b]) return false;
+static bool is_stronger(const split_heap *heap, uint32_t a, uint32_t b) {
+    if (heap->priorities[a] > heap->priorities[b]) return true;
+    if (heap->priorities[a] < heap->priorities[b]) return false;
     return heap->numbers[a] < heap->numbers[b];
 }
 
-static void swap(wish_heap *heap, uint32_t a, uint32_t b) {
-    double wish = heap->wishes[a];
+static void swap(split_heap *heap, uint32_t a, uint32_t b) {
+    double priority = heap->priorities[a];
     uint32_t number = heap->numbers[a];
-    heap->wishes[a] = heap->wishes[b], heap->numbers[a] = heap->numbers[b];
-    heap->wishes[b] = wish, heap->numbers[b] = number;
+    heap->priorities[a] = heap->priorities[b], heap->numbers[a] = heap->numbers[b];
+    heap->priorities[b] = priority, heap->numbers[b] = number;
 }
 
-static void heap_push(wish_heap *heap, double wish, uint32_t number) {
+static void heap_push(split_heap *heap, double priority, uint32_t number) {
     uint32_t at = heap->count++;
-    heap->wishes[at] = wish, heap->numbers[at] = number;
+    heap->priorities[at] = priority, heap->numbers[at] = number;
     for (; at > 0 && is_stronger(heap, at, (at - 1) / 2); at = (at - 1) / 2) swap(heap, at, (at - 1) / 2);
 }
 
-static uint32_t heap_pop(wish_heap *heap) {
+static uint32_t heap_pop(split_heap *heap) {
     uint32_t number = heap->numbers[0], at = 0;
     swap(heap, 0, --heap->count);
     for (uint32_t child = 1; child < heap->count; child = 2 * at + 1) {
@@ -103,28 +103,28 @@ static uint32_t heap_pop(wish_heap *heap) {
     return number;
 }
 
-static void want(const lod_view *view, const lod_choice *before, lod_node node, wish_heap *heap, lod_choice *out) {
+static void add_node(const lod_view *view, const lod_choice *before, lod_node node, split_heap *heap, lod_choice *out) {
     uint32_t number = out->node_count++;
     out->nodes[number] = node;
     ++out->leaf_count;
-    double wish = node.level > 0 ? wish_of(view, before, node) : 0;
-    if (wish >= 1) heap_push(heap, wish, number);
+    double priority = node.level > 0 ? split_priority(view, before, node) : 0;
+    if (priority >= 1) heap_push(heap, priority, number);
 }
 
 void lod_choose(const lod_view *view, const lod_choice *before, lod_choice *out) {
-    wish_heap heap;
+    split_heap heap;
     heap.count = 0;
     out->node_count = out->leaf_count = 0;
     out->is_full = false;
     memset(&out->split, 0, sizeof out->split);
-    for (uint32_t face = 0; face < SPHERE_FACE_COUNT; ++face) want(view, before, node_root(face), &heap, out);
+    for (uint32_t face = 0; face < SPHERE_FACE_COUNT; ++face) add_node(view, before, node_root(face), &heap, out);
     while (heap.count > 0) {
         out->is_full = out->node_count + 4 > LOD_NODES_MAX;
         if (out->is_full) return;
         lod_node node = out->nodes[heap_pop(&heap)];
         lod_add(&out->split, node);
         --out->leaf_count;
-        for (uint32_t i = 0; i < 4; ++i) want(view, before, node_child(node, i), &heap, out);
+        for (uint32_t i = 0; i < 4; ++i) add_node(view, before, node_child(node, i), &heap, out);
     }
 }
 

@@ -3,6 +3,8 @@
 
 #include "overlay.h"
 
+#include "nebula/report.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,13 +141,12 @@ void overlay_page_text(const overlay_page *p, char lines[OVERLAY_NUMBER_LINES][O
              (double)p->alpha);
     snprintf(lines[1], OVERLAY_LINE_SIZE, "frame %.2f ms  gpu %.2f ms", (double)p->frame_ms, (double)p->gpu_ms);
     snprintf(lines[2], OVERLAY_LINE_SIZE, "workers %u  load %.0f %%  queue %llu", p->worker_count,
-             100 * (double)p->busy_share, (unsigned long long)p->queued_count);
+             100 * (double)p->busy_share, nb_llu(p->queued_count));
     snprintf(lines[3], OVERLAY_LINE_SIZE, "arenas %.1f of %.1f MiB  checksum %08llx",
-             (double)p->arena_bytes / 1048576.0, (double)p->arena_bytes_max / 1048576.0,
-             (unsigned long long)(p->checksum >> 32));
+             (double)p->arena_bytes / 1048576.0, (double)p->arena_bytes_max / 1048576.0, nb_llu(p->checksum >> 32));
     snprintf(lines[4], OVERLAY_LINE_SIZE, "chunks %u of %u  hidden %u  triangles %u", p->chunk_ready_count,
              p->chunk_count, p->hidden_count, p->triangle_count);
-    snprintf(lines[5], OVERLAY_LINE_SIZE, "cancelled %llu  quality %u of %u", (unsigned long long)p->cancelled_count,
+    snprintf(lines[5], OVERLAY_LINE_SIZE, "cancelled %llu  quality %u of %u", nb_llu(p->cancelled_count),
              p->quality + 1, p->quality_count);
 }
 

@@ -200,6 +200,15 @@ struct render {
     render_stats stats;
 };
 
+// render.c
+
+// What every pass binds first.
+void render_bind(const render *r, nb_gpu_command *command, render_pipeline pipeline);
+
+// A pass over the scene: colour, and depth where it is given.
+nb_result render_pass_add(render *r, const char *name, nb_graph_record_fn record, uint32_t bucket_count,
+                          nb_gpu_access depth, nb_graph_pass *out);
+
 // render_shaders.c
 nb_gpu_shader render_shader_of(render_shader shader);
 
@@ -215,31 +224,37 @@ const mesh_slot *render_mesh_of(const render *r, render_mesh mesh);
 // Takes memory of the frame for things of one kind; count 0 where there is none.
 render_list render_list_take(render *r, uint32_t count, size_t size_bytes);
 
-// What every pass binds first.
-void render_bind(const render *r, nb_gpu_command *command, render_pipeline pipeline);
-
-// A pass over the scene: colour, and depth where it is given.
-nb_result render_pass_add(render *r, const char *name, nb_graph_record_fn record, uint32_t bucket_count,
-                          nb_gpu_access depth, nb_graph_pass *out);
-
 // render_frame.c
 void render_constants_fill(const render *r, const render_frame *frame, frame_constants *out);
 
+// render_<pass>.c: what a pass needs for the frame, and the pass itself where it has anything to draw.
+
+// render_ground.c
 void render_bind_ground(const render *r, nb_gpu_command *command, render_pipeline pipeline);
 void render_draw_quads(nb_gpu_command *command, uint32_t first, uint32_t count);
-
-// One a pass: what it needs for the frame, and the pass where it has anything to draw.
 void render_ground_prepare(render *r, const render_frame *frame);
 nb_result render_ground_add(render *r, uint32_t bucket_count);
 nb_result render_water_add(render *r, uint32_t bucket_count);
+
+// render_shadow.c
 void render_shadow_prepare(render *r, const render_frame *frame);
 nb_result render_shadow_add(render *r);
+
+// render_lights.c
 void render_lights_prepare(render *r, const render_frame *frame);
+
+// render_creatures.c
 void render_creatures_prepare(render *r, const render_frame *frame);
 nb_result render_creatures_add(render *r);
+
+// render_sky.c
 nb_result render_sky_add(render *r);
+
+// render_particles.c
 void render_particles_prepare(render *r, const render_frame *frame);
 nb_result render_particles_add(render *r);
+
+// render_post.c
 nb_result render_post_add(render *r);
 void render_overlay_prepare(render *r, const render_frame *frame);
 nb_result render_overlay_add(render *r);

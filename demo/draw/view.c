@@ -3,6 +3,8 @@
 
 #include "view.h"
 
+#include "nebula/report.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -210,11 +212,11 @@ static camera_view camera_of(const planet_eye *eye, uint32_t width, uint32_t hei
     return out;
 }
 
-static void tell_stale(view *v) {
+static void note_stale(view *v) {
     uint64_t count = v->streamer->stale_count - v->stale_count;
     v->stale_count = v->streamer->stale_count;
     if (count == 0) return;
-    snprintf(v->page.note, sizeof v->page.note, "Cancelled %llu stale tasks", (unsigned long long)count);
+    snprintf(v->page.note, sizeof v->page.note, "Cancelled %llu stale tasks", nb_llu(count));
     v->page.note_frames = NOTE_FRAMES;
 }
 
@@ -253,7 +255,7 @@ static void draw_page(view *v, uint32_t width, uint32_t height) {
 }
 
 static const overlay *draw_overlay(view *v, uint32_t width, uint32_t height) {
-    tell_stale(v);
+    note_stale(v);
     overlay_clear(&v->overlay);
     if (v->page.is_shown) draw_page(v, width, height);
     if (v->page.note_frames > 0) {

@@ -72,7 +72,7 @@ typedef struct picture {
     const planet *planet;
     const streamer *streamer;
     nb_world *world;
-    bool is_anew; // this frame takes nothing from those before it: it is the same whatever they were
+    bool is_restarted; // this frame takes nothing from those before it: it is the same whatever they were
     light lights[HOME_COUNT][HOME_LIGHTS]; // on the planet; never changed once they are there
     particle particles[PICTURE_PARTICLES];
     uint32_t particle_count;         // merged so far

@@ -66,7 +66,7 @@ static nb_result lod_job(const nb_context *context, void *user) {
                        .levels = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_LEVEL, uint8_t),
                        .viewer = job_eye(context, p)->camera.position,
                        .distance_1 = job_finest_distance(context)};
-    if (p->is_anew) input.levels = NULL;
+    if (p->is_restarted) input.levels = NULL;
     uint32_t *count = job_output(context, sizeof *count);
     lod_output out = {.levels = job_output(context, mine.count),
                       .impostors = job_output(context, mine.count * sizeof(lod_impostor))};

@@ -19,8 +19,8 @@
 
 // Where a frame takes nothing from those before: particles that are there after five seconds at this rate. None lives
 // as long.
-#define ANEW_STEPS 300u
-#define ANEW_STEP_S (1.0f / 60)
+#define RESTART_STEPS 300u
+#define RESTART_STEP_S (1.0f / 60)
 
 static float unit(uint32_t bits) { return (float)(bits >> 8) * (1.0f / 16777216.0f); }
 
@@ -79,8 +79,8 @@ void particles_run(const particles_input *input, uint32_t first, uint32_t count,
     for (uint32_t i = first; i < first + count; ++i) append(input, i, next_of(input, i, &input->particles[i]), out);
 }
 
-void particles_run_anew(const particles_input *input, uint32_t step_count, uint32_t first, uint32_t count,
-                        particles_output *out) {
+void particles_restart(const particles_input *input, uint32_t step_count, uint32_t first, uint32_t count,
+                       particles_output *out) {
     particles_input step = *input;
     for (uint32_t i = first; i < first + count; ++i) {
         particle now = {0};
@@ -151,9 +151,9 @@ static nb_result particles_job(const nb_context *context, void *user) {
     particles_output out = {.particles = job_output(context, mine.count * sizeof(particle)),
                             .sprites = job_output(context, mine.count * sizeof(particle_sprite))};
     if (head == NULL || out.particles == NULL || out.sprites == NULL) return NB_ERR_MEMORY;
-    if (p->is_anew) {
-        input.dt_s = ANEW_STEP_S, input.frame = job_eye(context, p)->tick;
-        particles_run_anew(&input, ANEW_STEPS, mine.first, mine.count, &out);
+    if (p->is_restarted) {
+        input.dt_s = RESTART_STEP_S, input.frame = job_eye(context, p)->tick;
+        particles_restart(&input, RESTART_STEPS, mine.first, mine.count, &out);
     } else {
         particles_run(&input, mine.first, mine.count, &out);
     }

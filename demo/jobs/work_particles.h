@@ -53,8 +53,8 @@ void particles_run(const particles_input *input, uint32_t first, uint32_t count,
 
 // The same from nothing: so many steps of dt_s, the last of them number `frame`, with the emitters where they are now.
 // The pool of the frame before is not read: what comes out is the same whatever the frames were.
-void particles_run_anew(const particles_input *input, uint32_t step_count, uint32_t first, uint32_t count,
-                        particles_output *out);
+void particles_restart(const particles_input *input, uint32_t step_count, uint32_t first, uint32_t count,
+                       particles_output *out);
 
 // Appends a job's output to that of the jobs before it.
 void particles_append(particles_output *whole, const particles_output *part);

@@ -40,15 +40,15 @@ static uint64_t square(int32_t from, int32_t to) {
 // One cell as who asks sees it, and where that is, if it lies beyond the edge of the face.
 typedef struct seen_cell {
     int32_t x, z; // its first place, on the face of who asks
-    sphere_cell really;
+    sphere_cell actual;
 } seen_cell;
 
 // Where an animal of the cell would be if its face lay flat beside that of who asks.
 static void unfold(const seen_cell *cell, int32_t *x, int32_t *z) {
     // From the cell's middle, doubled so that it is whole; then back by the turns that led there.
-    int32_t from_x = 2 * (*x - cell->really.x * CELL_ONES) + 1 - CELL_ONES;
-    int32_t from_z = 2 * (*z - cell->really.z * CELL_ONES) + 1 - CELL_ONES;
-    sphere_turn((4 - cell->really.turns) % 4, &from_x, &from_z);
+    int32_t from_x = 2 * (*x - cell->actual.x * CELL_ONES) + 1 - CELL_ONES;
+    int32_t from_z = 2 * (*z - cell->actual.z * CELL_ONES) + 1 - CELL_ONES;
+    sphere_turn((4 - cell->actual.turns) % 4, &from_x, &from_z);
     *x = cell->x + (from_x + CELL_ONES - 1) / 2;
     *z = cell->z + (from_z + CELL_ONES - 1) / 2;
 }
@@ -64,12 +64,12 @@ static void pull_add(double x, double z, query_answer *answer) {
 }
 
 static void search_cell(const queries_input *input, const query *asked, const seen_cell *seen, query_answer *best) {
-    uint32_t cell = cell_number(seen->really.x, seen->really.z);
+    uint32_t cell = cell_number(seen->actual.x, seen->actual.z);
     for (uint32_t i = input->grid->first[cell]; i < input->grid->first[cell + 1]; ++i) {
         uint32_t row = input->grid->rows[i];
         int32_t x = input->x[row], z = input->z[row];
         bool is_here =
-            input->face[row] == seen->really.face && cell_of(x) == seen->really.x && cell_of(z) == seen->really.z;
+            input->face[row] == seen->actual.face && cell_of(x) == seen->actual.x && cell_of(z) == seen->actual.z;
         if (row == asked->self || !is_here) continue;
         unfold(seen, &x, &z);
         pull_add((double)(x - asked->x) / TERRAIN_ONE, (double)(z - asked->z) / TERRAIN_ONE, best);
@@ -120,24 +120,24 @@ static nb_result queries_job(const nb_context *context, void *user) {
     const nb_snapshot *seen = context->snapshot;
     nb_table creatures = p->planet->creatures;
     uint32_t count = job_creature_count(context, p);
-    looks_input who = {.bodies = NB_VIEW(seen, p->world, creatures, CREATURE_BODY, pose_body),
-                       .face = NB_VIEW(seen, p->world, creatures, CREATURE_FACE, uint8_t),
-                       .x = NB_VIEW(seen, p->world, creatures, CREATURE_X, int32_t),
-                       .z = NB_VIEW(seen, p->world, creatures, CREATURE_Z, int32_t),
-                       .eye = job_eye(context, p)->position};
+    looks_input looks = {.bodies = NB_VIEW(seen, p->world, creatures, CREATURE_BODY, pose_body),
+                         .face = NB_VIEW(seen, p->world, creatures, CREATURE_FACE, uint8_t),
+                         .x = NB_VIEW(seen, p->world, creatures, CREATURE_X, int32_t),
+                         .z = NB_VIEW(seen, p->world, creatures, CREATURE_Z, int32_t),
+                         .eye = job_eye(context, p)->position};
     job_share mine = job_share_of(context, count);
     query_grid *grid = nb_arena_alloc(context->arena, sizeof *grid, 16);
     uint32_t *rows = nb_arena_alloc(context->arena, (count + 1) * sizeof *rows, 16);
     query *queries = nb_arena_alloc(context->arena, (mine.count + LOOK_SIGHTS_MAX) * sizeof *queries, 16);
     if (grid == NULL || rows == NULL || queries == NULL) return NB_ERR_MEMORY;
-    uint32_t query_count = looks_ask(&who, mine.first, mine.count, queries);
+    uint32_t query_count = looks_ask(&looks, mine.first, mine.count, queries);
     looks_output out = {.looks = job_output(context, mine.count * sizeof(vec3))};
     queries_output answers = {.answers = job_output(context, query_count * sizeof(query_answer))};
     if (out.looks == NULL || answers.answers == NULL) return NB_ERR_MEMORY;
-    query_grid_build(grid, rows, who.x, who.z, count);
-    queries_input input = {p->planet->seed, queries, who.face, who.x, who.z, grid};
+    query_grid_build(grid, rows, looks.x, looks.z, count);
+    queries_input input = {p->planet->seed, queries, looks.face, looks.x, looks.z, grid};
     queries_run(&input, 0, query_count, &answers);
-    looks_run(&who, mine.first, mine.count, queries, &answers, &out);
+    looks_run(&looks, mine.first, mine.count, queries, &answers, &out);
     return NB_OK;
 }
 

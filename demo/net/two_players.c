@@ -10,6 +10,7 @@
 #include "nebula/engine.h"
 #include "nebula/link.h"
 #include "nebula/netplay.h"
+#include "nebula/report.h"
 #include "nebula/rollback.h"
 
 #define PLAYERS 2u
@@ -37,7 +38,7 @@ typedef struct players {
     nb_scheduler *scheduler;
     player each[PLAYERS];
     uint64_t step;            // frames of each so far
-    uint64_t second;          // told last
+    uint64_t second;          // printed last
     uint64_t compared_count;  // ticks that both have confirmed
     uint64_t differ_count;    // of them, those with different states,
     uint64_t differ_tick;     // the first,
@@ -160,7 +161,7 @@ static nb_result compare(players *all) {
     return NB_OK;
 }
 
-// --- what is told ---
+// --- output ---
 
 static players_result sum_up(const players *all) {
     players_result s = {.tick_count = all->compared_count,
@@ -185,14 +186,14 @@ static players_result sum_up(const players *all) {
     return s;
 }
 
-static void tell_header(const demo_options *o) {
+static void print_header(const demo_options *o) {
     printf("two players, %.0f ms apart and up to %.0f ms more, %.0f %% of their messages lost\n",
            (double)o->lag_ns / 1e6, (double)o->jitter_ns / 1e6, o->loss * 100);
     puts("  time    tick  confirmed  rollbacks  deepest    again    wrong    lost  stalls        state hash");
 }
 
 // A line for each second that both have come to.
-static void tell(players *all) {
+static void print_second(players *all) {
     uint64_t first = nb_netplay_stats_get(all->each[0].netplay).tick_count;
     uint64_t second = nb_netplay_stats_get(all->each[1].netplay).tick_count;
     uint64_t tick_count = first < second ? first : second;
@@ -201,30 +202,27 @@ static void tell(players *all) {
     if (time_s == all->second) return;
     all->second = time_s;
     players_result s = sum_up(all);
-    printf("%4llu s  %6llu  %9llu  %9llu  %7llu  %7llu  %7llu  %6llu  %6llu  %016llx %s\n", (unsigned long long)time_s,
-           (unsigned long long)tick_count, (unsigned long long)all->compared_count,
-           (unsigned long long)s.rollback_count, (unsigned long long)s.depth_max, (unsigned long long)s.again_count,
-           (unsigned long long)s.wrong_count, (unsigned long long)s.lost_count, (unsigned long long)s.stall_count,
-           (unsigned long long)all->hashes[0], all->hashes[0] == all->hashes[1] ? "agreed" : "DIFFERENT");
+    printf("%4llu s  %6llu  %9llu  %9llu  %7llu  %7llu  %7llu  %6llu  %6llu  %016llx %s\n", nb_llu(time_s),
+           nb_llu(tick_count), nb_llu(all->compared_count), nb_llu(s.rollback_count), nb_llu(s.depth_max),
+           nb_llu(s.again_count), nb_llu(s.wrong_count), nb_llu(s.lost_count), nb_llu(s.stall_count),
+           nb_llu(all->hashes[0]), all->hashes[0] == all->hashes[1] ? "agreed" : "DIFFERENT");
     fflush(stdout);
 }
 
-static void tell_end(const players *all) {
+static void print_summary(const players *all) {
     players_result s = sum_up(all);
     nb_netplay_peer peer = {0};
     nb_netplay_peer_get(all->each[0].netplay, 1, &peer);
-    printf("ticks       %llu confirmed by both\n", (unsigned long long)s.tick_count);
-    printf("messages    %llu sent, %llu lost, %u ticks there and back\n", (unsigned long long)s.sent_count,
-           (unsigned long long)s.lost_count, peer.rtt_ticks);
-    printf("guesses     %llu wrong, put right in %llu rollbacks of %llu ticks, %llu at most\n",
-           (unsigned long long)s.wrong_count, (unsigned long long)s.rollback_count, (unsigned long long)s.again_count,
-           (unsigned long long)s.depth_max);
-    printf("drawn       %llu corrections blended, %llu jumped\n", (unsigned long long)s.blend_count,
-           (unsigned long long)s.snap_count);
+    printf("ticks       %llu confirmed by both\n", nb_llu(s.tick_count));
+    printf("messages    %llu sent, %llu lost, %u ticks there and back\n", nb_llu(s.sent_count), nb_llu(s.lost_count),
+           peer.rtt_ticks);
+    printf("guesses     %llu wrong, put right in %llu rollbacks of %llu ticks, %llu at most\n", nb_llu(s.wrong_count),
+           nb_llu(s.rollback_count), nb_llu(s.again_count), nb_llu(s.depth_max));
+    printf("drawn       %llu corrections blended, %llu jumped\n", nb_llu(s.blend_count), nb_llu(s.snap_count));
     if (s.differ_count != 0)
-        printf("DIFFERENT   from tick %llu on\n", (unsigned long long)s.differ_tick);
+        printf("DIFFERENT   from tick %llu on\n", nb_llu(s.differ_tick));
     else
-        printf("state hash  %016llx, the same after every tick\n", (unsigned long long)s.state_hash);
+        printf("state hash  %016llx, the same after every tick\n", nb_llu(s.state_hash));
 }
 
 // --- the run ---
@@ -250,7 +248,7 @@ static nb_result run(players *all) {
     while (result == NB_OK && !is_done(all)) {
         if (all->options->tick_count != 0 && all->step == step_max) return NB_TIMEOUT;
         result = step(all);
-        tell(all);
+        print_second(all);
     }
     return result;
 }
@@ -258,9 +256,9 @@ static nb_result run(players *all) {
 int players_run(const demo_options *options, players_result *result) {
     static players all; // its planets are large
     nb_result ran = begin(&all, options);
-    tell_header(options);
+    print_header(options);
     if (ran == NB_OK) ran = run(&all);
-    if (ran == NB_OK) tell_end(&all);
+    if (ran == NB_OK) print_summary(&all);
     if (ran == NB_OK && result != NULL) *result = sum_up(&all);
     if (ran != NB_OK) fprintf(stderr, "nebula-demo: %s\n", nb_result_name(ran));
     bool is_agreed = ran == NB_OK && all.differ_count == 0;

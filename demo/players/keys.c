@@ -23,7 +23,7 @@ void keys_open(keys *k) {
 }
 
 static void take(keys *k, unsigned char key, uint64_t now_ns) {
-    if (key == 'q' || key == KEY_CTRL_C) k->wants_to_go = true;
+    if (key == 'q' || key == KEY_CTRL_C) k->is_quit_pressed = true;
     if (key != 'r') return;
     k->held_until_ns = now_ns + (k->is_back ? KEY_REPEAT_NS : KEY_FIRST_NS);
     k->is_back = true;

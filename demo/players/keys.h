@@ -11,8 +11,8 @@ typedef struct keys {
     bool is_open;
     struct termios before; // how the terminal was
     uint64_t held_until_ns;
-    bool is_back;     // r is held
-    bool wants_to_go; // q or Ctrl-C
+    bool is_back;         // r is held
+    bool is_quit_pressed; // q or Ctrl-C
 } keys;
 
 // Takes the terminal's keys one by one, where both input and output are one; else there are no keys.

@@ -5,7 +5,7 @@
 
 #include "nebula/rollback.h"
 
-static bool wants_back(rewind_plan *plan, uint64_t now, bool is_key_held) {
+static bool is_rewind_due(rewind_plan *plan, uint64_t now, bool is_key_held) {
     if (plan->at_tick != 0 && now >= plan->at_tick) {
         plan->left = plan->for_ticks;
         plan->at_tick = 0;
@@ -27,7 +27,7 @@ nb_result rewind_step(rewind_plan *plan, nb_engine *engine, bool is_key_held) {
     nb_loop *loop = nb_engine_loop(engine);
     uint64_t now = nb_loop_tick_count(loop);
     if (now == 0) plan->left = 0; // nothing was before
-    bool is_back = wants_back(plan, now, is_key_held) && now > 0;
+    bool is_back = is_rewind_due(plan, now, is_key_held) && now > 0;
     turn(plan, loop, is_back);
     if (!is_back) return NB_OK;
     if (plan->left > 0) --plan->left;

@@ -7,6 +7,7 @@
 
 #include "nebula/record.h"
 #include "nebula/replay.h"
+#include "nebula/report.h"
 #include "replay_game.h"
 
 // --- replay ---
@@ -40,9 +41,9 @@ static nb_result end_replay(recording *r) {
     nb_replay_info info = nb_replay_info_get(r->replay);
     bool is_same = check.diverged_count == 0 && check.compared_count > 0;
     if (is_same)
-        printf("replayed    %llu ticks, every hash the same\n", (unsigned long long)check.compared_count);
+        printf("replayed    %llu ticks, every hash the same\n", nb_llu(check.compared_count));
     else
-        printf("DIVERGED    in tick %llu; nebula-replay says more\n", (unsigned long long)check.diverged_tick);
+        printf("DIVERGED    in tick %llu; nebula-replay says more\n", nb_llu(check.diverged_tick));
     if (info.end != NB_REPLAY_END_WHOLE) printf("            the recording is not whole: %s\n", info.reason);
     return is_same ? NB_OK : NB_ERR_MISUSE;
 }
@@ -64,7 +65,7 @@ static nb_result end_recorder(recording *r, const demo_options *options) {
     r->recorder = NULL;
     if (result == NB_OK) result = ended;
     if (result == NB_OK)
-        printf("recorded    %s, %llu key states\n", options->record_path, (unsigned long long)stats.key_count);
+        printf("recorded    %s, %llu key states\n", options->record_path, nb_llu(stats.key_count));
     else
         fprintf(stderr, "nebula-demo: the recording is not whole: %s\n", nb_result_name(result));
     return result;

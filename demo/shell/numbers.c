@@ -26,7 +26,7 @@ static void keep(numbers *n, const numbers_frame *frame) {
 }
 
 // From this frame on all is counted anew.
-static void begin_again(numbers *n, const numbers_frame *frame) {
+static void restart(numbers *n, const numbers_frame *frame) {
     n->is_warm = true;
     n->sample_count = n->halved_count = n->triangle_count_max = 0;
     n->time_ns = n->frame_count = 0;
@@ -37,7 +37,7 @@ static void begin_again(numbers *n, const numbers_frame *frame) {
 void numbers_add(numbers *n, const numbers_frame *frame) {
     n->time_ns += frame->frame_ns;
     if (!n->is_warm && n->time_ns >= NUMBERS_WARM_NS) {
-        begin_again(n, frame);
+        restart(n, frame);
         return;
     }
     keep(n, frame);

@@ -3,6 +3,8 @@
 
 #include "report.h"
 
+#include "nebula/report.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -43,13 +45,13 @@ void report_line(const demo_report *r, char text[REPORT_LINE_SIZE]) {
     if (!r->is_virtual && r->has_picture) put(&out, "  %9u", r->triangle_count);
     if (!r->is_virtual) {
         put(&out, "  %6u  %6.1f  %6.1f  %6.1f", r->chunk_count, ms(r->p50_ns), ms(r->p99_ns), ms(r->max_ns));
-        put(&out, "  %6.0f  %9llu", r->chunks_per_s, (unsigned long long)r->chunk_cancelled_count);
+        put(&out, "  %6.0f  %9llu", r->chunks_per_s, nb_llu(r->chunk_cancelled_count));
         put(&out, "  %5.1f  %5u/%u", mib(r->frame_peak_bytes + r->job_peak_bytes), r->quality_level,
             r->quality_level_max);
-        put(&out, "  %3.0f %%  %5llu", 100 * r->busy_share, (unsigned long long)r->queued_count);
+        put(&out, "  %3.0f %%  %5llu", 100 * r->busy_share, nb_llu(r->queued_count));
     }
     // Its upper half is enough to see that it moves.
-    put(&out, "  %08llx  %016llx", (unsigned long long)(r->checksum >> 32), (unsigned long long)r->state_hash);
+    put(&out, "  %08llx  %016llx", nb_llu(r->checksum >> 32), nb_llu(r->state_hash));
 }
 
 // Phases whose median is as much as a hundredth of a millisecond, in their order, as many as fit a line.
@@ -70,7 +72,7 @@ static void put_phases(text_out *out, const numbers_summary *s) {
 // Medians of what is measured on a machine that has settled.
 static void put_settled(text_out *out, const demo_report *r) {
     const numbers_summary *s = &r->settled;
-    put(out, "median      %.1f frames a second, of %llu frames ", s->fps, (unsigned long long)s->frame_count);
+    put(out, "median      %.1f frames a second, of %llu frames ", s->fps, nb_llu(s->frame_count));
     put(out, s->is_warm ? "after the first 5 s\n" : "of a run that was too short to settle\n");
     if (r->has_picture) {
         put(out, "picture     %u triangles, %u at most", s->triangle_count, s->triangle_max);
@@ -84,14 +86,13 @@ static void put_settled(text_out *out, const demo_report *r) {
 
 void report_end(const demo_report *r, char text[REPORT_END_SIZE]) {
     text_out out = {text, REPORT_END_SIZE, 0};
-    put(&out, "run         %.1f s, %llu ticks, %llu frames, %.1f a second\n", r->time_s,
-        (unsigned long long)r->tick_count, (unsigned long long)r->frame_count, r->fps);
+    put(&out, "run         %.1f s, %llu ticks, %llu frames, %.1f a second\n", r->time_s, nb_llu(r->tick_count),
+        nb_llu(r->frame_count), r->fps);
     if (!r->is_virtual) {
         put(&out, "frames      half within %.2f ms, 99 of 100 within %.2f ms, longest %.2f ms\n", ms(r->p50_ns),
             ms(r->p99_ns), ms(r->max_ns));
-        put(&out, "chunks      %llu made, %.1f a second, %llu cancelled, %u ready\n",
-            (unsigned long long)r->chunk_ready_count, r->chunks_per_s, (unsigned long long)r->chunk_cancelled_count,
-            r->chunk_count);
+        put(&out, "chunks      %llu made, %.1f a second, %llu cancelled, %u ready\n", nb_llu(r->chunk_ready_count),
+            r->chunks_per_s, nb_llu(r->chunk_cancelled_count), r->chunk_count);
         put(&out, "memory      %.2f MiB at most for a frame, %.2f MiB for a job\n", mib(r->frame_peak_bytes),
             mib(r->job_peak_bytes));
         put(&out, "quality     level %u of %u", r->quality_level, r->quality_level_max);
@@ -99,13 +100,13 @@ void report_end(const demo_report *r, char text[REPORT_END_SIZE]) {
         put(&out, "\n");
         if (r->settled.frame_count > 0) put_settled(&out, r);
     }
-    if (r->back_count > 0) put(&out, "rewound     %llu ticks\n", (unsigned long long)r->back_count);
-    put(&out, "animals     %u, %llu born, %llu died\n", r->creature_count, (unsigned long long)r->birth_count,
-        (unsigned long long)r->death_count);
+    if (r->back_count > 0) put(&out, "rewound     %llu ticks\n", nb_llu(r->back_count));
+    put(&out, "animals     %u, %llu born, %llu died\n", r->creature_count, nb_llu(r->birth_count),
+        nb_llu(r->death_count));
     if (r->checksum_wrong_count > 0)
-        put(&out, "WRONG       the checksums of %llu of %llu frames\n", (unsigned long long)r->checksum_wrong_count,
-            (unsigned long long)r->checksum_count);
+        put(&out, "WRONG       the checksums of %llu of %llu frames\n", nb_llu(r->checksum_wrong_count),
+            nb_llu(r->checksum_count));
     else
-        put(&out, "checksums   %llu frames, every one right\n", (unsigned long long)r->checksum_count);
-    put(&out, "state hash  %016llx\n", (unsigned long long)r->state_hash);
+        put(&out, "checksums   %llu frames, every one right\n", nb_llu(r->checksum_count));
+    put(&out, "state hash  %016llx\n", nb_llu(r->state_hash));
 }

@@ -8,6 +8,7 @@
 #include "../draw/view.h"
 #include "../players/keyboard.h"
 #include "nebula/gpu_vulkan.h"
+#include "nebula/report.h"
 #include "shots.h"
 #include "window.h"
 
@@ -156,7 +157,7 @@ bool show_begin(show *s, bool *is_back) {
     nb_engine_stats stats = nb_engine_stats_get(s->engine);
     s->is_due = shots_is_due(&s->shots, stats.tick_count) && (!s->options.is_lockstep || view_is_settled(&s->view));
     s->view.is_blind = s->options.is_lockstep && !s->is_due;
-    s->picture->is_anew = s->options.is_lockstep && s->is_due;
+    s->picture->is_restarted = s->options.is_lockstep && s->is_due;
     return s->window == NULL || poll_window(s, is_back);
 }
 
@@ -176,15 +177,13 @@ void show_measure(const show *s, numbers_frame *out) {
     out->gpu_ns = nb_gpu_stats_get(s->gpu).gpu_ns;
 }
 
-void show_tell(const show *s, FILE *to) {
+void show_print(const show *s, FILE *to) {
     if (s == NULL) return;
     nb_gpu_stats stats = nb_gpu_stats_get(s->gpu);
-    fprintf(to, "device      %llu pictures of %llu frames, %u triangles in the last\n",
-            (unsigned long long)stats.submit_count, (unsigned long long)stats.frame_count,
-            render_stats_get(s->view.render).triangle_count);
+    fprintf(to, "device      %llu pictures of %llu frames, %u triangles in the last\n", nb_llu(stats.submit_count),
+            nb_llu(stats.frame_count), render_stats_get(s->view.render).triangle_count);
     if (s->shots.count > 0)
-        fprintf(to, "pictures    %u in %s, hash %016llx\n", s->shots.count, s->shots.folder,
-                (unsigned long long)s->shots.hash);
+        fprintf(to, "pictures    %u in %s, hash %016llx\n", s->shots.count, s->shots.folder, nb_llu(s->shots.hash));
 }
 
 void show_close(show *s) {

@@ -50,7 +50,7 @@ bool show_is_settled(const show *s);
 void show_measure(const show *s, numbers_frame *out);
 
 // Writes what was shown, and where pictures are.
-void show_tell(const show *s, FILE *to);
+void show_print(const show *s, FILE *to);
 
 // After the engine is destroyed. NULL is fine.
 void show_close(show *s);

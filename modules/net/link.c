@@ -23,12 +23,12 @@ typedef enum chance {
     CHANCE_BIT_SECOND,
 } chance;
 
-typedef struct letter {
+typedef struct packet {
     uint64_t arrive_ns;
     uint64_t order; // of sending, copies too
     uint32_t slot;  // of its bytes
     uint32_t size_bytes;
-} letter;
+} packet;
 
 struct nb_link {
     nb_link_desc desc; // resolved
@@ -36,7 +36,7 @@ struct nb_link {
     nb_throttle throttle; // of mistakes that frames repeat
     nb_link_stats stats;
     uint64_t order;
-    letter *letters; // the first waiting_count are on their way, in no order; the slots of the others are free
+    packet *packets; // the first waiting_count are on their way, in no order; the slots of the others are free
     unsigned char *bytes;
     size_t memory_bytes;
 };
@@ -93,9 +93,9 @@ nb_result nb_link_create(const nb_link_desc *desc, nb_link **out) {
     nb_link *link = nb_hooks_alloc(&d.hooks, memory_bytes, NB_CACHE_LINE, __func__);
     if (link == NULL) return NB_ERR_MEMORY;
     *link = (nb_link){.desc = d, .hooks = d.hooks, .memory_bytes = memory_bytes};
-    link->letters = (letter *)(link + 1);
-    link->bytes = (unsigned char *)link->letters + letters_bytes;
-    for (uint32_t i = 0; i < d.message_count_max; ++i) link->letters[i] = (letter){.slot = i};
+    link->packets = (packet *)(link + 1);
+    link->bytes = (unsigned char *)link->packets + packets_bytes;
+    for (uint32_t i = 0; i < d.message_count_max; ++i) link->packets[i] = (packet){.slot = i};
     *out = link;
     return NB_OK;
 }
@@ -156,7 +156,7 @@ static nb_result put(nb_link *link, nb_random random, uint64_t now_ns, const voi
         ++stats->dropped_count;
         return NB_FULL;
     }
-    letter *l = &link->letters[stats->waiting_count++];
+    packet *l = &link->packets[stats->waiting_count++];
     stats->waiting_bytes += size_bytes;
     unsigned char *to = link->bytes + (size_t)l->slot * link->desc.message_bytes_max;
     if (size_bytes != 0) memcpy(to, bytes, size_bytes);
@@ -194,10 +194,10 @@ nb_result nb_link_send(nb_link *link, uint64_t now_ns, const void *bytes, size_t
 // --- receiving ---
 
 // The one that arrives first, or NULL.
-static letter *first_of(const nb_link *link) {
-    letter *first = NULL;
+static packet *first_of(const nb_link *link) {
+    packet *first = NULL;
     for (uint64_t i = 0; i < link->stats.waiting_count; ++i) {
-        letter *l = &link->letters[i];
+        packet *l = &link->packets[i];
         bool is_earlier = first == NULL || l->arrive_ns < first->arrive_ns ||
                           (l->arrive_ns == first->arrive_ns && l->order < first->order);
         if (is_earlier) first = l;
@@ -217,7 +217,7 @@ nb_result nb_link_receive(nb_link *link, uint64_t now_ns, void *bytes, size_t ca
     ++link->stats.received_count;
     link->stats.waiting_bytes -= l->size_bytes;
     // The last one takes its place, its slot the place of the last one's.
-    letter *last = &link->letters[--link->stats.waiting_count], taken = *l;
+    packet *last = &link->packets[--link->stats.waiting_count], taken = *l;
     *l = *last;
     *last = taken;
     return NB_OK;
@@ -225,7 +225,7 @@ nb_result nb_link_receive(nb_link *link, uint64_t now_ns, void *bytes, size_t ca
 
 uint64_t nb_link_next_ns(const nb_link *link) {
     if (link == NULL) NB_FAIL_NULL("link");
-    const letter *l = link != NULL ? first_of(link) : NULL;
+    const packet *l = link != NULL ? first_of(link) : NULL;
     return l != NULL ? l->arrive_ns : UINT64_MAX;
 }
 

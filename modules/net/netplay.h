@@ -102,7 +102,7 @@ bool nbi_netplay_is_full(const nb_netplay *netplay, uint64_t known);
 void nbi_netplay_compare(nb_netplay *netplay, uint64_t confirmed_before);
 
 // Lets the loop go on, where it was held and messages have come.
-void nbi_netplay_let_go(nb_netplay *netplay);
+void nbi_netplay_loop_release(nb_netplay *netplay);
 
 // Joins the engine, and leaves it. NB_BUSY: inside a frame.
 nb_result nbi_netplay_attach(nb_netplay *netplay, nb_engine *engine);

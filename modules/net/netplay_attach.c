@@ -38,30 +38,30 @@ static void sample(nb_netplay *netplay, const nb_tick_view *view) {
 // --- holding the loop ---
 
 // No tick runs any more, neither by the clock nor asked for.
-static void hold(nb_netplay *netplay) {
+static void loop_hold(nb_netplay *netplay) {
     netplay->is_holding = true;
     nb_loop_hold(nb_engine_loop(netplay->engine), true);
 }
 
-static void let_go(nb_netplay *netplay) {
+static void loop_release(nb_netplay *netplay) {
     if (netplay->is_holding) nb_loop_hold(nb_engine_loop(netplay->engine), false);
     netplay->is_holding = false;
 }
 
-void nbi_netplay_let_go(nb_netplay *netplay) {
+void nbi_netplay_loop_release(nb_netplay *netplay) {
     bool can_go = netplay->engine != NULL && !nbi_netplay_is_full(netplay, nbi_netplay_known(netplay));
-    if (can_go) let_go(netplay);
+    if (can_go) loop_release(netplay);
 }
 
 // The engine has gone elsewhere in time, where the others cannot follow: it goes on by itself.
 static void leave(nb_netplay *netplay, uint64_t tick) {
     if (netplay->stats.has_left) return;
     netplay->stats.has_left = true;
-    let_go(netplay);
+    loop_release(netplay);
     nb_report(
         &netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_LOST, "nb_engine_frame",
         "player %u left the match after %llu ticks: states were loaded or the tick was set, and tick %llu follows",
-        netplay->desc.local_player, (unsigned long long)netplay->tick_count, (unsigned long long)tick);
+        netplay->desc.local_player, nb_llu(netplay->tick_count), nb_llu(tick));
 }
 
 // --- around a tick ---
@@ -96,10 +96,10 @@ static void keep_hash(void *user, const nb_tick_view *view) {
 static void after_tick(void *user, const nb_tick_view *view) {
     nb_netplay *netplay = user;
     keep_hash(netplay, view);
-    if (!netplay->stats.has_left && nbi_netplay_is_full(netplay, netplay->taken)) hold(netplay);
+    if (!netplay->stats.has_left && nbi_netplay_is_full(netplay, netplay->taken)) loop_hold(netplay);
 }
 
-// --- putting right ---
+// --- corrections ---
 
 // Notes what a tick gets now; false: it has had the same before.
 static bool note_input(nb_netplay *netplay, uint32_t player, uint64_t tick, const nb_input_event *event) {
@@ -117,10 +117,10 @@ static void lose(nb_netplay *netplay, uint64_t tick, nb_result result) {
     netplay->stats.lost_tick = tick;
     nb_report(&netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_LOST, "nb_engine_frame",
               "player %u: tick %llu was predicted wrong and cannot be simulated again: %s; later ones are not logged",
-              netplay->desc.local_player, (unsigned long long)tick, nb_result_name(result));
+              netplay->desc.local_player, nb_llu(tick), nb_result_name(result));
 }
 
-static void put_right(nb_netplay *netplay, const nb_context *context, uint64_t tick) {
+static void correct_tick(nb_netplay *netplay, const nb_context *context, uint64_t tick) {
     nb_history_input input = {{NULL, 0}, commands_of(netplay, tick, netplay->commands)};
     bool is_wrong = false;
     for (uint32_t i = 0; i < input.commands.count; ++i)
@@ -160,7 +160,7 @@ static nb_result reconcile(const nb_context *context, void *user) {
     if (now != netplay->tick_count || has_other_states(netplay)) leave(netplay, now);
     if (netplay->stats.has_left) return NB_OK;
     netplay->taken = nbi_netplay_known(netplay);
-    for (uint64_t tick = netplay->confirmed; tick < netplay->tick_count; ++tick) put_right(netplay, context, tick);
+    for (uint64_t tick = netplay->confirmed; tick < netplay->tick_count; ++tick) correct_tick(netplay, context, tick);
     return NB_OK;
 }
 
@@ -185,9 +185,9 @@ static nb_result settle(const nb_context *context, void *user) {
     }
     if (nbi_netplay_is_full(netplay, netplay->taken)) {
         ++netplay->stats.stall_count;
-        hold(netplay);
+        loop_hold(netplay);
     } else {
-        let_go(netplay);
+        loop_release(netplay);
     }
     return NB_OK;
 }
@@ -198,7 +198,7 @@ static nb_result settle(const nb_context *context, void *user) {
 static void on_detach(nb_engine *engine, void *user) {
     nb_netplay *netplay = user;
     nb_engine_watch_remove(engine, netplay);
-    let_go(netplay);
+    loop_release(netplay);
     netplay->engine = NULL;
 }
 

@@ -40,8 +40,7 @@ static void note_desync(nb_netplay *netplay, uint32_t player, uint64_t tick) {
     netplay->desync_hash = (uint32_t)netplay->hashes[(tick + 1) & NBI_KEEP_MASK];
     if (is_first)
         nb_report(&netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_DESYNC, "nb_engine_frame",
-                  "netplay: desync with player %u at tick %llu; later ones are not logged", player,
-                  (unsigned long long)tick);
+                  "netplay: desync with player %u at tick %llu; later ones are not logged", player, nb_llu(tick));
 }
 
 // A tick whose hash here was overwritten since is skipped: the player was silent for that long, and reported for it.
@@ -148,7 +147,7 @@ static void blame_inputs(nb_netplay *netplay, uint32_t player, uint32_t witness)
     stats->desync_witness = witness != player ? witness : netplay->desc.local_player;
     nb_report(&netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_SUSPECT, "nb_engine_frame",
               "netplay: before the desync at tick %llu inputs differ between players %u and %u: player %u is named",
-              (unsigned long long)stats->desync_tick, netplay->desc.local_player, witness, player);
+              nb_llu(stats->desync_tick), netplay->desc.local_player, witness, player);
 }
 
 static void blame_state(nb_netplay *netplay, uint32_t player) {
@@ -156,8 +155,7 @@ static void blame_state(nb_netplay *netplay, uint32_t player) {
     netplay->stats.desync_player = player;
     nb_report(&netplay->hooks, NB_LOG_ERROR, NB_ITEM_NETPLAY_SUSPECT, "nb_engine_frame",
               "netplay: at tick %llu player %u%s has another state than most players",
-              (unsigned long long)netplay->stats.desync_tick, player,
-              player == netplay->desc.local_player ? " (this one)" : "");
+              nb_llu(netplay->stats.desync_tick), player, player == netplay->desc.local_player ? " (this one)" : "");
 }
 
 // Once. Different inputs are reason enough; a majority takes the hashes of all.

@@ -162,8 +162,8 @@ static nb_result refuse(nb_netplay *netplay, uint32_t player, uint64_t *count, c
     ++*count;
     if ((refused_count & (refused_count - 1)) == 0)
         nb_report(&netplay->hooks, NB_LOG_WARNING, NB_ITEM_NETPLAY_REFUSED, "nb_netplay_receive",
-                  "netplay: refused a message from player %u (its %llu. so far): %s", player,
-                  (unsigned long long)refused_count, reason);
+                  "netplay: refused a message from player %u (its %llu. so far): %s", player, nb_llu(refused_count),
+                  reason);
     return NB_ERR_RANGE;
 }
 
@@ -186,6 +186,6 @@ nb_result nb_netplay_receive(nb_netplay *netplay, uint32_t player, const void *b
     if (impossible != NULL) return refuse(netplay, player, &stats->in_absurd_count, impossible);
     ++stats->in_count;
     if (!take(netplay, from, m)) ++stats->in_stale_count;
-    nbi_netplay_let_go(netplay);
+    nbi_netplay_loop_release(netplay);
     return NB_OK;
 }

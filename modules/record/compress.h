@@ -7,8 +7,8 @@
 #include "nebula/types.h"
 
 // zstd's own default; higher ones cost the frame's cores more than the disk gains.
-#define NBI_SQUEEZE_LEVEL_DEFAULT 3
-#define NBI_SQUEEZE_LEVEL_MAX 19
+#define NBI_COMPRESS_LEVEL_DEFAULT 3
+#define NBI_COMPRESS_LEVEL_MAX 19
 
 typedef struct nbi_compress {
     nb_hooks hooks;

@@ -19,7 +19,7 @@ nb_recorder_desc nb_recorder_desc_default(void) {
                               .block_ticks = NB_RECORD_BLOCK_TICKS_DEFAULT,
                               .queue_count = NB_RECORD_QUEUE_COUNT_DEFAULT,
                               .key_ticks = NB_RECORD_KEY_TICKS_DEFAULT,
-                              .level = NBI_SQUEEZE_LEVEL_DEFAULT,
+                              .level = NBI_COMPRESS_LEVEL_DEFAULT,
                               .hooks = nb_hooks_default()};
 }
 
@@ -56,7 +56,7 @@ static nb_result check_desc(const nb_recorder_desc *desc, const char *function) 
         problem = "block_ticks is too large";
     else if (desc->queue_count < 2 || desc->queue_count > NB_RECORD_QUEUE_COUNT_MAX)
         problem = "queue_count is out of bounds";
-    else if (desc->level < 1 || desc->level > NBI_SQUEEZE_LEVEL_MAX)
+    else if (desc->level < 1 || desc->level > NBI_COMPRESS_LEVEL_MAX)
         problem = "level is out of bounds";
     if (problem == NULL) return NB_OK;
     return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function, "%s", problem);
@@ -339,14 +339,14 @@ void nbi_recorder_repeat(nb_recorder *recorder, const nb_record_tick *tick) {
     if (is_last && tick->hash != recorder->last_hash && refuse(recorder) == NB_OK) {
         ++recorder->stats.lost_count;
         stop(recorder, NB_RECORD_STOP_REWOUND, NB_ERR_RANGE,
-             "tick %llu, which is written, has run again and ended in another state", (unsigned long long)tick->index);
+             "tick %llu, which is written, has run again and ended in another state", nb_llu(tick->index));
     }
 }
 
 void nbi_recorder_jump(nb_recorder *recorder, uint64_t index) {
     if (refuse(recorder) != NB_OK) return;
     stop(recorder, NB_RECORD_STOP_JUMPED, NB_ERR_RANGE, "tick %llu follows after a load or nb_engine_set_tick",
-         (unsigned long long)index);
+         nb_llu(index));
 }
 
 nb_result nb_recorder_flush(nb_recorder *recorder) {

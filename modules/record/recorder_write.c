@@ -22,7 +22,7 @@ static void fail(nb_recorder *recorder, nb_result result, const char *verb, cons
     const nbi_writer *writer = &recorder->writer;
     if (has_failed(recorder)) return; // the first failure is the cause of the others
     char end[48] = "at its beginning";
-    if (writer->has_tick) snprintf(end, sizeof end, "before tick %llu", (unsigned long long)writer->next_tick);
+    if (writer->has_tick) snprintf(end, sizeof end, "before tick %llu", nb_llu(writer->next_tick));
     set_failed(recorder,
                nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, result, nbi_recorder_pushed_by(recorder),
                                  "recording %s: ends %s: %s failed after %llu bytes: %s", recorder->name.text, end,

@@ -27,8 +27,8 @@ static void begin(void *user, nb_tick_view *view) {
 }
 
 static void name_state(nb_replay *replay) {
-    nbi_hash_place place = nbi_hashes_compare(nb_engine_states(replay->engine), NULL, NULL, &replay->fed);
-    memcpy(replay->state_name, place.provider, sizeof replay->state_name);
+    nbi_hash_location location = nbi_hashes_compare(nb_engine_states(replay->engine), NULL, NULL, &replay->fed);
+    memcpy(replay->state_name, location.provider, sizeof replay->state_name);
 }
 
 static void end(void *user, const nb_tick_view *view) {

@@ -41,7 +41,7 @@ static nb_result compare_pair(nbi_run *names, const nbi_key *here, const nbi_key
         nb_states_compare(states, here->bytes, here->size_bytes, there->bytes, there->size_bytes, &diff->difference);
     diff->difference_tick = here->tick;
     // By then other columns may differ, too.
-    if (result != NB_OK || !nbi_row_is_elsewhere(&diff->difference, diff->table, diff->column)) return result;
+    if (result != NB_OK || !nbi_row_is_of_other_column(&diff->difference, diff->table, diff->column)) return result;
     nb_result found = nb_states_load(states, here->bytes, here->size_bytes);
     if (found == NB_OK) found = nbi_run_save(names, &names->kept);
     if (found == NB_OK) found = nbi_row_find(names, diff->table, diff->column, there, &diff->difference);
@@ -65,17 +65,17 @@ static nb_result compare_keys(nbi_run *names, nb_replay *b, nb_replay_diff *diff
     }
 }
 
-static nb_result name_place(const nbi_run *made, nb_replay *b, const nb_record_tick *here, const nb_record_tick *there,
-                            nb_replay_diff *diff) {
+static nb_result name_location(const nbi_run *made, nb_replay *b, const nb_record_tick *here,
+                               const nb_record_tick *there, nb_replay_diff *diff) {
     nbi_run *names = NULL;
     nb_verdict why;
     nb_result result = nbi_run_open(made, 0, &names, &why);
     if (result != NB_OK) return result == NB_EMPTY ? NB_OK : result; // of another layout: nothing can be named
-    nbi_hash_place place = nbi_hashes_compare(nb_engine_states(names->engine), names->world, here, there);
-    memcpy(diff->provider, place.provider, sizeof place.provider);
-    memcpy(diff->table, place.table, sizeof place.table);
-    memcpy(diff->column, place.column, sizeof place.column);
-    diff->column_count = place.column_count;
+    nbi_hash_location location = nbi_hashes_compare(nb_engine_states(names->engine), names->world, here, there);
+    memcpy(diff->provider, location.provider, sizeof location.provider);
+    memcpy(diff->table, location.table, sizeof location.table);
+    memcpy(diff->column, location.column, sizeof location.column);
+    diff->column_count = location.column_count;
     result = compare_keys(names, b, diff);
     nb_result ended = nbi_run_end(names);
     if (ended != NB_OK) return ended;
@@ -95,15 +95,14 @@ static void put_text(nb_replay_diff *diff, const nb_replay *a, const nb_replay *
     };
     const char *text = texts[diff->kind];
     bool is_second = diff->kind == NB_REPLAY_DIFF_END && b->info.tick_count < a->info.tick_count;
-    char place[3 * NB_STATE_NAME_SIZE_MAX + 32] = "", more[NB_DIFFERENCE_TEXT_SIZE + 48] = "";
+    char location[3 * NB_STATE_NAME_SIZE_MAX + 32] = "", more[NB_DIFFERENCE_TEXT_SIZE + 48] = "";
     if (is_second) text = "the second ends before it";
     if (diff->provider[0] != '\0') {
-        snprintf(place, sizeof place, ": %s%s%s%s%s", diff->provider, diff->table[0] != '\0' ? "/" : "", diff->table,
-                 diff->column[0] != '\0' ? "." : "", diff->column);
+        snprintf(location, sizeof location, ": %s%s%s%s%s", diff->provider, diff->table[0] != '\0' ? "/" : "",
+                 diff->table, diff->column[0] != '\0' ? "." : "", diff->column);
     }
     if (diff->difference.kind != NB_DIFFERENCE_NONE) {
-        snprintf(more, sizeof more, "; before tick %llu: %s", (unsigned long long)diff->difference_tick,
-                 diff->difference.text);
+        snprintf(more, sizeof more, "; before tick %llu: %s", nb_llu(diff->difference_tick), diff->difference.text);
     }
     const char *here = a->name.text, *there = b->name.text;
     bool is_nameless = diff->kind == NB_REPLAY_DIFF_HASH && place[0] == '\0' && more[0] == '\0';
@@ -135,7 +134,7 @@ nb_result nb_replay_compare(nb_replay *here, nb_replay *there, const nb_replay_g
     here->next_tick = here->info.first_tick, there->next_tick = there->info.first_tick;
     nb_result result = walk(here, there, &diff, &tick_here, &tick_there);
     bool is_named = result == NB_OK && diff.kind == NB_REPLAY_DIFF_HASH && game != NULL && nbi_game_fits(game, here);
-    if (is_named) result = name_place(&made, there, &tick_here, &tick_there, &diff);
+    if (is_named) result = name_location(&made, there, &tick_here, &tick_there, &diff);
     here->next_tick = here->info.first_tick, there->next_tick = there->info.first_tick;
     if (result != NB_OK) return result;
     put_text(&diff, here, there);

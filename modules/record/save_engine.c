@@ -21,8 +21,7 @@ nb_result nb_save_engine(const char *path, nb_engine *engine, const nb_save_desc
 static nb_result load(const char *path, nb_engine *engine, const nb_save_desc *desc, const nbi_save *save) {
     if (save->info.seed != nb_engine_desc_get(engine)->seed)
         return nb_report_failure(&desc->hooks, NB_ITEM_SAVE_LAYOUT, NB_ERR_UNSUPPORTED, "nb_load_engine",
-                                 "%s is of seed %llu, the engine of another", path,
-                                 (unsigned long long)save->info.seed);
+                                 "%s is of seed %llu, the engine of another", path, nb_llu(save->info.seed));
     nb_result result = nbi_save_check_layout(desc, path, save, nb_engine_states(engine));
     if (result != NB_OK) return result;
     result = nb_engine_load(engine, save->info.tick, save->state, save->state_bytes, save->commands);

@@ -16,7 +16,7 @@
 const unsigned char nbi_save_magic[8] = {0x8E, 'N', 'B', 'S', '\r', '\n', 0x1A, '\n'};
 
 nb_save_desc nb_save_desc_default(void) {
-    return (nb_save_desc){.level = NBI_SQUEEZE_LEVEL_DEFAULT,
+    return (nb_save_desc){.level = NBI_COMPRESS_LEVEL_DEFAULT,
                           .state_bytes_max = NB_SAVE_STATE_BYTES_DEFAULT,
                           .hooks = nb_hooks_default()};
 }
@@ -24,7 +24,7 @@ nb_save_desc nb_save_desc_default(void) {
 nb_save_desc nbi_save_resolve(const nb_save_desc *given) {
     nb_save_desc desc = given != NULL ? *given : (nb_save_desc){0};
     desc.hooks = nb_hooks_resolve(&desc.hooks);
-    if (desc.level == 0) desc.level = NBI_SQUEEZE_LEVEL_DEFAULT;
+    if (desc.level == 0) desc.level = NBI_COMPRESS_LEVEL_DEFAULT;
     if (desc.state_bytes_max == 0) desc.state_bytes_max = NB_SAVE_STATE_BYTES_DEFAULT;
     return desc;
 }

@@ -93,7 +93,7 @@ nb_result nbi_save_write(const char *path, nb_states *states, nb_input_view comm
                          const nbi_file_ops *ops) {
     nb_save_desc desc = nbi_save_resolve(given);
     const char *function = "nb_save_write";
-    if (desc.level < 1 || desc.level > NBI_SQUEEZE_LEVEL_MAX)
+    if (desc.level < 1 || desc.level > NBI_COMPRESS_LEVEL_MAX)
         return nb_report_mistake(&desc.hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, function,
                                  "level is out of bounds");
     if (desc.tick > NB_TICK_COUNT_MAX)

@@ -72,26 +72,26 @@ static bool is_other(const nb_record_tick *here, const nb_record_tick *recorded,
     return there->hash != (found != NULL ? found->hash : now);
 }
 
-nbi_hash_place nbi_hashes_compare(nb_states *states, const nb_world *world, const nb_record_tick *here,
-                                  const nb_record_tick *recorded) {
-    nbi_hash_place place = {.provider = ""};
+nbi_hash_location nbi_hashes_compare(nb_states *states, const nb_world *world, const nb_record_tick *here,
+                                     const nb_record_tick *recorded) {
+    nbi_hash_location location = {.provider = ""};
     uint32_t part_count = world != NULL ? nb_world_hash_count(world) : 0;
     for (uint32_t i = 0; i < nb_states_count(states); ++i) {
         const char *name;
         nb_state state = nb_states_at(states, i, &name);
         uint64_t now = here == NULL ? nb_state_hash(states, state) : 0;
-        bool is_first = place.provider[0] == '\0' && is_other(here, recorded, name_hash(name), now);
-        if (is_first) memcpy(place.provider, name, strlen(name) + 1);
+        bool is_first = location.provider[0] == '\0' && is_other(here, recorded, name_hash(name), now);
+        if (is_first) memcpy(location.provider, name, strlen(name) + 1);
     }
     for (uint32_t i = 0; i < part_count; ++i) {
         nb_world_hash_part part;
         if (nb_world_hash_at(world, i, &part) != NB_OK) continue;
         if (!is_other(here, recorded, part_name_hash(&part), part.hash)) continue;
-        if (place.table[0] == '\0') {
-            memcpy(place.table, part.table_name, strlen(part.table_name) + 1);
-            memcpy(place.column, part.column_name, strlen(part.column_name) + 1);
+        if (location.table[0] == '\0') {
+            memcpy(location.table, part.table_name, strlen(part.table_name) + 1);
+            memcpy(location.column, part.column_name, strlen(part.column_name) + 1);
         }
-        if (part.column != NB_WORLD_COLUMN_NONE) ++place.column_count;
+        if (part.column != NB_WORLD_COLUMN_NONE) ++location.column_count;
     }
-    return place;
+    return location;
 }

@@ -18,13 +18,13 @@ uint32_t nbi_hashes_count_max(const nb_world *world);
 uint32_t nbi_hashes_take(nb_states *states, const nb_world *world, nb_record_hash *hashes);
 
 // Where states are not those of a recorded tick.
-typedef struct nbi_hash_place {
+typedef struct nbi_hash_location {
     char provider[NB_STATE_NAME_SIZE_MAX + 1]; // the first that differs; "" = none does, or none was recorded
     char table[NB_WORLD_NAME_SIZE];            // the first of the world that differs
     char column[NB_WORLD_NAME_SIZE];           // of it; "" = its rows
     uint32_t column_count;                     // columns that differ
-} nbi_hash_place;
+} nbi_hash_location;
 
 // `here` is another recorded tick; NULL = the states of now. Names are those of the states and the world.
-nbi_hash_place nbi_hashes_compare(nb_states *states, const nb_world *world, const nb_record_tick *here,
-                                  const nb_record_tick *recorded);
+nbi_hash_location nbi_hashes_compare(nb_states *states, const nb_world *world, const nb_record_tick *here,
+                                     const nb_record_tick *recorded);

@@ -42,10 +42,10 @@ static void say(nb_verify_report *report, const char *format, ...) {
     va_end(args);
 }
 
-static void say_place(nb_verify_report *report) {
+static void say_location(nb_verify_report *report) {
     const nb_difference *difference = &report->difference;
     bool is_before = report->phase == NB_PHASE_NONE;
-    say(report, ": tick %llu, %s", (unsigned long long)report->tick,
+    say(report, ": tick %llu, %s", nb_llu(report->tick),
         is_before ? "before it began" : nb_phase_info_get(report->phase)->name);
     if (report->provider[0] != '\0') say(report, ", %s", report->provider);
     if (report->table[0] != '\0') say(report, "/%s", report->table);
@@ -55,7 +55,7 @@ static void say_place(nb_verify_report *report) {
         say(report, "; the row is not known: no later key state shows it; record more of them "
                     "(nb_recorder_desc.key_ticks)");
     else
-        say(report, "; before tick %llu: %s", (unsigned long long)report->difference_tick, difference->text);
+        say(report, "; before tick %llu: %s", nb_llu(report->difference_tick), difference->text);
 }
 
 static const char *advice_of(nb_verdict verdict) {
@@ -83,7 +83,7 @@ static void say_all(nb_verify_report *report, const nb_replay *replay) {
 // --- where it diverged ---
 
 // The place of a difference, where it is exact or nothing else is known.
-static void put_place(nb_verify_report *report) {
+static void put_location(nb_verify_report *report) {
     const nb_difference *difference = &report->difference;
     memcpy(report->provider, difference->provider, sizeof report->provider);
     memcpy(report->table, difference->table, sizeof report->table);
@@ -118,7 +118,7 @@ static nb_result compare_next(nb_verify_report *report, nbi_run *run) {
     result = nbi_run_to(run, key.tick);
     if (result == NB_OK) result = compare_key(report, run, &run->kept, &key);
     // By then other columns may differ, too.
-    bool is_other = result == NB_OK && nbi_row_is_elsewhere(&report->difference, report->table, report->column);
+    bool is_other = result == NB_OK && nbi_row_is_of_other_column(&report->difference, report->table, report->column);
     nb_result found = is_other ? nbi_row_find(run, report->table, report->column, &key, &report->difference) : result;
     nb_hooks_free(&run->replay->hooks, key.bytes, key.size_bytes);
     return found == NB_ERR_MEMORY ? found : result;
@@ -127,7 +127,7 @@ static nb_result compare_next(nb_verify_report *report, nbi_run *run) {
 static nb_result judge_same_twice(nb_verify_report *report, nbi_run *second) {
     report->verdict = NB_VERDICT_DIVERGED;
     nb_result result = compare_next(report, second);
-    if (result == NB_OK && report->provider[0] == '\0') put_place(report);
+    if (result == NB_OK && report->provider[0] == '\0') put_location(report);
     // A key state that cannot be read leaves the row unknown.
     return result == NB_ERR_MEMORY ? result : NB_OK;
 }
@@ -139,7 +139,7 @@ static nb_result judge(nb_verify_report *report, const nbi_run *first, nbi_run *
         report->phase = second->leak_phase;
         report->difference = second->leak;
         report->difference_tick = second->leak_tick;
-        put_place(report);
+        put_location(report);
         return NB_OK;
     }
     nb_result result = nb_states_compare(nb_engine_states(second->engine), first->kept.bytes, first->kept.size_bytes,
@@ -149,7 +149,7 @@ static nb_result judge(nb_verify_report *report, const nbi_run *first, nbi_run *
     if (result < 0) return result;
     report->verdict = NB_VERDICT_NOT_DETERMINISTIC;
     report->difference_tick = tick + 1;
-    if (result == NB_OK) put_place(report);
+    if (result == NB_OK) put_location(report);
     return NB_OK;
 }
 
@@ -166,10 +166,10 @@ static nb_result find_out(nb_verify_report *report, const nbi_run *first) {
     uint64_t tick = first->diverged_tick;
     report->tick = tick;
     report->phase = NB_PHASE_FIXED_SIM;
-    memcpy(report->provider, first->place.provider, sizeof first->place.provider);
-    memcpy(report->table, first->place.table, sizeof first->place.table);
-    memcpy(report->column, first->place.column, sizeof first->place.column);
-    report->column_count = first->place.column_count;
+    memcpy(report->provider, first->location.provider, sizeof first->location.provider);
+    memcpy(report->table, first->location.table, sizeof first->location.table);
+    memcpy(report->column, first->location.column, sizeof first->location.column);
+    report->column_count = first->location.column_count;
     made.desc.progress = NULL;
     made.keep_tick = tick;
     nb_verdict why;
@@ -179,7 +179,7 @@ static nb_result find_out(nb_verify_report *report, const nbi_run *first) {
     if (is_beginning) {
         report->verdict = NB_VERDICT_DIVERGED;
         report->phase = NB_PHASE_NONE;
-        put_place(report);
+        put_location(report);
     } else {
         result = nbi_run_to(second, tick + 1);
         if (result == NB_OK) result = judge(report, first, second);
@@ -220,8 +220,8 @@ bool nbi_game_fits(const nb_replay_game *game, const nb_replay *replay) {
 }
 
 static uint32_t notes_of(const nb_replay_info *info, const nb_replay_game *game) {
-    bool is_told = is_text(game->build_id) && is_text(info->head.build_id);
-    bool is_other = is_told && strcmp(game->build_id, info->head.build_id) != 0;
+    bool is_known = is_text(game->build_id) && is_text(info->head.build_id);
+    bool is_other = is_known && strcmp(game->build_id, info->head.build_id) != 0;
     return (is_other ? NB_VERIFY_OTHER_BUILD : 0) | (info->end != NB_REPLAY_END_WHOLE ? NB_VERIFY_RECORDING_CUT : 0);
 }
 

@@ -52,7 +52,7 @@ static nb_result paste_column(const nbi_run *run, nb_table table, uint32_t colum
     return NB_OK;
 }
 
-bool nbi_row_is_elsewhere(const nb_difference *difference, const char *table_name, const char *column_name) {
+bool nbi_row_is_of_other_column(const nb_difference *difference, const char *table_name, const char *column_name) {
     if (column_name[0] == '\0') return false;
     return strcmp(difference->table, table_name) != 0 || strcmp(difference->column, column_name) != 0;
 }

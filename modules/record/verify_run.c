@@ -48,7 +48,7 @@ static void compare(nbi_run *run, const nb_tick_view *view) {
     if (is_same || run->has_diverged) return;
     run->has_diverged = true;
     run->diverged_tick = view->tick->index;
-    run->place = nbi_hashes_compare(nb_engine_states(run->engine), run->world, NULL, recorded);
+    run->location = nbi_hashes_compare(nb_engine_states(run->engine), run->world, NULL, recorded);
     if (!run->stops) return;
     run->keep_tick = run->diverged_tick;
     nb_engine_stop(run->engine);

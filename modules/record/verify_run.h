@@ -37,8 +37,8 @@ typedef struct nbi_run {
     bool stops;         // at the first divergence
     bool has_diverged;
     uint64_t diverged_tick;
-    nbi_hash_place place; // where, by the recorded hashes
-    uint64_t keep_tick;   // the state after this tick is kept, or after the divergence that stops it
+    nbi_hash_location location; // where, by the recorded hashes
+    uint64_t keep_tick;         // the state after this tick is kept, or after the divergence that stops it
     nbi_saved kept;
 
     // Probes: what is not to change but in ticks.
@@ -75,7 +75,7 @@ bool nbi_game_fits(const nb_replay_game *game, const nb_replay *replay);
 // --- verify_find_row.c ---
 
 // Whether a difference is not in this column, where one is known.
-bool nbi_row_is_elsewhere(const nb_difference *difference, const char *table_name, const char *column_name);
+bool nbi_row_is_of_other_column(const nb_difference *difference, const char *table_name, const char *column_name);
 
 // The first row of a column in which the state that was kept is not that of the key; changes the run's states and what
 // it has kept. NB_EMPTY: it has no such column, the same rows in it, or other rows altogether. Else fails as

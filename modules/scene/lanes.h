@@ -40,7 +40,7 @@ static inline nbi_lanes nbi_lanes_dot(nbi_lanes a, nbi_lanes b) {
 }
 
 typedef struct nbi_pose {
-    nbi_lanes place; // position and size
+    nbi_lanes position_size; // position and size
     nbi_lanes turn;
 } nbi_pose;
 
@@ -50,24 +50,26 @@ static inline nbi_pose nbi_pose_load(const nb_transform *from) {
 
 static inline nbi_pose nbi_pose_mix(nbi_pose from, nbi_pose to, float alpha) {
     if (nbi_lanes_dot(from.turn, to.turn)[0] < 0.0f) from.turn = -from.turn;
-    return (nbi_pose){from.place + (to.place - from.place) * alpha, from.turn + (to.turn - from.turn) * alpha};
+    return (nbi_pose){from.position_size + (to.position_size - from.position_size) * alpha,
+                      from.turn + (to.turn - from.turn) * alpha};
 }
 
 // Rows of the pose's matrix, or of above times it; above may be NULL.
 static inline void nbi_pose_draw(nbi_pose pose, const nb_matrix34 *above, nb_matrix34 *out) {
     const nbi_lanes q = pose.turn;
-    float size = pose.place[3], square = nbi_lanes_dot(q, q)[0], factor = square > 0.0f ? 2.0f * size / square : 0.0f;
+    float size = pose.position_size[3], square = nbi_lanes_dot(q, q)[0],
+          factor = square > 0.0f ? 2.0f * size / square : 0.0f;
     nbi_lanes f = q * factor;
-    // Sums of two products for each place; those of the diagonal are taken off the size.
+    // Sums of two products for each element; those of the diagonal are taken off the size.
     nbi_lanes x = NBI_PICK(f, 1, 0, 0, 3) * NBI_PICK(q, 1, 1, 2, 3) * (nbi_lanes){-1, 1, 1, 0} +
                   NBI_PICK(f, 2, 3, 3, 3) * NBI_PICK(q, 2, 2, 1, 3) * (nbi_lanes){-1, -1, 1, 0};
     nbi_lanes y = NBI_PICK(f, 0, 0, 1, 3) * NBI_PICK(q, 1, 0, 2, 3) * (nbi_lanes){1, -1, 1, 0} +
                   NBI_PICK(f, 3, 2, 3, 3) * NBI_PICK(q, 2, 2, 0, 3) * (nbi_lanes){1, -1, -1, 0};
     nbi_lanes z = NBI_PICK(f, 0, 1, 0, 3) * NBI_PICK(q, 2, 2, 0, 3) * (nbi_lanes){1, 1, -1, 0} +
                   NBI_PICK(f, 3, 3, 1, 3) * NBI_PICK(q, 1, 0, 1, 3) * (nbi_lanes){-1, 1, -1, 0};
-    x += (nbi_lanes){size, 0, 0, pose.place[0]};
-    y += (nbi_lanes){0, size, 0, pose.place[1]};
-    z += (nbi_lanes){0, 0, size, pose.place[2]};
+    x += (nbi_lanes){size, 0, 0, pose.position_size[0]};
+    y += (nbi_lanes){0, size, 0, pose.position_size[1]};
+    z += (nbi_lanes){0, 0, size, pose.position_size[2]};
     nbi_lanes rows[3] = {x, y, z};
     for (int i = 0; above != NULL && i < 3; ++i) {
         nbi_lanes a = nbi_lanes_load(above->m + 4 * i);

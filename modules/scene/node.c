@@ -172,7 +172,7 @@ static nb_transform pose_below(const nb_scene *scene, nb_entity node, nb_entity 
     return nb_transform_compose(nb_transform_invert(above), pose);
 }
 
-static nb_result hang(nb_scene *scene, uint32_t row, nb_entity parent, const nb_transform *local) {
+static nb_result parent_write(nb_scene *scene, uint32_t row, nb_entity parent, const nb_transform *local) {
     nb_entity *to = NB_ROW_WRITE(scene->world, scene->table, NB_SCENE_PARENT, nb_entity, row);
     if (to == NULL) return NB_ERR_PERMISSION;
     *to = parent;
@@ -195,11 +195,11 @@ nb_result nb_scene_parent_set(nb_scene *scene, nb_entity node, nb_entity parent,
     if (result == NB_OK) result = find(scene, node, &row, function);
     if (result == NB_OK && parent.value != 0) result = find(scene, parent, &parent_row, function);
     if (result != NB_OK) return result;
-    nbi_scene_look(scene);
+    nbi_scene_changes_check(scene);
     if (parent.value != 0) depth = depth_of(scene, parent_row, row) + 1;
     if (depth >= NB_SCENE_DEPTH_MAX || !fits(scene, row, depth)) return refuse_parent(scene, node, parent, function);
     nb_transform local = keep == NB_SCENE_KEEP_WORLD ? pose_below(scene, node, parent) : nb_transform_identity();
-    return hang(scene, row, parent, keep == NB_SCENE_KEEP_WORLD ? &local : NULL);
+    return parent_write(scene, row, parent, keep == NB_SCENE_KEEP_WORLD ? &local : NULL);
 }
 
 // --- poses ---

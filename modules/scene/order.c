@@ -29,7 +29,7 @@ static bool has_newer(const nb_column_view *view, uint64_t version) {
 
 void nbi_scene_seen(nb_scene *scene) { scene->seen_version = nb_world_version_advance(scene->world) - 1; }
 
-void nbi_scene_look(nb_scene *scene) {
+void nbi_scene_changes_check(nb_scene *scene) {
     nb_column_view parents, entities;
     nb_world_column_view(scene->world, scene->table, NB_SCENE_PARENT, &parents);
     nb_world_entity_view(scene->world, scene->table, &entities);
@@ -158,7 +158,7 @@ static uint32_t stage_flagged(const nb_scene *scene, const nb_context *context) 
 
 nb_result nbi_scene_reap(const nb_context *context, void *user) {
     nb_scene *scene = user;
-    nbi_scene_look(scene);
+    nbi_scene_changes_check(scene);
     nbi_scene_resolve(scene);
     if (scene->orphan_count == 0) return NB_OK;
     nbi_scene_order(scene);

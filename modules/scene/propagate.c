@@ -90,8 +90,8 @@ static void run_nodes(nb_task_context *context, void *user, uint64_t begin, uint
         if (flags[row] == 0) continue;
         if (block != block_stamped) NB_RANGE_WRITE(scene->world, scene->table, NB_SCENE_WORLD, nb_matrix34, row, 1);
         block_stamped = block;
-        bool is_told = !p->is_between || nbi_atomic_load_relaxed_u32(&scene->moving[block]) != 0;
-        if (!is_told && is_moving(p, row)) nbi_atomic_store_relaxed_u32(&scene->moving[block], 1);
+        bool is_marked = !p->is_between || nbi_atomic_load_relaxed_u32(&scene->moving[block]) != 0;
+        if (!is_marked && is_moving(p, row)) nbi_atomic_store_relaxed_u32(&scene->moving[block], 1);
         draw_node(p, row, parent != NBI_ROW_NONE ? &p->drawn[parent] : NULL);
         ++done_count;
     }
@@ -132,7 +132,7 @@ nb_result nbi_scene_propagate(const nb_context *context, void *user) {
     nb_scene *scene = user;
     pass p = {.scene = scene, .alpha = context->time->alpha_f32, .is_between = !scene->desc.is_exact};
     nb_column_view teleports;
-    nbi_scene_look(scene);
+    nbi_scene_changes_check(scene);
     nbi_scene_order(scene);
     bool has_any = mark_blocks(scene, p.alpha);
     nb_world_teleport_view(scene->world, scene->table, &teleports);

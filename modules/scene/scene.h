@@ -68,7 +68,7 @@ struct nb_scene {
 // --- order.c ---
 
 // Looks whether nodes came, went or changed their parents since the last look.
-void nbi_scene_look(nb_scene *scene);
+void nbi_scene_changes_check(nb_scene *scene);
 
 // Takes what was written to the parents so far as seen.
 void nbi_scene_seen(nb_scene *scene);

@@ -103,7 +103,7 @@ void *nb_arena_ref_get(const nb_arena *arena, nb_arena_ref ref) {
     if (nbi_arena_check_object(arena, __func__) != NB_OK) return NULL;
     if (ref.generation == arena->generation && nbi_arena_is_in_use(arena, ref.memory, 1)) return ref.memory;
     NBI_FAIL(&arena->hooks, NB_ITEM_ARENA_STALE, NB_ERR_STALE, "%s: reference of generation %llu, now %llu",
-             arena->label, (unsigned long long)ref.generation, (unsigned long long)arena->generation);
+             arena->label, nb_llu(ref.generation), nb_llu(arena->generation));
     return NULL;
 }
 

@@ -194,8 +194,7 @@ static void deliver_counted(const nb_hooks *hooks, nb_log_record record, int to,
         return;
     }
     unsigned long long hidden = count - 1 - logged_before(count);
-    snprintf(counted, sizeof counted, "%s (%llu times by now, %llu of them not logged)", format,
-             (unsigned long long)count, hidden);
+    snprintf(counted, sizeof counted, "%s (%llu times by now, %llu of them not logged)", format, nb_llu(count), hidden);
     deliver(usable(hooks, &filled), record, to, counted, args);
 }
 

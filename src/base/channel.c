@@ -171,7 +171,7 @@ void nb_channel_destroy(nb_channel *channel) {
     uint64_t depth = depth_now(channel);
     if (depth != 0) {
         nbi_log(&self->hooks, NB_LOG_WARNING, NB_ITEM_CHANNEL_UNDRAINED, __func__, "%s: %llu items were still inside",
-                self->name, (unsigned long long)depth);
+                self->name, nb_llu(depth));
     }
     nb_hooks hooks = self->hooks;
     nbi_free(&hooks, self, self->size_bytes);
@@ -422,7 +422,7 @@ nb_result nb_channel_close(nb_channel *channel) {
     nbi_atomic_store_release_u32(&channel->is_closed, 1);
     if ((tail & NBI_CHANNEL_CLOSED) == 0) {
         nbi_log(&self->hooks, NB_LOG_INFO, NB_ITEM_CHANNEL_CLOSED, __func__, "%s: closed with %llu items inside",
-                self->name, (unsigned long long)depth_now(channel));
+                self->name, nb_llu(depth_now(channel)));
     }
     // Also when it was closed before: the thread that closed first may not have come this far.
     nbi_channel_wake(self, NBI_CHANNEL_SEND, UINT32_MAX);

@@ -79,7 +79,7 @@ nb_result nb_handle_pool_create(const nb_handle_pool_desc *desc, nb_handle_pool 
     if (asked.use_count_max == 0) asked.use_count_max = NB_HANDLE_USE_COUNT_MAX;
     if (asked.capacity > NB_HANDLE_CAPACITY_MAX || asked.use_count_max > NB_HANDLE_USE_COUNT_MAX) {
         return NBI_FAIL(&hooks, NB_ITEM_HANDLE_ARGUMENT, NB_ERR_RANGE, "capacity %u or use_count_max %llu is too large",
-                        asked.capacity, (unsigned long long)asked.use_count_max);
+                        asked.capacity, nb_llu(asked.use_count_max));
     }
     pool *self = allocate(&hooks, asked.capacity, asked.use_count_max);
     if (self == NULL) return NB_ERR_MEMORY;
@@ -157,7 +157,7 @@ nb_result nb_handle_pool_release(nb_handle_pool *handle_pool, nb_handle handle) 
     if (!nb_handle_pool_is_live(handle_pool, handle)) {
         self->stale_count += 1;
         return NBI_FAIL(&self->hooks, NB_ITEM_HANDLE_STALE, NB_ERR_STALE, "handle 0x%llx is not live",
-                        (unsigned long long)handle.value);
+                        nb_llu(handle.value));
     }
     uint32_t index = nb_handle_index(handle);
     bool is_last_use = nb_handle_generation(handle) >= self->generation_last;

@@ -131,7 +131,7 @@ static nb_result refuse(nb_input *input, const char *function) {
     uint64_t count = nbi_atomic_fetch_add_acq_rel_u64(&input->full_count, 1) + 1;
     if ((count & (count - 1)) == 0) {
         nbi_log(&input->hooks, NB_LOG_WARNING, NB_ITEM_INPUT_FULL, function, "%llu events refused so far",
-                (unsigned long long)count);
+                nb_llu(count));
     }
     return NB_FULL;
 }
@@ -141,13 +141,13 @@ nb_result nb_input_send(nb_input *input, const nb_input_event *event) {
     if (event == NULL) return NBI_FAIL(&input->hooks, NB_ITEM_INPUT_ARGUMENT, NB_ERR_MISUSE, "event is NULL");
     uint64_t tail = nbi_atomic_load_relaxed_u64(&input->tail);
     for (;;) { // each further turn means that another sender got the place: somebody makes progress
-        cell *place = &input->cells[tail & (input->count_max - 1)];
-        uint64_t turn = nbi_atomic_load_acquire_u64(&place->turn); // pairs with the release store in receive
+        cell *at = &input->cells[tail & (input->count_max - 1)];
+        uint64_t turn = nbi_atomic_load_acquire_u64(&at->turn); // pairs with the release store in receive
         if (turn == tail) {
             // The claim orders nothing: the event is published through `turn`, below.
             if (!nbi_atomic_compare_exchange_relaxed_u64(&input->tail, &tail, tail + 1)) continue;
-            place->event = *event;
-            nbi_atomic_store_release_u64(&place->turn, tail + 1); // read by the acquire load in receive
+            at->event = *event;
+            nbi_atomic_store_release_u64(&at->turn, tail + 1); // read by the acquire load in receive
             return NB_OK;
         }
         if ((int64_t)(turn - tail) < 0) return refuse(input, __func__);
@@ -158,12 +158,12 @@ nb_result nb_input_send(nb_input *input, const nb_input_event *event) {
 // Takes the next event in order of arrival. False when there is none, or when its sender is not done writing it: later
 // ones then wait behind it.
 static bool receive(nb_input *input, waiting *out) {
-    cell *place = &input->cells[input->head & (input->count_max - 1)];
+    cell *at = &input->cells[input->head & (input->count_max - 1)];
     // Pairs with the release store in nb_input_send.
-    if (nbi_atomic_load_acquire_u64(&place->turn) != input->head + 1) return false;
-    *out = (waiting){.event = place->event, .arrival = input->head & ARRIVAL_MASK};
+    if (nbi_atomic_load_acquire_u64(&at->turn) != input->head + 1) return false;
+    *out = (waiting){.event = at->event, .arrival = input->head & ARRIVAL_MASK};
     // Read by the acquire load in nb_input_send: the copy above must be done before the place is given away.
-    nbi_atomic_store_release_u64(&place->turn, input->head + input->count_max);
+    nbi_atomic_store_release_u64(&at->turn, input->head + input->count_max);
     ++input->head;
     return true;
 }
@@ -312,7 +312,7 @@ nb_result nb_input_discard(nb_input *input) {
 
 void nbi_input_restart(nb_input *input) {
     nb_input_discard(input);
-    nbi_held_doubt(&input->held);
+    nbi_held_mark_unsure(&input->held);
 }
 
 nb_input_stats nb_input_stats_get(const nb_input *input) {

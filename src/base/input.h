@@ -57,7 +57,7 @@ void nbi_held_deliver(nbi_held *held, const nb_input_event *event);
 void nbi_held_fold(nbi_held *held, const nb_input_event *event, uint64_t arrival);
 
 // The game goes on from other state: what ticks got before is not in it.
-void nbi_held_doubt(nbi_held *held);
+void nbi_held_mark_unsure(nbi_held *held);
 
 // Whether the event of a button is news for the ticks.
 bool nbi_held_is_change(const nbi_held *held, const nb_input_event *event);

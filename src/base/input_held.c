@@ -46,7 +46,7 @@ void nbi_held_fold(nbi_held *held, const nb_input_event *event, uint64_t arrival
     button->arrival = arrival;
 }
 
-void nbi_held_doubt(nbi_held *held) {
+void nbi_held_mark_unsure(nbi_held *held) {
     for (uint32_t i = 0; i < held->count; ++i) held->buttons[i].is_unsure = true;
 }
 

@@ -45,7 +45,7 @@ static nb_result resolve(nb_loop_desc *desc, const nb_hooks *hooks) {
     if (desc->frame_ns_max == 0) desc->frame_ns_max = FRAME_NS_MAX_DEFAULT;
     if (desc->frame_ns_max > NB_LOOP_FRAME_NS_LIMIT) {
         return nbi_fail(hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "nb_loop_init",
-                        "frame_ns_max %llu is above the limit", (unsigned long long)desc->frame_ns_max);
+                        "frame_ns_max %llu is above the limit", nb_llu(desc->frame_ns_max));
     }
     if (desc->tick_budget_ns == 0) desc->tick_budget_ns = TICK_BUDGET_NS_DEFAULT;
     if (desc->gap_ns == 0) desc->gap_ns = GAP_NS_DEFAULT;
@@ -111,7 +111,7 @@ bool nbi_loop_may_log(nb_loop *loop, int cause, uint64_t *suppressed) {
 }
 
 // What may not be called from a callback of nb_loop_run, nor inside or outside a frame.
-static nb_result check_place(const nb_loop *loop, bool is_in_frame, const char *function) {
+static nb_result check_frame_state(const nb_loop *loop, bool is_in_frame, const char *function) {
     nb_result result = nbi_loop_check(loop, function);
     if (result != NB_OK) return result;
     if (loop->is_running) {
@@ -127,7 +127,7 @@ static void log_discontinuity(nb_loop *loop, const char *function) {
     if (!nbi_loop_may_log(loop, NBI_QUIET_DISCONTINUITY, &suppressed)) return;
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_DISCONTINUITY, function,
             "%.1f ms since the frame before: loading, suspend or a debugger? (%llu reports held back)",
-            (double)loop->delta_ns / 1e6, (unsigned long long)suppressed);
+            (double)loop->delta_ns / 1e6, nb_llu(suppressed));
 }
 
 static void begin_frame(nb_loop *loop, uint64_t delta_ns, const char *function) {
@@ -165,13 +165,13 @@ static void begin_clocked(nb_loop *loop, const char *function) {
 }
 
 nb_result nb_loop_begin(nb_loop *loop) {
-    nb_result result = check_place(loop, false, __func__);
+    nb_result result = check_frame_state(loop, false, __func__);
     if (result == NB_OK) begin_clocked(loop, __func__);
     return result;
 }
 
 nb_result nb_loop_begin_delta(nb_loop *loop, uint64_t delta_ns) {
-    nb_result result = check_place(loop, false, __func__);
+    nb_result result = check_frame_state(loop, false, __func__);
     if (result != NB_OK) return result;
     delta_ns = nbi_loop_read_delta(loop, delta_ns, __func__);
     loop->is_clocked = false;
@@ -255,7 +255,7 @@ static bool next_tick(nb_loop *loop, nb_tick *tick) {
 }
 
 bool nb_loop_next_tick(nb_loop *loop, nb_tick *tick) {
-    if (check_place(loop, true, __func__) != NB_OK) return false;
+    if (check_frame_state(loop, true, __func__) != NB_OK) return false;
     if (tick == NULL) {
         NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_MISUSE, "tick is NULL");
         return false;
@@ -276,7 +276,7 @@ static void drop_owed(nb_loop *loop, const char *function) {
     if (!nbi_loop_may_log(loop, NBI_QUIET_CLAMPED, &suppressed)) return;
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_CLAMPED, function,
             "ticks take too long or are too many: %llu dropped so far (%llu reports held back)",
-            (unsigned long long)loop->dropped_count, (unsigned long long)suppressed);
+            nb_llu(loop->dropped_count), nb_llu(suppressed));
 }
 
 static void measure_frame(nb_loop *loop, const char *function) {
@@ -291,7 +291,7 @@ static void measure_frame(nb_loop *loop, const char *function) {
     if (!nbi_loop_may_log(loop, NBI_QUIET_OVERRUN, &suppressed)) return;
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_OVERRUN, function,
             "a frame's work took %.1f ms, more than 1.5 frame periods (%llu reports held back)", (double)work_ns / 1e6,
-            (unsigned long long)suppressed);
+            nb_llu(suppressed));
 }
 
 static void end_frame(nb_loop *loop, const char *function) {
@@ -308,7 +308,7 @@ static void end_frame(nb_loop *loop, const char *function) {
 }
 
 nb_result nb_loop_end(nb_loop *loop) {
-    nb_result result = check_place(loop, true, __func__);
+    nb_result result = check_frame_state(loop, true, __func__);
     if (result == NB_OK) end_frame(loop, __func__);
     return result;
 }
@@ -343,7 +343,7 @@ static void run_frame(nb_loop *loop, const nb_loop_callbacks *callbacks, const c
 }
 
 nb_result nb_loop_run(nb_loop *loop, const nb_loop_callbacks *callbacks) {
-    nb_result result = check_place(loop, false, __func__);
+    nb_result result = check_frame_state(loop, false, __func__);
     if (result != NB_OK) return result;
     if (callbacks == NULL || callbacks->tick_fn == NULL) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_MISUSE, "there is no tick_fn");

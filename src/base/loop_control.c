@@ -39,16 +39,16 @@ double nb_loop_dt_s(const nb_loop *loop) {
     return (double)loop->rate.den / (double)loop->rate.num;
 }
 
-static uint64_t place_of(const nb_loop *loop) { return loop->tick_count + loop->tick_offset; }
+static uint64_t absolute_tick(const nb_loop *loop) { return loop->tick_count + loop->tick_offset; }
 
-uint64_t nb_loop_tick_count(const nb_loop *loop) { return is_loop(loop, __func__) ? place_of(loop) : 0; }
+uint64_t nb_loop_tick_count(const nb_loop *loop) { return is_loop(loop, __func__) ? absolute_tick(loop) : 0; }
 
 nb_result nb_loop_set_tick(nb_loop *loop, uint64_t tick_count) {
     nb_result result = NBI_LOOP_CHECK(loop);
     if (result != NB_OK) return result;
     if (tick_count > NB_TICK_COUNT_MAX) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "tick %llu is over NB_TICK_COUNT_MAX",
-                        (unsigned long long)tick_count);
+                        nb_llu(tick_count));
     }
     loop->tick_offset = tick_count - loop->tick_count;
     loop->granted_pending = 0;
@@ -63,7 +63,7 @@ nb_tick nb_loop_tick_at(const nb_loop *loop, uint64_t index) {
 uint64_t nb_loop_frame_count(const nb_loop *loop) { return is_loop(loop, __func__) ? loop->frame_count : 0; }
 
 uint64_t nb_loop_time_ns(const nb_loop *loop) {
-    return is_loop(loop, __func__) ? nbi_rate_time_ns(loop->rate, place_of(loop)) : 0;
+    return is_loop(loop, __func__) ? nbi_rate_time_ns(loop->rate, absolute_tick(loop)) : 0;
 }
 
 nb_loop_frame nb_loop_frame_get(const nb_loop *loop) {
@@ -113,7 +113,7 @@ nb_result nb_loop_hold(nb_loop *loop, bool is_held) {
 nb_result nb_loop_step(nb_loop *loop, uint64_t tick_count) {
     nb_result result = NBI_LOOP_CHECK(loop);
     if (result != NB_OK) return result;
-    uint64_t left = NB_TICK_COUNT_MAX - nbi_min_u64(place_of(loop), NB_TICK_COUNT_MAX);
+    uint64_t left = NB_TICK_COUNT_MAX - nbi_min_u64(absolute_tick(loop), NB_TICK_COUNT_MAX);
     if (loop->granted_pending > left || tick_count > left - loop->granted_pending) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "too many ticks");
     }
@@ -125,13 +125,13 @@ nb_result nb_loop_step(nb_loop *loop, uint64_t tick_count) {
 nb_result nb_loop_run_to_tick(nb_loop *loop, uint64_t target_tick_count) {
     nb_result result = NBI_LOOP_CHECK(loop);
     if (result != NB_OK) return result;
-    if (target_tick_count < place_of(loop) || target_tick_count > NB_TICK_COUNT_MAX) {
+    if (target_tick_count < absolute_tick(loop) || target_tick_count > NB_TICK_COUNT_MAX) {
         return NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE,
-                        "tick %llu is behind tick %llu, or over NB_TICK_COUNT_MAX",
-                        (unsigned long long)target_tick_count, (unsigned long long)place_of(loop));
+                        "tick %llu is behind tick %llu, or over NB_TICK_COUNT_MAX", nb_llu(target_tick_count),
+                        nb_llu(absolute_tick(loop)));
     }
     loop->is_paused = true;
-    loop->granted_pending = target_tick_count - place_of(loop);
+    loop->granted_pending = target_tick_count - absolute_tick(loop);
     return NB_OK;
 }
 

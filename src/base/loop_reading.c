@@ -10,15 +10,14 @@ static void log_behind(nb_loop *loop, uint64_t behind_ns, const char *function) 
     if (!nbi_loop_may_log(loop, NBI_QUIET_BACKWARDS, &suppressed)) return;
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_CLOCK_BACKWARDS, function,
             "the clock is %.3f ms behind its largest reading: no time passes in this frame (%llu reports held back)",
-            (double)behind_ns / 1e6, (unsigned long long)suppressed);
+            (double)behind_ns / 1e6, nb_llu(suppressed));
 }
 
 static void log_no_answer(nb_loop *loop, const char *function) {
     uint64_t suppressed;
     if (!nbi_loop_may_log(loop, NBI_QUIET_BACKWARDS, &suppressed)) return;
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_CLOCK_BACKWARDS, function,
-            "the clock answered UINT64_MAX: no time passes in this frame (%llu reports held back)",
-            (unsigned long long)suppressed);
+            "the clock answered UINT64_MAX: no time passes in this frame (%llu reports held back)", nb_llu(suppressed));
 }
 
 static void log_adopted(nb_loop *loop, uint64_t behind_ns, const char *function) {
@@ -27,7 +26,7 @@ static void log_adopted(nb_loop *loop, uint64_t behind_ns, const char *function)
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_CLOCK_BACKWARDS, function,
             "the clock was %.3f ms behind its largest reading for %u frames: time goes on from its new place (%llu "
             "reports held back)",
-            (double)behind_ns / 1e6, NB_LOOP_BEHIND_COUNT_MAX, (unsigned long long)suppressed);
+            (double)behind_ns / 1e6, NB_LOOP_BEHIND_COUNT_MAX, nb_llu(suppressed));
 }
 
 static void log_still(nb_loop *loop, const char *function) {
@@ -35,7 +34,7 @@ static void log_still(nb_loop *loop, const char *function) {
     if (!nbi_loop_may_log(loop, NBI_QUIET_STILL, &suppressed)) return;
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_CLOCK_BACKWARDS, function,
             "the clock has stood still for %u frames: no tick runs until it moves (%llu reports held back)",
-            NB_LOOP_STILL_COUNT_MAX, (unsigned long long)suppressed);
+            NB_LOOP_STILL_COUNT_MAX, nb_llu(suppressed));
 }
 
 // Input that waits for clock time which is not reached again for long is due in the next tick. The slices after it go

@@ -62,7 +62,7 @@ static void log_clamp(nb_loop *loop, uint64_t delta_ns, const char *function) {
     nbi_log(&loop->hooks, NB_LOG_WARNING, NB_ITEM_LOOP_CLAMPED, function,
             "frame time %.1f ms exceeds maximum, clamping to %.1f ms (%.1f ms dropped so far, %llu reports held back)",
             (double)delta_ns / 1e6, (double)loop->frame_ns_max / 1e6, (double)loop->clamped_ns / 1e6,
-            (unsigned long long)suppressed);
+            nb_llu(suppressed));
 }
 
 // Books what does not reach the simulation and returns the rest.

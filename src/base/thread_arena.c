@@ -202,7 +202,7 @@ nb_result nb_thread_arenas_destroy(nb_thread_arenas *arenas) {
     nbi_lock_release(&arenas->lock);
     if (stats.thread_count != 0 || stats.pin_count != 0) {
         return NBI_FAIL(&arenas->hooks, NB_ITEM_ARENA_PINNED, NB_BUSY, "%u threads attached, %llu pins out",
-                        (unsigned)stats.thread_count, (unsigned long long)stats.pin_count);
+                        (unsigned)stats.thread_count, nb_llu(stats.pin_count));
     }
     while (arenas->idle != NULL) {
         thread_record *record = arenas->idle;
@@ -344,7 +344,7 @@ static bool advance(nb_thread_arenas *arenas, uint64_t pins, nb_arena_frame *fra
     if (is_report_due) {
         nbi_log(&arenas->hooks, NB_LOG_WARNING, NB_ITEM_ARENA_PINNED, function,
                 "all %u slots are pinned or young: frame %llu stays open", (unsigned)arenas->slot_count_max,
-                (unsigned long long)frame_number(current));
+                nb_llu(frame_number(current)));
     }
     if (is_open) sweep_idle(arenas);
     return is_open;
@@ -367,7 +367,7 @@ nb_arena_frame nbi_thread_arenas_advance_pinned(nb_thread_arenas *arenas) {
 static nb_result fail_stale(nb_thread_arenas *arenas, nb_arena_frame frame, const char *function) {
     nbi_atomic_fetch_add_relaxed_u64(&arenas->stale_count, 1);
     return nbi_fail(&arenas->hooks, NB_ITEM_ARENA_STALE, NB_ERR_STALE, function, "frame %llu has ended",
-                    (unsigned long long)frame_number(frame.value));
+                    nb_llu(frame_number(frame.value)));
 }
 
 nb_result nb_thread_arenas_pin(nb_thread_arenas *arenas, nb_arena_frame frame) {
@@ -385,7 +385,7 @@ nb_result nb_thread_arenas_unpin(nb_thread_arenas *arenas, nb_arena_frame frame)
         if (!is_frame_in_word(frame.value, word)) return fail_stale(arenas, frame, __func__);
         if (word_pins(word) == 0) {
             return NBI_FAIL(&arenas->hooks, NB_ITEM_ARENA_ARGUMENT, NB_ERR_MISUSE, "frame %llu has no pins",
-                            (unsigned long long)frame_number(frame.value));
+                            nb_llu(frame_number(frame.value)));
         }
         // Publishes the end of this reader's reads; read by the acquire in take_slot.
     } while (!nbi_atomic_compare_exchange_acq_rel_u64(slot, &word, word - 1));

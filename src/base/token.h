@@ -143,7 +143,7 @@ nbi_token *nbi_token_make_root(const nbi_token_plan *plan, const nb_hooks *hooks
 nbi_token *nbi_token_make_child(nbi_token *parent, const nbi_token_plan *plan, const char *function);
 
 // Lets other threads at the tree's lock for a moment. `token` is held meanwhile and still there afterwards.
-void nbi_token_breathe(nbi_token *token);
+void nbi_token_lock_pass(nbi_token *token);
 
 // Takes the token and every parent that only it kept alive out of the tree, if nothing keeps it. The lock is held, and
 // may be let go and taken again. Dead tokens wait in tree->dead for the next nbi_token_drop_*.

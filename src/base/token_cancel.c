@@ -69,7 +69,7 @@ static void mark_subtree(cancel_run *run, nbi_token *top, bool pierces_shield) {
         ++token->hold_count;
         nbi_token_collect(from);
         --token->hold_count;
-        if (count % NBI_TOKEN_BATCH == 0) nbi_token_breathe(token);
+        if (count % NBI_TOKEN_BATCH == 0) nbi_token_lock_pass(token);
     }
     nbi_lock_release(lock);
 }
@@ -159,8 +159,8 @@ static void cancel_from(nbi_token *token, bool pierces_shield, nb_cancel_reason 
     if (run.counts.token_count != 0) {
         nbi_log(&token->tree->hooks, NB_LOG_TRACE, NB_ITEM_TOKEN_CANCELLED, "nb_token_cancel",
                 "'%s' (%s, %u): %llu tokens, %llu queued and %llu running tasks", token->label,
-                nb_cancel_cause_name(reason.cause), (unsigned)reason.code, (unsigned long long)run.counts.token_count,
-                (unsigned long long)run.counts.task_queued_count, (unsigned long long)run.counts.task_running_count);
+                nb_cancel_cause_name(reason.cause), (unsigned)reason.code, nb_llu(run.counts.token_count),
+                nb_llu(run.counts.task_queued_count), nb_llu(run.counts.task_running_count));
     }
     nbi_token_drop_hold(token);
     counts_add(counts, &run.counts);

@@ -12,25 +12,25 @@
 // Most deadlines of one kind in a tree: that many tokens are 10 GiB, and the array's size fits 32 bits.
 #define HEAP_COUNT_MAX (1u << 26)
 
-static void heap_put(nbi_token_heap *heap, nbi_token_deadline_kind kind, uint32_t place, nbi_token_deadline item) {
-    heap->items[place] = item;
-    item.token->deadline_index[kind] = place + 1;
+static void heap_put(nbi_token_heap *heap, nbi_token_deadline_kind kind, uint32_t index, nbi_token_deadline item) {
+    heap->items[index] = item;
+    item.token->deadline_index[kind] = index + 1;
 }
 
-// Finds the place for an item from a gap at `place`, first up, then down.
-static void heap_settle(nbi_token_heap *heap, nbi_token_deadline_kind kind, uint32_t place, nbi_token_deadline item) {
-    while (place > 0 && item.at < heap->items[(place - 1) / 2].at) {
-        heap_put(heap, kind, place, heap->items[(place - 1) / 2]);
-        place = (place - 1) / 2;
+// Finds the slot for an item from a gap at `index`, first up, then down.
+static void heap_settle(nbi_token_heap *heap, nbi_token_deadline_kind kind, uint32_t index, nbi_token_deadline item) {
+    while (index > 0 && item.at < heap->items[(index - 1) / 2].at) {
+        heap_put(heap, kind, index, heap->items[(index - 1) / 2]);
+        index = (index - 1) / 2;
     }
     for (;;) {
-        uint32_t below = 2 * place + 1;
+        uint32_t below = 2 * index + 1;
         if (below + 1 < heap->count && heap->items[below + 1].at < heap->items[below].at) ++below;
         if (below >= heap->count || item.at <= heap->items[below].at) break;
-        heap_put(heap, kind, place, heap->items[below]);
-        place = below;
+        heap_put(heap, kind, index, heap->items[below]);
+        index = below;
     }
-    heap_put(heap, kind, place, item);
+    heap_put(heap, kind, index, item);
 }
 
 void nbi_token_forget_deadline(nbi_token *token, nbi_token_deadline_kind kind) {

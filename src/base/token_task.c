@@ -34,8 +34,8 @@ static nb_result step_apply(nb_token *token, const task_step *step, const char *
         result = step_check(tasks, step);
         if (result != NB_OK) {
             return nbi_fail(&node->tree->hooks, NB_ITEM_TOKEN_ARGUMENT, result, function,
-                            "'%s' counts %llu queued and %llu running tasks", node->label,
-                            (unsigned long long)queued_of(tasks), (unsigned long long)running_of(tasks));
+                            "'%s' counts %llu queued and %llu running tasks", node->label, nb_llu(queued_of(tasks)),
+                            nb_llu(running_of(tasks)));
         }
         bool is_closed = (tasks & NBI_TOKEN_TASKS_CLOSED) != 0;
         uint64_t next = tasks + (is_closed ? step->closed_change : step->change);

@@ -24,7 +24,7 @@
 
 // Pauses granted to threads that are parked at the lock during a long walk: 10 to 20 us, of the 6 to 90 us that a woken
 // thread needs to come. Whoever comes later is woken again after the next batch.
-#define BREATHE_PAUSE_COUNT 512
+#define PASS_PAUSE_COUNT 512
 
 static size_t plan_size(const nbi_token_plan *plan) {
     size_t size = offsetof(nbi_token, label) + plan->label_size + 1u;
@@ -115,14 +115,14 @@ nbi_token *nbi_token_make_child(nbi_token *parent, const nbi_token_plan *plan, c
 
 // --- leaving the tree ---
 
-void nbi_token_breathe(nbi_token *token) {
+void nbi_token_lock_pass(nbi_token *token) {
     nbi_token_tree *tree = token->tree;
     ++token->hold_count;
     bool is_contended = nbi_atomic_load_relaxed_u32(&tree->lock.word) == 2;
     nbi_lock_release(&tree->lock);
     // Without this the walker would have the lock back before the woken thread has even started to run. It does not
     // sleep or yield: a cancel must not wait for whatever else runs on the machine.
-    for (int i = 0; is_contended && i < BREATHE_PAUSE_COUNT; ++i) {
+    for (int i = 0; is_contended && i < PASS_PAUSE_COUNT; ++i) {
         if (nbi_atomic_load_relaxed_u32(&tree->lock.word) != 0) break;
         nbi_cpu_relax();
     }
@@ -181,7 +181,7 @@ void nbi_token_collect(nbi_token *token) {
             child_unlink(token, parent);
             push_spare_or_dead(tree, token);
             // A parent on the point of going is nobody else's to end: breathe holds it.
-            if (++count % NBI_TOKEN_BATCH == 0) nbi_token_breathe(parent);
+            if (++count % NBI_TOKEN_BATCH == 0) nbi_token_lock_pass(parent);
         } else {
             spare_to_dead(tree);
             push_dead(tree, token);

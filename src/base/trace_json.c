@@ -42,7 +42,7 @@ static void put(json *out, const char *text) {
 
 static void put_u64(json *out, uint64_t value) {
     char text[NUMBER_SIZE];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    snprintf(text, sizeof text, "%llu", nb_llu(value));
     put(out, text);
 }
 
@@ -75,7 +75,7 @@ static void put_f64(json *out, double value) {
 // Chrome's unit is the microsecond.
 static void put_time(json *out, uint64_t time_ns) {
     char text[NUMBER_SIZE];
-    snprintf(text, sizeof text, "%llu.%03u", (unsigned long long)(time_ns / 1000), (unsigned)(time_ns % 1000));
+    snprintf(text, sizeof text, "%llu.%03u", nb_llu(time_ns / 1000), (unsigned)(time_ns % 1000));
     put(out, text);
 }
 

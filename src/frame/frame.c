@@ -23,7 +23,7 @@ static void frame_start(nb_engine *engine) {
     if (nb_fence_begin(engine->fence, &engine->frame) != NB_OK) engine->frame = (nb_frame){0};
     forgive_late(engine);
     if (engine->trace != NULL) nb_trace_frame(engine->trace, engine->time.index);
-    nbi_tasks_tell(engine);
+    nbi_task_results_deliver(engine);
     nbi_frame_async_publish(engine);
 }
 
@@ -91,7 +91,7 @@ static void parallel_tasks(nb_engine *engine) {
 // What tasks have left is there when the outputs of jobs are merged.
 static void post_parallel(nb_engine *engine) {
     if (engine->is_world_stuck) return; // callbacks may write to the world
-    nbi_tasks_tell(engine);
+    nbi_task_results_deliver(engine);
     nbi_jobs_merge(engine);
 }
 

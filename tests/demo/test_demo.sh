@@ -74,17 +74,17 @@ real --frames 45 --seed 2
 # A flight from a file: as long as its last line says, the same state always, also when it is recorded and played again, and
 # its pictures have the names that it gives them.
 printf '# down\n0 walk\n0 teleport 10 -20\n0.1 turn 30\n+0.1 shot here\n' >"$work/flight.txt"
-real --virtual --hz 150 --script "$work/flight.txt" --workers 0
+real --virtual --hz 75 --script "$work/flight.txt" --workers 0
 flown=$(state)
-grep -q '^run .* 180 ticks' "$work/out" || fail "a script does not say how long it is"
-real --virtual --hz 150 --frames 180
+grep -q '^run .* 90 ticks' "$work/out" || fail "a script does not say how long it is"
+real --virtual --hz 75 --frames 90
 [ "$(state)" != "$flown" ] || fail "a script steers nothing"
-real --hz 150 --script "$work/flight.txt" --gpu null --pictures "$work/flown" --workers 2 --rewind-at 0.3
+real --hz 75 --script "$work/flight.txt" --gpu null --pictures "$work/flown" --workers 2 --rewind-at 0.3
 [ "$(state)" = "$flown" ] || fail "the state differs in a flight on the real clock"
 if grep -q '^picture  ' "$work/out"; then
     [ "$(ls "$work/flown")" = here.png ] || fail "the pictures of a script are others"
 fi
-if "$demo" --virtual --hz 150 --script "$work/flight.txt" --record "$work/flight.nbr" >"$work/out" 2>"$work/err"; then
+if "$demo" --virtual --hz 75 --script "$work/flight.txt" --record "$work/flight.nbr" >"$work/out" 2>"$work/err"; then
     real --virtual --replay "$work/flight.nbr"
     [ "$(state)" = "$flown" ] || fail "the state differs in a flight that is replayed"
 fi

@@ -34,6 +34,7 @@ function(nebula_fuzz name part)
     if(NEBULA_HAS_LIBFUZZER)
         target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
         target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+        target_link_libraries(fuzz_${name} PRIVATE m) # libFuzzer's own
     endif()
     # The first folder is where libFuzzer puts what it finds: not the sources'.
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fuzz/${name})

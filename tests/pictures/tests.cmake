@@ -18,4 +18,4 @@ add_test(NAME golden.pictures
         ${CMAKE_CURRENT_SOURCE_DIR}/golden/pictures ${CMAKE_CURRENT_BINARY_DIR}/pictures)
 add_test(NAME demo.lockstep COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/pictures/lockstep.sh $<TARGET_FILE:nebula_demo>)
 set_tests_properties(golden.pictures demo.lockstep PROPERTIES
-    TIMEOUT ${NEBULA_TEST_TIMEOUT_S} LABELS program SKIP_RETURN_CODE 77)
+    TIMEOUT ${NEBULA_TEST_TIMEOUT_S} LABELS pictures SKIP_RETURN_CODE 77)

@@ -35,3 +35,7 @@ void test_case_register(test_case *added);
 #define TEST_IN(fixture, name)                               \
     TEST_REGISTER(name, fixture##_setup, fixture##_teardown) \
     static void case_##name(__attribute__((unused)) void **state)
+
+// How many threads this process has started so far. Only where the program has the shim of tests/support/faults.c.
+// Thread: any.
+__attribute__((weak)) unsigned test_threads_started(void);

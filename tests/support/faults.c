@@ -4,6 +4,9 @@
 test_os os;
 _Thread_local bool is_clock_slow;
 static nb_atomic_u64 clock_slow_ns;
+static nb_atomic_u32 threads_started; // unlike what is in `os`, no case sets it back
+
+unsigned test_threads_started(void) { return nbi_atomic_load_relaxed_u32(&threads_started); }
 
 static bool is_hit(test_fault *fault) {
     uint64_t call = nbi_atomic_fetch_add_seq_cst_u64(&fault->call_count, 1) + 1;
@@ -49,6 +52,7 @@ nb_result __wrap_nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *des
 nb_result __wrap_nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc) {
     bool counts = os.thread_name == NULL || strcmp(os.thread_name, desc->name) == 0;
     if (counts && is_hit(&os.threads)) return NB_ERR_OS;
+    nbi_atomic_fetch_add_relaxed_u32(&threads_started, 1);
     nb_result result = __real_nbi_thread_start(thread, desc);
     if (result == NB_OK) nbi_atomic_fetch_add_seq_cst_u32(&os.started_count, 1);
     return result;

@@ -27,7 +27,7 @@
 typedef enum outcome { PASSED, FAILED, SKIPPED, OUTCOME_COUNT } outcome;
 
 typedef struct options {
-    bool is_list, is_verbose;
+    bool is_list, is_verbose, is_one_thread;
     unsigned timeout_s;
     char **patterns;
     int pattern_count;
@@ -70,16 +70,24 @@ static bool is_wanted(const options *o, const test_case *c) {
     return o->pattern_count == 0;
 }
 
-static _Noreturn void run_in_child(const test_case *c, unsigned timeout_s, FILE *output) {
+// A folder that CMake calls ONE_THREAD is left out by the thread sanitizer, so none of its cases may start a thread.
+static bool is_alone(const options *o) {
+    if (!o->is_one_thread || test_threads_started == NULL || test_threads_started() == 0) return true;
+    fprintf(stderr, "the case starts a thread: remove ONE_THREAD from its folder in tests/programs.cmake\n");
+    return false;
+}
+
+static _Noreturn void run_in_child(const test_case *c, const options *o, FILE *output) {
     // What the case starts itself ends with it: the parent ends the whole group.
     setpgid(0, 0);
     if (output != NULL) {
         dup2(fileno(output), STDOUT_FILENO);
         dup2(fileno(output), STDERR_FILENO);
     }
-    alarm(timeout_s);
+    alarm(o->timeout_s);
     const struct CMUnitTest tests[] = {{c->name, c->run, c->setup, c->teardown, NULL}};
-    exit(cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1);
+    bool is_passed = cmocka_run_group_tests(tests, NULL, NULL) == 0;
+    exit(is_passed && is_alone(o) ? 0 : 1);
 }
 
 // cmocka says only in its text that a case was skipped.
@@ -122,7 +130,7 @@ static outcome run_case(const options *o, const test_case *c) {
     double start = seconds_now();
     fflush(stdout);
     pid_t child = fork();
-    if (child == 0) run_in_child(c, o->timeout_s, output);
+    if (child == 0) run_in_child(c, o, output);
     int status = -1;
     if (child > 0) {
         waitpid(child, &status, 0);
@@ -142,7 +150,7 @@ static outcome run_case(const options *o, const test_case *c) {
 
 static int usage(const char *program) {
     fprintf(stderr,
-            "usage: %s [--list] [--verbose] [--timeout SECONDS] [PATTERN...]\n"
+            "usage: %s [--list] [--verbose] [--one-thread] [--timeout SECONDS] [PATTERN...]\n"
             "  A pattern is a part of a case's full name (folder/file.case), or a glob.\n",
             program);
     return 2;
@@ -154,6 +162,8 @@ static bool parse(options *o, int argc, char **argv) {
             o->is_list = true;
         else if (strcmp(argv[i], "--verbose") == 0)
             o->is_verbose = true;
+        else if (strcmp(argv[i], "--one-thread") == 0)
+            o->is_one_thread = true;
         else if (strcmp(argv[i], "--timeout") == 0 && i + 1 < argc)
             o->timeout_s = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (argv[i][0] == '-')

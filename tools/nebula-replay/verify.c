@@ -17,7 +17,7 @@ typedef struct progress {
     uint64_t percent; // told last
 } progress;
 
-static void tell_progress(void *user, uint64_t done_count, uint64_t total_count) {
+static void print_progress(void *user, uint64_t done_count, uint64_t total_count) {
     progress *p = user;
     uint64_t percent = total_count != 0 ? done_count * 100 / total_count : 100;
     if (p->is_bar) {
@@ -32,7 +32,7 @@ static void tell_progress(void *user, uint64_t done_count, uint64_t total_count)
     p->percent = percent;
 }
 
-static void print_place(const nb_verify_report *report) {
+static void print_location(const nb_verify_report *report) {
     printf("tick      %" PRIu64 "\n", report->tick);
     printf("phase     %s\n",
            report->phase != NB_PHASE_NONE ? nb_phase_info_get(report->phase)->name : "before the first");
@@ -47,12 +47,12 @@ static void print_place(const nb_verify_report *report) {
 }
 
 static void print_report(const nb_verify_report *report, const nb_replay_info *info) {
-    bool is_placed = report->verdict == NB_VERDICT_DIVERGED || report->verdict == NB_VERDICT_NOT_DETERMINISTIC;
+    bool is_located = report->verdict == NB_VERDICT_DIVERGED || report->verdict == NB_VERDICT_NOT_DETERMINISTIC;
     printf("verdict   %s\n", nb_verdict_text(report->verdict));
     printf("ticks     %" PRIu64 " from %" PRIu64 ", %" PRIu64 " compared\n", report->tick_count, report->from_tick,
            report->compared_count);
     printf("hash      %016" PRIx64 "\n", report->hash);
-    if (is_placed) print_place(report);
+    if (is_located) print_location(report);
     if ((report->notes & NB_VERIFY_OTHER_BUILD) != 0)
         printf("note      recorded by another build: %s\n", info->head.build_id);
     if ((report->notes & NB_VERIFY_RECORDING_CUT) != 0)
@@ -73,7 +73,7 @@ static int verify(const options *o, const char *path, nb_replay *replay, nb_veri
     nb_replay_info info = nb_replay_info_get(replay);
     nb_verify_report report;
     desc->worker_count = o->worker_count;
-    desc->progress = tell_progress;
+    desc->progress = print_progress;
     desc->user = &p;
     nb_result result = nb_replay_verify(replay, game, desc, &report);
     if (p.is_bar) fputs("\r\033[K", stderr); // the bar goes

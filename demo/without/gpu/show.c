@@ -38,6 +38,6 @@ bool show_is_settled(const show *s) {
 
 void show_measure(const show *s, numbers_frame *out) { (void)s, (void)out; }
 
-void show_tell(const show *s, FILE *to) { (void)s, (void)to; }
+void show_print(const show *s, FILE *to) { (void)s, (void)to; }
 
 void show_close(show *s) { (void)s; }

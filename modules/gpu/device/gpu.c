@@ -153,8 +153,8 @@ static void end(nb_gpu *gpu) {
     nb_hooks_free(&hooks, gpu, sizeof *gpu);
 }
 
-// Places that the device itself has for its whole life.
-static void take_places(nb_gpu *gpu) {
+// Slots that the device itself has for its whole life.
+static void take_own_slots(nb_gpu *gpu) {
     for (uint32_t i = 0; i < gpu->limits.frames_in_flight; ++i) {
         nbi_gpu_slot *slot = &gpu->slots[i];
         nbi_gpu_object_take(gpu, NBI_GPU_BUFFER, NBI_GPU_MEMORY, "frame", &slot->buffer);
@@ -173,7 +173,7 @@ static nb_result begin(nb_gpu *gpu) {
     if (result == NB_OK) result = nb_timelines_open(gpu->own, "gpu", &gpu->own_timeline);
     if (result != NB_OK) return result;
     gpu->timeline = gpu->own_timeline;
-    take_places(gpu);
+    take_own_slots(gpu);
     result = nbi_gpu_make(gpu);
     if (result == NB_OK) snprintf(gpu->name, sizeof gpu->name, "%s: %s", gpu->backend->name, gpu->info.name);
     return result;
@@ -209,7 +209,7 @@ nb_result nb_gpu_create(const nb_gpu_desc *given, nb_gpu **out) {
 
 nb_result nb_gpu_destroy(nb_gpu *gpu) {
     if (gpu == NULL) return NB_OK;
-    if (gpu->moment != NBI_GPU_BETWEEN || nbi_gpu_is_any_late(gpu)) return NB_BUSY;
+    if (gpu->frame_state != NBI_GPU_FRAME_NONE || nbi_gpu_is_any_late(gpu)) return NB_BUSY;
     gpu->caller = __func__;
     nb_result result = nbi_gpu_detach(gpu);
     if (result != NB_OK) return result;

@@ -75,11 +75,11 @@ typedef struct nbi_gpu_table {
 // Bits of a picture's number in such a handle, and in the word that memory is taken from: half a year of 60 a second.
 #define NBI_GPU_TAG_MASK ((UINT64_C(1) << 30) - 1)
 
-// Takes a place; NB_FULL. name may be NULL.
+// Takes a free slot of the table; NB_FULL. name may be NULL.
 nb_result nbi_gpu_object_take(nb_gpu *gpu, nbi_gpu_kind kind, nbi_gpu_role role, const char *name, uint32_t *index);
-// Gives back a place whose object is not in the backend.
+// Gives back a slot whose object is not in the backend.
 void nbi_gpu_object_free(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index);
-// Makes the object of a place in the backend. NB_ERR_LOST is noted.
+// Makes the object of a slot in the backend. NB_ERR_LOST is noted.
 nb_result nbi_gpu_object_make(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index);
 // Retires it. NB_FULL: it is still there.
 nb_result nbi_gpu_object_retire(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index);
@@ -101,12 +101,12 @@ const char *nbi_gpu_pipeline_problem(const nb_gpu_pipeline_desc *desc, nb_result
 
 // --- the frame ---
 
-typedef enum nbi_gpu_moment {
-    NBI_GPU_BETWEEN = 0,
-    NBI_GPU_BEGUN,
-    NBI_GPU_COMPILED,
-    NBI_GPU_SUBMITTED,
-} nbi_gpu_moment;
+typedef enum nbi_gpu_frame_state {
+    NBI_GPU_FRAME_NONE = 0,
+    NBI_GPU_FRAME_BEGUN,
+    NBI_GPU_FRAME_COMPILED,
+    NBI_GPU_FRAME_SUBMITTED,
+} nbi_gpu_frame_state;
 
 // One of the frames in flight.
 typedef struct nbi_gpu_slot {
@@ -121,7 +121,7 @@ typedef struct nbi_gpu_slot {
 
 // Memory of the graph, kept over frames.
 typedef struct nbi_gpu_transient {
-    bool is_used; // the place
+    bool is_used; // the slot
     bool is_buffer;
     uint32_t index;   // of the object
     uint64_t picture; // that took it last
@@ -179,10 +179,10 @@ struct nb_gpu {
     uint64_t progress_ns; // when `completed` grew last, or something was handed over to an idle device
 
     bool is_lost;
-    bool is_unrestored_told;
+    bool is_unrestored_reported;
     uint64_t retry_at_ns, retry_pause_ns;
 
-    nbi_gpu_moment moment;
+    nbi_gpu_frame_state frame_state;
     bool has_picture; // of this frame
     bool is_handed;   // the picture was handed over
     bool is_counted;  // as left out
@@ -228,6 +228,8 @@ nb_result nbi_gpu_begin(nb_gpu *gpu, nb_frame frame);
 nb_result nbi_gpu_compile(nb_gpu *gpu);
 nb_result nbi_gpu_submit_picture(nb_gpu *gpu);
 nb_result nbi_gpu_end(nb_gpu *gpu);
+
+// gpu_record.c
 nb_result nbi_gpu_record(nb_gpu *gpu, uint32_t lane);
 
 // gpu_value.c
@@ -239,7 +241,7 @@ nb_result nbi_gpu_wait(nb_gpu *gpu, uint64_t value, uint64_t timeout_ns);
 // Notes that the device is lost: nothing of it is used any more, and all that waits for it is over.
 nb_result nbi_gpu_lose(nb_gpu *gpu, const char *why);
 // NB_ERR_LOST from the backend is noted; anything else is returned as it is.
-nb_result nbi_gpu_heed(nb_gpu *gpu, nb_result result, const char *what);
+nb_result nbi_gpu_note_result(nb_gpu *gpu, nb_result result, const char *what);
 
 // gpu_restore.c
 // Makes backend, memory of the frames and all objects alive; a failure leaves no backend.

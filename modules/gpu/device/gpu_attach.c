@@ -16,7 +16,7 @@ static nb_result frame_start(const nb_context *context, void *user) {
     gpu->fence = context->fence;
     gpu->caller = FRAME;
     // A frame of the engine that was cut short.
-    if (gpu->moment != NBI_GPU_BETWEEN) nbi_gpu_end(gpu);
+    if (gpu->frame_state != NBI_GPU_FRAME_NONE) nbi_gpu_end(gpu);
     if (!nb_engine_desc_get(context->engine)->is_headless) nbi_gpu_begin(gpu, context->frame);
     return NB_OK;
 }
@@ -38,13 +38,14 @@ static nb_result frame_graph(const nb_context *context, void *user) {
     nb_gpu *gpu = user;
     gpu->caller = FRAME;
     check_order(gpu, context);
-    if (nb_context_check(context, NB_LAYER_ENGINE) == NB_OK && gpu->moment == NBI_GPU_BEGUN) nbi_gpu_compile(gpu);
+    if (nb_context_check(context, NB_LAYER_ENGINE) == NB_OK && gpu->frame_state == NBI_GPU_FRAME_BEGUN)
+        nbi_gpu_compile(gpu);
     return NB_OK;
 }
 
 static nb_result record(const nb_context *context, void *user) {
     nb_gpu *gpu = user;
-    if (gpu->moment == NBI_GPU_COMPILED) nbi_gpu_record(gpu, context->job_index);
+    if (gpu->frame_state == NBI_GPU_FRAME_COMPILED) nbi_gpu_record(gpu, context->job_index);
     return NB_OK;
 }
 
@@ -54,14 +55,14 @@ static nb_result submit(const nb_context *context, void *user, const nb_outputs 
     (void)outputs;
     gpu->caller = FRAME;
     bool is_last = context->job_index + 1 == context->job_count;
-    if (!is_last || gpu->moment != NBI_GPU_COMPILED) return NB_OK;
+    if (!is_last || gpu->frame_state != NBI_GPU_FRAME_COMPILED) return NB_OK;
     if (nb_context_check_capability(context, NB_CAPABILITY_SUBMIT) == NB_OK) nbi_gpu_submit_picture(gpu);
     return NB_OK;
 }
 
 static nb_result present(const nb_context *context, void *user) {
     nb_gpu *gpu = user;
-    bool is_begun = gpu->moment != NBI_GPU_BETWEEN;
+    bool is_begun = gpu->frame_state != NBI_GPU_FRAME_NONE;
     gpu->caller = FRAME;
     if (is_begun && nb_context_check(context, NB_LAYER_ENGINE) == NB_OK) nbi_gpu_end(gpu);
     if (gpu->is_handed) nb_engine_note_device(context->engine, gpu->stats.gpu_ns, gpu->info.is_on_cpu);
@@ -81,7 +82,7 @@ static nb_result change_timeline(nb_gpu *gpu, nb_timelines *old, nb_timeline *ne
 }
 
 static void leave(nb_gpu *gpu, nb_engine *engine) {
-    if (gpu->moment != NBI_GPU_BETWEEN) nbi_gpu_end(gpu);
+    if (gpu->frame_state != NBI_GPU_FRAME_NONE) nbi_gpu_end(gpu);
     if (change_timeline(gpu, nb_engine_timelines(engine), gpu->own_timeline) != NB_OK) {
         nbi_gpu_lose(gpu, "it did not end its work");
         change_timeline(gpu, nb_engine_timelines(engine), gpu->own_timeline);

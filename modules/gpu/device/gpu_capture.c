@@ -33,7 +33,7 @@ static bool has_known_pixels(nb_gpu_format format) {
 nb_result nb_gpu_capture_ask(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     nbi_gpu_capturing *capture = &gpu->capture;
-    if (gpu->moment != NBI_GPU_BEGUN || !gpu->has_picture || gpu->is_lost) return NB_EMPTY;
+    if (gpu->frame_state != NBI_GPU_FRAME_BEGUN || !gpu->has_picture || gpu->is_lost) return NB_EMPTY;
     bool is_flying = capture->state == NBI_CAPTURE_FLYING && gpu->completed < capture->value;
     if (capture->state == NBI_CAPTURE_ASKED || is_flying) return NB_BUSY;
     if (!has_known_pixels(gpu->info.surface_format)) return NB_ERR_UNSUPPORTED;

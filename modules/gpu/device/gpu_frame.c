@@ -39,7 +39,7 @@ static bool choose_slot(nb_gpu *gpu) {
 }
 
 static nb_result open_picture(nb_gpu *gpu, nb_frame frame) {
-    nb_result result = nbi_gpu_heed(gpu, gpu->backend->frame_reset(gpu->self, gpu->slot), "beginning a frame");
+    nb_result result = nbi_gpu_note_result(gpu, gpu->backend->frame_reset(gpu->self, gpu->slot), "beginning a frame");
     if (result != NB_OK) return result;
     ++gpu->picture;
     gpu->slots[gpu->slot].frame = frame;
@@ -78,7 +78,7 @@ static nb_result begin_picture(nb_gpu *gpu, nb_frame frame) {
 
 nb_result nbi_gpu_begin(nb_gpu *gpu, nb_frame frame) {
     ++gpu->stats.frame_count;
-    gpu->moment = NBI_GPU_BEGUN;
+    gpu->frame_state = NBI_GPU_FRAME_BEGUN;
     gpu->has_picture = gpu->is_handed = gpu->is_counted = gpu->is_shown = false;
     gpu->upload_count = gpu->item_count = 0;
     gpu->plan = NULL;
@@ -88,7 +88,7 @@ nb_result nbi_gpu_begin(nb_gpu *gpu, nb_frame frame) {
 // --- the plan ---
 
 nb_result nbi_gpu_compile(nb_gpu *gpu) {
-    gpu->moment = NBI_GPU_COMPILED;
+    gpu->frame_state = NBI_GPU_FRAME_COMPILED;
     if (!gpu->has_picture) return NB_EMPTY;
     nb_result result = gpu->is_lost ? NB_ERR_LOST : nbi_gpu_capture_add(gpu);
     gpu->graph->caller = gpu->caller;
@@ -150,7 +150,7 @@ static nb_result hand_over(nb_gpu *gpu, const nb_graph_plan *plan, uint32_t item
                             .uploads = gpu->uploads,
                             .upload_count = gpu->upload_count,
                             .is_shown = is_shown};
-    nb_result result = nbi_gpu_heed(gpu, gpu->backend->submit(gpu->self, &submit), "handing over a picture");
+    nb_result result = nbi_gpu_note_result(gpu, gpu->backend->submit(gpu->self, &submit), "handing over a picture");
     if (result != NB_OK) {
         if (result != NB_ERR_LOST)
             NBI_GPU_FAILURE(gpu, (uint64_t)result, NB_ITEM_GPU_SUBMIT, result,
@@ -210,7 +210,7 @@ nb_result nbi_gpu_submit_picture(nb_gpu *gpu) {
     if (gpu->has_picture && result != NB_OK) leave_out_for(gpu, result);
     nbi_gpu_spans_close(gpu);
     save_uploads(gpu);
-    gpu->moment = NBI_GPU_SUBMITTED;
+    gpu->frame_state = NBI_GPU_FRAME_SUBMITTED;
     nbi_gpu_capture_note(gpu, gpu->is_handed);
     return result;
 }
@@ -219,11 +219,11 @@ nb_result nbi_gpu_submit_picture(nb_gpu *gpu) {
 
 nb_result nbi_gpu_end(nb_gpu *gpu) {
     // A frame that nobody compiled or handed over has failed.
-    if (gpu->moment != NBI_GPU_SUBMITTED && gpu->has_picture) leave_out_for(gpu, NB_ERR_MISUSE);
-    if (gpu->moment != NBI_GPU_SUBMITTED) nbi_gpu_submit_picture(gpu);
+    if (gpu->frame_state != NBI_GPU_FRAME_SUBMITTED && gpu->has_picture) leave_out_for(gpu, NB_ERR_MISUSE);
+    if (gpu->frame_state != NBI_GPU_FRAME_SUBMITTED) nbi_gpu_submit_picture(gpu);
     if (gpu->is_shown && !gpu->is_lost) nbi_gpu_surface_show(gpu);
     gpu->has_picture = false;
-    gpu->moment = NBI_GPU_BETWEEN;
+    gpu->frame_state = NBI_GPU_FRAME_NONE;
     gpu->plan = NULL;
     nbi_gpu_poll(gpu);
     return gpu->is_lost ? NB_ERR_LOST : NB_OK;
@@ -231,7 +231,7 @@ nb_result nbi_gpu_end(nb_gpu *gpu) {
 
 // --- by hand ---
 
-static bool is_at(nb_gpu *gpu, nbi_gpu_moment moment) { return gpu->engine == NULL && gpu->moment == moment; }
+static bool is_at(nb_gpu *gpu, nbi_gpu_frame_state state) { return gpu->engine == NULL && gpu->frame_state == state; }
 
 nb_result nb_gpu_frame_begin(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");

@@ -145,7 +145,7 @@ nb_result nbi_gpu_object_make(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index) {
     }
     object->is_made = result == NB_OK;
     object->made_value = gpu->submitted;
-    return nbi_gpu_heed(gpu, result, "making an object");
+    return nbi_gpu_note_result(gpu, result, "making an object");
 }
 
 static void unmake(nb_gpu *gpu, nbi_gpu_object *object, uint32_t index) {

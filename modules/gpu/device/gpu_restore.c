@@ -78,10 +78,10 @@ static nb_result try_later(nb_gpu *gpu, uint64_t pause_ns, nb_result result) {
     gpu->is_lost = true;
     gpu->retry_at_ns = nbi_gpu_now_ns(gpu) + pause_ns;
     gpu->retry_pause_ns = pause_ns * 2 < NB_GPU_RETRY_NS_MAX ? pause_ns * 2 : NB_GPU_RETRY_NS_MAX;
-    if (!gpu->is_unrestored_told)
+    if (!gpu->is_unrestored_reported)
         nb_report_failure(gpu->hooks, NB_ITEM_GPU_UNRESTORED, result, gpu->caller,
                           "gpu: device \"%s\" not restored yet: %s", gpu->name, nb_result_name(result));
-    gpu->is_unrestored_told = true;
+    gpu->is_unrestored_reported = true;
     return NB_ERR_LOST;
 }
 
@@ -92,7 +92,7 @@ static nb_result settle(nb_gpu *gpu) {
         gpu->slots[i].step_count = 0;
     }
     gpu->is_surface_stale = gpu->width == 0;
-    gpu->is_unrestored_told = false;
+    gpu->is_unrestored_reported = false;
     gpu->time_count = 0;
     ++gpu->stats.restored_count;
     const char *caller = gpu->caller;

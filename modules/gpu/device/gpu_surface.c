@@ -16,7 +16,7 @@ static nb_result make_surface(nb_gpu *gpu) {
     nb_result result = nbi_gpu_wait(gpu, gpu->submitted, gpu->desc.wait_ns);
     if (result != NB_OK) return result;
     result = gpu->backend->surface_resize(gpu->self, gpu->width, gpu->height, gpu->desc.is_vsync_off);
-    if (result != NB_OK) return nbi_gpu_heed(gpu, result, "making a surface");
+    if (result != NB_OK) return nbi_gpu_note_result(gpu, result, "making a surface");
     gpu->is_surface_stale = false;
     ++gpu->stats.resize_count;
     return NB_OK;
@@ -25,7 +25,7 @@ static nb_result make_surface(nb_gpu *gpu) {
 static nb_result acquire(nb_gpu *gpu) {
     uint32_t index = gpu->slots[gpu->slot].surface, width = 0, height = 0;
     nb_result result = gpu->backend->acquire(gpu->self, gpu->slot, index, &width, &height);
-    if (result != NB_OK) return nbi_gpu_heed(gpu, result, "taking an image of the surface");
+    if (result != NB_OK) return nbi_gpu_note_result(gpu, result, "taking an image of the surface");
     gpu->back_width = width;
     gpu->back_height = height;
     nb_gpu_image_desc *desc = &image_at(gpu, index)->desc.image;
@@ -86,7 +86,7 @@ nb_result nbi_gpu_back_import(nb_gpu *gpu) {
 
 void nbi_gpu_surface_show(nb_gpu *gpu) {
     nb_result result = gpu->backend->present(gpu->self, gpu->slot);
-    if (result == NB_OK || nbi_gpu_heed(gpu, result, "showing a picture") == NB_ERR_LOST) return;
+    if (result == NB_OK || nbi_gpu_note_result(gpu, result, "showing a picture") == NB_ERR_LOST) return;
     if (result == NB_ERR_STALE) {
         gpu->is_surface_stale = true;
         return;

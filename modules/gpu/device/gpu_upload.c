@@ -56,7 +56,7 @@ nb_result nb_gpu_upload_buffer(nb_gpu *gpu, nb_gpu_span span, nb_gpu_buffer buff
         return NBI_GPU_REFUSE(
             gpu, to->name, NB_ERR_RANGE,
             "buffer \"%s\" of %llu bytes: %llu bytes at %llu are not inside, or not at a multiple of 4", to->name,
-            (unsigned long long)desc->size_bytes, (unsigned long long)span.size_bytes, (unsigned long long)offset);
+            nb_llu(desc->size_bytes), nb_llu(span.size_bytes), nb_llu(offset));
     return add(gpu, to,
                (nb_gpu_upload){.from = span.offset, .to = index, .to_offset = offset, .size_bytes = span.size_bytes});
 }

@@ -23,7 +23,7 @@ nb_result nbi_gpu_lose(nb_gpu *gpu, const char *why) {
     return NB_ERR_LOST;
 }
 
-nb_result nbi_gpu_heed(nb_gpu *gpu, nb_result result, const char *what) {
+nb_result nbi_gpu_note_result(nb_gpu *gpu, nb_result result, const char *what) {
     return result == NB_ERR_LOST ? nbi_gpu_lose(gpu, what) : result;
 }
 
@@ -59,7 +59,7 @@ static void read_times(nb_gpu *gpu) {
 nb_result nbi_gpu_poll(nb_gpu *gpu) {
     if (gpu->is_lost) return NB_ERR_LOST;
     uint64_t value = 0;
-    nb_result result = nbi_gpu_heed(gpu, gpu->backend->completed(gpu->self, &value), "as its fence says");
+    nb_result result = nbi_gpu_note_result(gpu, gpu->backend->completed(gpu->self, &value), "as its fence says");
     if (result != NB_OK) return result;
     if (value > gpu->submitted - gpu->base) return refuse_value(gpu, value, true);
     if (gpu->base + value < gpu->completed) return refuse_value(gpu, value, false);
@@ -74,7 +74,8 @@ nb_result nbi_gpu_poll(nb_gpu *gpu) {
 nb_result nbi_gpu_wait(nb_gpu *gpu, uint64_t value, uint64_t timeout_ns) {
     if (gpu->is_lost) return NB_ERR_LOST;
     if (gpu->completed >= value) return NB_OK;
-    nb_result result = nbi_gpu_heed(gpu, gpu->backend->wait(gpu->self, value - gpu->base, timeout_ns), "while waiting");
+    nb_result result =
+        nbi_gpu_note_result(gpu, gpu->backend->wait(gpu->self, value - gpu->base, timeout_ns), "while waiting");
     if (result == NB_ERR_LOST) return result;
     result = nbi_gpu_poll(gpu);
     if (result != NB_OK) return result;

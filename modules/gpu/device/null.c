@@ -317,8 +317,8 @@ static void null_dispatch(void *self, const nb_gpu_item *item, uint32_t x, uint3
 
 // Lanes add at once; the order of the plan is brought about when they are done.
 static void keep_copy(null_device *device, null_copy copy) {
-    uint32_t place = nbi_atomic_fetch_add_relaxed_u32(&device->copy_count, 1);
-    if (place < COPY_COUNT_MAX) device->copies[place] = copy;
+    uint32_t index = nbi_atomic_fetch_add_relaxed_u32(&device->copy_count, 1);
+    if (index < COPY_COUNT_MAX) device->copies[index] = copy;
 }
 
 static void null_copy_buffer(void *self, const nb_gpu_item *item, nb_gpu_index from, uint64_t from_offset,
@@ -380,10 +380,10 @@ static void do_copies(null_device *device) {
     if (count > COPY_COUNT_MAX) count = COPY_COUNT_MAX;
     for (uint32_t i = 1; i < count; ++i) {
         null_copy copy = device->copies[i];
-        uint32_t place = i;
-        for (; place > 0 && device->copies[place - 1].item > copy.item; --place)
-            device->copies[place] = device->copies[place - 1];
-        device->copies[place] = copy;
+        uint32_t index = i;
+        for (; index > 0 && device->copies[index - 1].item > copy.item; --index)
+            device->copies[index] = device->copies[index - 1];
+        device->copies[index] = copy;
     }
     for (uint32_t i = 0; i < count; ++i) do_copy(device, &device->copies[i]);
     nbi_atomic_store_relaxed_u32(&device->copy_count, 0);

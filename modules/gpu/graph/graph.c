@@ -34,11 +34,11 @@ static void *take(unsigned char *base, size_t *at_bytes, size_t count, size_t si
 #define TAKE(field, count) (field) = take(base, at_bytes, (count), sizeof *(field))
 
 static void take_table(nbi_graph_table *table, unsigned char *base, size_t *at_bytes, uint32_t count_max) {
-    uint32_t place_count = 2;
-    while (place_count < 2 * count_max) place_count *= 2;
-    table->mask = place_count - 1;
-    TAKE(table->places, place_count);
-    TAKE(table->place_of, count_max);
+    uint32_t bucket_count = 2;
+    while (bucket_count < 2 * count_max) bucket_count *= 2;
+    table->mask = bucket_count - 1;
+    TAKE(table->buckets, bucket_count);
+    TAKE(table->bucket_of, count_max);
     TAKE(table->keys, count_max);
 }
 
@@ -108,7 +108,7 @@ nb_result nb_graph_begin(nb_graph *graph) {
     if (graph == NULL) return NB_FAIL_NULL("graph");
     if (++graph->generation == 0) graph->generation = 1;
     graph->pass_names.count = graph->resource_names.count = graph->use_keys.count = graph->link_count = 0;
-    graph->moment = NBI_GRAPH_OPEN;
+    graph->state = NBI_GRAPH_OPEN;
     return NB_OK;
 }
 

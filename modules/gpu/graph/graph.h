@@ -59,17 +59,17 @@ typedef struct nbi_graph_resource {
     bool is_held; // its memory is not given to others
 } nbi_graph_resource;
 
-typedef enum nbi_graph_moment {
+typedef enum nbi_graph_state {
     NBI_GRAPH_IDLE = 0, // never begun
     NBI_GRAPH_OPEN,
     NBI_GRAPH_COMPILED,
     NBI_GRAPH_FAILED,
-} nbi_graph_moment;
+} nbi_graph_state;
 
 struct nb_graph {
     nb_graph_desc desc; // resolved
     size_t memory_bytes;
-    nbi_graph_moment moment;
+    nbi_graph_state state;
     uint32_t generation; // of this assembly; never 0
     nb_graph_error error;
     const char *caller;   // of a device's graph: what the user called, for reports; NULL = nb_graph_compile
@@ -86,7 +86,7 @@ struct nb_graph {
 
     uint32_t *waits; // by node: a pass, or behind the passes the boundary before a version
     uint32_t *heap;  // passes that are ready; before that, those whose needs are to be looked at
-    uint32_t *order; // of passes that run; while there is a circle, where a node is reached from
+    uint32_t *order; // of passes that run; while there is a cycle, where a node is reached from
     uint32_t *via;   // and by which resource, NBI_NONE: by nb_graph_after; before that, boundaries that are ready
     uint32_t heap_count, boundary_count;
 

@@ -199,14 +199,13 @@ nb_result nb_graph_compile(nb_graph *graph, const nb_graph_plan **out) {
     if (graph->moment == NBI_GRAPH_IDLE)
         return NBI_GRAPH_MISTAKE(graph, 0, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, __func__,
                                  "no assembly was begun; call nb_graph_begin first");
-    if (graph->moment == NBI_GRAPH_OPEN)
-        graph->moment = compile(graph) == NB_OK ? NBI_GRAPH_COMPILED : NBI_GRAPH_FAILED;
-    if (graph->moment == NBI_GRAPH_FAILED) return graph->error.result;
+    if (graph->state == NBI_GRAPH_OPEN) graph->state = compile(graph) == NB_OK ? NBI_GRAPH_COMPILED : NBI_GRAPH_FAILED;
+    if (graph->state == NBI_GRAPH_FAILED) return graph->error.result;
     if (out != NULL) *out = &graph->plan;
     return NB_OK;
 }
 
 const nb_graph_error *nb_graph_error_get(const nb_graph *graph) {
     if (graph == NULL) NB_FAIL_NULL("graph");
-    return graph != NULL && graph->moment == NBI_GRAPH_FAILED ? &graph->error : NULL;
+    return graph != NULL && graph->state == NBI_GRAPH_FAILED ? &graph->error : NULL;
 }

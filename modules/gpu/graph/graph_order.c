@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-// Room for a circle in the text of an error, beside the words around it.
-#define CIRCLE_SIZE 180
+// Room for a cycle in the text of an error, beside the words around it.
+#define CYCLE_SIZE 180
 
 typedef void visit_fn(nb_graph *graph, uint32_t from, uint32_t to, uint32_t resource);
 
@@ -118,7 +118,7 @@ static void count_waits(nb_graph *graph) {
     }
 }
 
-// --- circles ---
+// --- cycles ---
 
 static void note_origin(nb_graph *graph, uint32_t from, uint32_t to, uint32_t resource) {
     if (graph->order[to] != NBI_NONE) return;
@@ -126,8 +126,8 @@ static void note_origin(nb_graph *graph, uint32_t from, uint32_t to, uint32_t re
     graph->via[to] = resource;
 }
 
-// Leaves the passes of a circle in graph->heap, against the direction of waiting, the one added first at its begin.
-static void find_circle(nb_graph *graph) {
+// Leaves the passes of a cycle in graph->heap, against the direction of waiting, the one added first at its begin.
+static void find_cycle(nb_graph *graph) {
     uint32_t count = node_count(graph), node = NBI_NONE;
     for (uint32_t i = 0; i < count; ++i) graph->order[i] = NBI_NONE;
     for (uint32_t i = 0; i < count; ++i) {
@@ -140,29 +140,29 @@ static void find_circle(nb_graph *graph) {
     uint32_t start = node, first = node;
     for (node = graph->order[start]; node != start; node = graph->order[node]) first = node < first ? node : first;
     graph->heap_count = 0;
-    node = first; // a pass: those have smaller numbers than boundaries, and no circle is without one
+    node = first; // a pass: those have smaller numbers than boundaries, and no cycle is without one
     do {
         if (node < graph->pass_names.count) graph->heap[graph->heap_count++] = node;
         node = graph->order[node];
     } while (node != first);
 }
 
-static nb_result fail_circle(nb_graph *graph) {
-    find_circle(graph);
-    const uint32_t *circle = graph->heap;
-    uint32_t count = graph->heap_count, resource = graph->via[circle[count - 1]];
-    char text[CIRCLE_SIZE];
-    int length = snprintf(text, sizeof text, "%s", graph->passes[circle[0]].name);
+static nb_result fail_cycle(nb_graph *graph) {
+    find_cycle(graph);
+    const uint32_t *cycle = graph->heap;
+    uint32_t count = graph->heap_count, resource = graph->via[cycle[count - 1]];
+    char text[CYCLE_SIZE];
+    int length = snprintf(text, sizeof text, "%s", graph->passes[cycle[0]].name);
     for (uint32_t i = count; i-- > 0;) {
-        uint32_t via = graph->via[circle[i]];
+        uint32_t via = graph->via[cycle[i]];
         char step[2 * NB_GPU_NAME_SIZE_MAX + 16];
         int size = snprintf(step, sizeof step, " -> (%s) -> %s", via != NBI_NONE ? graph->resources[via].name : "after",
-                            graph->passes[circle[i]].name);
-        bool is_too_long = length + size + 8 > CIRCLE_SIZE;
+                            graph->passes[cycle[i]].name);
+        bool is_too_long = length + size + 8 > CYCLE_SIZE;
         length += snprintf(text + length, sizeof text - (size_t)length, "%s", is_too_long ? " -> ..." : step);
         if (is_too_long) break;
     }
-    return nbi_graph_error_set(graph, NB_ITEM_GRAPH_CYCLE, NB_ERR_DEADLOCK, circle[0], resource,
+    return nbi_graph_error_set(graph, NB_ITEM_GRAPH_CYCLE, NB_ERR_DEADLOCK, cycle[0], resource,
                                "passes wait for each other: %s; renew a resource between them", text);
 }
 
@@ -175,5 +175,5 @@ nb_result nbi_graph_order(nb_graph *graph, uint32_t needed_count) {
         if (!is_boundary) graph->order[step_count++] = node;
         visit_behind(graph, node, wait_less);
     }
-    return step_count == needed_count ? NB_OK : fail_circle(graph);
+    return step_count == needed_count ? NB_OK : fail_cycle(graph);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// A table from 64-bit keys to numbers in the order of adding, which is emptied in no time: a place counts only where
+// A table from 64-bit keys to numbers in the order of adding, which is emptied in no time: a bucket counts only where
 // the entry it names points back at it.
 
 #include <stdint.h>
@@ -9,9 +9,9 @@
 #define NBI_NONE UINT32_MAX
 
 typedef struct nbi_graph_table {
-    uint32_t *places;   // mask + 1, at least twice the entries, so that a search always ends
-    uint32_t *place_of; // of each entry
-    uint64_t *keys;     // of each entry
+    uint32_t *buckets;   // mask + 1, at least twice the entries, so that a search always ends
+    uint32_t *bucket_of; // of each entry
+    uint64_t *keys;      // of each entry
     uint32_t mask;
     uint32_t count;
 } nbi_graph_table;
@@ -22,12 +22,12 @@ static inline uint32_t nbi_graph_table_start(const nbi_graph_table *table, uint6
     return (uint32_t)((key * 0x9E3779B97F4A7C15u) >> 32) & table->mask;
 }
 
-// The entry with the key at or behind the place `at`, which is left there; NBI_NONE where there is none, and the place
-// where it would be added.
+// The entry with the key at or behind the bucket `at`, which is left there; NBI_NONE where there is none, and the
+// bucket where it would be added.
 static inline uint32_t nbi_graph_table_next(const nbi_graph_table *table, uint64_t key, uint32_t *at) {
     for (;; *at = (*at + 1) & table->mask) {
-        uint32_t entry = table->places[*at];
-        if (entry >= table->count || table->place_of[entry] != *at) return NBI_NONE;
+        uint32_t entry = table->buckets[*at];
+        if (entry >= table->count || table->bucket_of[entry] != *at) return NBI_NONE;
         if (table->keys[entry] == key) return entry;
     }
 }
@@ -40,8 +40,8 @@ static inline uint32_t nbi_graph_table_find(const nbi_graph_table *table, uint64
 
 static inline uint32_t nbi_graph_table_add(nbi_graph_table *table, uint64_t key, uint32_t at) {
     uint32_t entry = table->count++;
-    table->places[at] = entry;
-    table->place_of[entry] = at;
+    table->buckets[at] = entry;
+    table->bucket_of[entry] = at;
     table->keys[entry] = key;
     return entry;
 }

@@ -42,7 +42,7 @@ static const char *size_text(const nb_graph_plan_resource *resource, char *text,
         snprintf(text, size_bytes, "%s %u x %u", nb_gpu_format_name(resource->format), resource->width,
                  resource->height);
     else if (resource->size_bytes != 0)
-        snprintf(text, size_bytes, "%llu bytes", (unsigned long long)resource->size_bytes);
+        snprintf(text, size_bytes, "%llu bytes", nb_llu(resource->size_bytes));
     else
         snprintf(text, size_bytes, "buffer");
     return text;

@@ -61,7 +61,7 @@ static void *array_next(unsigned char *block, size_t *at, size_t count, size_t s
     return block != NULL ? block + begin : NULL;
 }
 
-static size_t arrays_place(nbi_vulkan *v, unsigned char *block) {
+static size_t arrays_carve(nbi_vulkan *v, unsigned char *block) {
     const nb_gpu_limits *limits = &v->limits;
     size_t at = 0;
     v->buffers = (nbi_vulkan_buffer *)array_next(block, &at, limits->buffer_count_max, sizeof *v->buffers);
@@ -90,11 +90,11 @@ static size_t arrays_place(nbi_vulkan *v, unsigned char *block) {
 }
 
 static nb_result arrays_open(nbi_vulkan *v) {
-    v->arrays_bytes = arrays_place(v, NULL);
+    v->arrays_bytes = arrays_carve(v, NULL);
     v->arrays = nb_hooks_alloc(&v->hooks, v->arrays_bytes, NB_CACHE_LINE, "vulkan");
     if (v->arrays == NULL) return NB_ERR_MEMORY;
     memset(v->arrays, 0, v->arrays_bytes);
-    arrays_place(v, (unsigned char *)v->arrays);
+    arrays_carve(v, (unsigned char *)v->arrays);
     return NB_OK;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Jobs that span many frames: making, submitting, cancelling, asking.
 //
-// The protocol. Each slot has one word {generation, cancelled, place}. The place says who owns the job, and only the
+// The protocol. Each slot has one word {generation, cancelled, state}. The state says who owns the job, and only the
 // owner changes it: the queue it is in (so whoever holds the lock and takes it out), the thread that runs its step or
 // its blocking call, the coordinator. Anybody else may do one thing, set `cancelled`, by the same compare-and-exchange
 // that checks the generation. An owner that wants to go on (queue the job again, pause it, publish it) moves the word
@@ -14,7 +14,7 @@
 // submitted by the next poll. All runners are in one group: its end is how drain and destroy know that no thread is
 // inside this code any more.
 //
-// Ended and paused jobs go to the coordinator over the inbox, a stack that is taken whole. There is a place for every
+// Ended and paused jobs go to the coordinator over the inbox, a stack that is taken whole. There is room for every
 // job in it, the slot's own link, so nothing is ever dropped. Who drains sleeps on the inbox's word, with a bit set in
 // it: a push sees the bit in the word that it replaces, so no other word has to be agreed on.
 
@@ -26,21 +26,21 @@
 
 // --- the word ---
 
-static uint64_t word_at(uint64_t word, nbi_async_place place) {
-    return (word & ~NBI_ASYNC_PLACE_MASK) | (uint64_t)place;
+static uint64_t word_at(uint64_t word, nbi_async_slot_state state) {
+    return (word & ~NBI_ASYNC_STATE_MASK) | (uint64_t)state;
 }
 
-uint64_t nbi_async_put(nbi_async_slot *slot, nbi_async_place place) {
+uint64_t nbi_async_state_set(nbi_async_slot *slot, nbi_async_slot_state state) {
     uint64_t word = nbi_atomic_load_relaxed_u64(&slot->word);
-    while (!nbi_atomic_compare_exchange_seq_cst_u64(&slot->word, &word, word_at(word, place))) continue;
+    while (!nbi_atomic_compare_exchange_seq_cst_u64(&slot->word, &word, word_at(word, state))) continue;
     return word;
 }
 
-bool nbi_async_move(nbi_async_slot *slot, nbi_async_place place) {
+bool nbi_async_state_advance(nbi_async_slot *slot, nbi_async_slot_state state) {
     uint64_t word = nbi_atomic_load_relaxed_u64(&slot->word);
     do {
         if ((word & NBI_ASYNC_CANCELLED) != 0) return false;
-    } while (!nbi_atomic_compare_exchange_seq_cst_u64(&slot->word, &word, word_at(word, place)));
+    } while (!nbi_atomic_compare_exchange_seq_cst_u64(&slot->word, &word, word_at(word, state)));
     return true;
 }
 
@@ -48,8 +48,8 @@ bool nbi_async_mark_cancelled(nbi_async_slot *slot, uint32_t generation, uint64_
     uint64_t word = nbi_atomic_load_acquire_u64(&slot->word);
     do {
         *before = word;
-        nbi_async_place place = nbi_async_place_of(word);
-        bool is_over = place == NBI_ASYNC_FREE || place == NBI_ASYNC_ENDING;
+        nbi_async_slot_state state = nbi_async_slot_state_of(word);
+        bool is_over = state == NBI_ASYNC_FREE || state == NBI_ASYNC_ENDING;
         if (is_over || (word & NBI_ASYNC_CANCELLED) != 0) return false;
         if (word >> NBI_ASYNC_GENERATION_SHIFT != generation) return false;
     } while (!nbi_atomic_compare_exchange_seq_cst_u64(&slot->word, &word, word | NBI_ASYNC_CANCELLED));
@@ -102,7 +102,7 @@ nbi_async_slot *nbi_async_take_ready(nb_async *async, uint32_t priority) {
     nbi_async_slot *slot = nbi_async_slot_at(async, queue->first - 1);
     nbi_async_unlink(async, queue, slot);
     --async->ready_count[priority];
-    nbi_async_put(slot, NBI_ASYNC_RUNNING);
+    nbi_async_state_set(slot, NBI_ASYNC_RUNNING);
     return slot;
 }
 
@@ -112,7 +112,7 @@ nbi_async_slot *nbi_async_take_io(nb_async *async) {
         if (queue->first == 0) continue;
         nbi_async_slot *slot = nbi_async_slot_at(async, queue->first - 1);
         nbi_async_unlink(async, queue, slot);
-        nbi_async_put(slot, NBI_ASYNC_IO_RUNNING);
+        nbi_async_state_set(slot, NBI_ASYNC_IO_RUNNING);
         return slot;
     }
     return NULL;
@@ -132,7 +132,7 @@ void nbi_async_hand_over(nb_async *async, nbi_async_slot *slot) {
 
 void nbi_async_complete(nb_async *async, nbi_async_slot *slot, nb_result result) {
     slot->result = result;
-    nbi_async_put(slot, NBI_ASYNC_DONE);
+    nbi_async_state_set(slot, NBI_ASYNC_DONE);
     nbi_async_hand_over(async, slot);
 }
 
@@ -280,7 +280,7 @@ static void fill_slot(nb_async *async, nbi_async_slot *slot, const nb_async_job_
     slot->io_run = NULL;
     slot->io_argument = NULL;
     nbi_atomic_store_relaxed_ptr(&slot->owner, nbi_owner_take(NBI_OWNED_ASYNC_JOB));
-    unsigned char *state = nbi_async_state(slot);
+    unsigned char *state = nbi_async_payload(slot);
     if (desc->state_size_bytes != 0) memcpy(state, desc->state, desc->state_size_bytes);
     memset(state + desc->state_size_bytes, 0, async->desc.state_bytes_max - desc->state_size_bytes);
 }
@@ -323,7 +323,7 @@ static nb_result accept(nb_async *async, const nb_async_job_desc *desc, nb_async
         uint32_t priority = (uint32_t)slot->desc.priority;
         uint64_t word = nbi_atomic_load_relaxed_u64(&slot->word);
         if (job != NULL) job->value = word | (nbi_async_index(async, slot) + 1);
-        nbi_async_put(slot, NBI_ASYNC_READY);
+        nbi_async_state_set(slot, NBI_ASYNC_READY);
         nbi_async_append(async, &async->ready[priority], slot);
         ++async->ready_count[priority];
         *needs_runner = nbi_async_needs_runner(async, priority);
@@ -361,15 +361,15 @@ nb_result nb_async_submit(nb_async *async, const nb_async_job_desc *desc, nb_asy
 static void withdraw(nb_async *async, nbi_async_slot *slot, uint32_t generation) {
     nbi_lock_acquire(&async->lock);
     uint64_t word = nbi_atomic_load_relaxed_u64(&slot->word);
-    nbi_async_place place = nbi_async_place_of(word);
+    nbi_async_slot_state state = nbi_async_slot_state_of(word);
     bool is_queued =
-        word >> NBI_ASYNC_GENERATION_SHIFT == generation && (place == NBI_ASYNC_READY || place == NBI_ASYNC_IO_READY);
+        word >> NBI_ASYNC_GENERATION_SHIFT == generation && (state == NBI_ASYNC_READY || state == NBI_ASYNC_IO_READY);
     if (is_queued) {
         uint32_t priority = (uint32_t)slot->desc.priority;
-        bool is_io = place == NBI_ASYNC_IO_READY;
+        bool is_io = state == NBI_ASYNC_IO_READY;
         nbi_async_unlink(async, is_io ? &async->io[priority] : &async->ready[priority], slot);
         if (!is_io) --async->ready_count[priority];
-        nbi_async_put(slot, NBI_ASYNC_RUNNING); // here, so that nobody else finds it queued
+        nbi_async_state_set(slot, NBI_ASYNC_RUNNING); // here, so that nobody else finds it queued
     }
     nbi_lock_release(&async->lock);
     if (is_queued) nbi_async_complete(async, slot, NB_CANCELLED);
@@ -377,8 +377,8 @@ static void withdraw(nb_async *async, nbi_async_slot *slot, uint32_t generation)
 
 static bool cancel_slot(nb_async *async, nbi_async_slot *slot, uint32_t generation, uint64_t *before) {
     if (!nbi_async_mark_cancelled(slot, generation, before)) return false;
-    nbi_async_place place = nbi_async_place_of(*before);
-    if (place == NBI_ASYNC_READY || place == NBI_ASYNC_IO_READY) withdraw(async, slot, generation);
+    nbi_async_slot_state state = nbi_async_slot_state_of(*before);
+    if (state == NBI_ASYNC_READY || state == NBI_ASYNC_IO_READY) withdraw(async, slot, generation);
     return true;
 }
 
@@ -396,7 +396,7 @@ nb_result nb_async_cancel(nb_async *async, nb_async_job job) {
     uint64_t before = 0;
     if (cancel_slot(async, slot, generation, &before)) return NB_OK;
     bool was_cancelled = before >> NBI_ASYNC_GENERATION_SHIFT == generation &&
-                         nbi_async_place_of(before) != NBI_ASYNC_ENDING && (before & NBI_ASYNC_CANCELLED) != 0;
+                         nbi_async_slot_state_of(before) != NBI_ASYNC_ENDING && (before & NBI_ASYNC_CANCELLED) != 0;
     return was_cancelled ? NB_CANCELLED : NB_EMPTY;
 }
 
@@ -435,15 +435,15 @@ nb_async_stage nb_async_stage_get(const nb_async *async, nb_async_job job) {
     if (slot == NULL) return NB_ASYNC_STAGE_NONE;
     uint64_t word = nbi_atomic_load_acquire_u64(&slot->word);
     if (word >> NBI_ASYNC_GENERATION_SHIFT != job.value >> NBI_ASYNC_GENERATION_SHIFT) return NB_ASYNC_STAGE_NONE;
-    return stages[nbi_async_place_of(word)];
+    return stages[nbi_async_slot_state_of(word)];
 }
 
 bool nbi_async_owned(const nb_async *async, const nbi_owner *owner, nb_label *label) {
     for (uint32_t i = 0; async != NULL && i < async->desc.job_count_max; ++i) {
         const nbi_async_slot *slot = nbi_async_slot_at(async, i);
         // The label is written before the word, by the thread that submits the job.
-        nbi_async_place place = nbi_async_place_of(nbi_atomic_load_acquire_u64(&slot->word));
-        if (place == NBI_ASYNC_FREE || nbi_atomic_load_relaxed_ptr(&slot->owner) != owner) continue;
+        nbi_async_slot_state state = nbi_async_slot_state_of(nbi_atomic_load_acquire_u64(&slot->word));
+        if (state == NBI_ASYNC_FREE || nbi_atomic_load_relaxed_ptr(&slot->owner) != owner) continue;
         *label = slot->desc.label;
         return true;
     }

@@ -15,8 +15,8 @@
 
 // --- a job ---
 
-// A job's word: [ generation 32 | 0 | cancelled 1 | place 8 ]. A handle has the same generation, and the slot + 1.
-typedef enum nbi_async_place {
+// A job's word: [ generation 32 | 0 | cancelled 1 | state 8 ]. A handle has the same generation, and the slot + 1.
+typedef enum nbi_async_slot_state {
     NBI_ASYNC_FREE = 0,
     NBI_ASYNC_READY,      // in a queue of `ready`
     NBI_ASYNC_RUNNING,    // owned by the thread that put it there
@@ -26,19 +26,19 @@ typedef enum nbi_async_place {
     NBI_ASYNC_DONE,       // in the inbox or a heap, to be committed or discarded
     NBI_ASYNC_STAGED,     // in `staged`
     NBI_ASYNC_ENDING,     // inside publish or discard
-} nbi_async_place;
+} nbi_async_slot_state;
 
-#define NBI_ASYNC_PLACE_MASK ((uint64_t)0xFF)
+#define NBI_ASYNC_STATE_MASK ((uint64_t)0xFF)
 #define NBI_ASYNC_CANCELLED ((uint64_t)0x100)
 #define NBI_ASYNC_GENERATION_SHIFT 32
 
-static inline nbi_async_place nbi_async_place_of(uint64_t word) {
-    return (nbi_async_place)(word & NBI_ASYNC_PLACE_MASK);
+static inline nbi_async_slot_state nbi_async_slot_state_of(uint64_t word) {
+    return (nbi_async_slot_state)(word & NBI_ASYNC_STATE_MASK);
 }
 
 typedef struct nbi_async_slot {
     nb_atomic_u64 word;
-    uint32_t next, prior;   // slot + 1; in the queue, the inbox or the list of free slots that the place says
+    uint32_t next, prior;   // slot + 1; in the queue, the inbox or the list of free slots that the state says
     uint64_t sequence;      // of the submits
     nb_async_job_desc desc; // resolved; state is NULL
     uint32_t step;
@@ -118,7 +118,7 @@ static inline uint32_t nbi_async_index(const nb_async *async, const nbi_async_sl
 // The header takes whole lines, so that the state begins one.
 #define NBI_ASYNC_HEADER_SIZE ((sizeof(nbi_async_slot) + NB_CACHE_LINE - 1) / NB_CACHE_LINE * NB_CACHE_LINE)
 
-static inline void *nbi_async_state(nbi_async_slot *slot) { return (unsigned char *)slot + NBI_ASYNC_HEADER_SIZE; }
+static inline void *nbi_async_payload(nbi_async_slot *slot) { return (unsigned char *)slot + NBI_ASYNC_HEADER_SIZE; }
 
 // By any thread.
 static inline void nbi_async_count(nb_atomic_u64 *count) { nbi_atomic_fetch_add_relaxed_u64(count, 1); }
@@ -135,9 +135,9 @@ void nbi_async_trace(nb_async *async, nb_trace *trace);
 // --- async.c ---
 
 // Moves a job that the caller owns; what was cancelled stays so. Returns the word before.
-uint64_t nbi_async_put(nbi_async_slot *slot, nbi_async_place place);
+uint64_t nbi_async_state_set(nbi_async_slot *slot, nbi_async_slot_state state);
 // The same, unless it is cancelled: then false, and it stays where it is.
-bool nbi_async_move(nbi_async_slot *slot, nbi_async_place place);
+bool nbi_async_state_advance(nbi_async_slot *slot, nbi_async_slot_state state);
 
 // Whether the job, its token or that of the nb_async is cancelled.
 bool nbi_async_is_stopped(const nb_async *async, const nbi_async_slot *slot);

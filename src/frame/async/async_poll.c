@@ -22,23 +22,23 @@ static void leave(nb_async *async) {
 
 // --- the end of a job ---
 
-// The only place that publishes or discards. A cancel that comes before the move to ENDING decides; one that comes
+// The only function that publishes or discards. A cancel that comes before the move to ENDING decides; one that comes
 // after it is refused.
 static void end_job(nb_async *async, nbi_async_slot *slot, void *host, nb_result reason) {
-    uint64_t before = nbi_async_put(slot, NBI_ASYNC_ENDING);
+    uint64_t before = nbi_async_state_set(slot, NBI_ASYNC_ENDING);
     if (reason == NB_OK && (before & NBI_ASYNC_CANCELLED) != 0) reason = NB_CANCELLED;
     const nb_async_job_desc *desc = &slot->desc;
     nbi_owner *owner = nbi_async_enter(slot);
     if (reason == NB_OK) {
         nbi_async_count_alone(&async->publish_count, 1);
-        if (desc->publish != NULL) desc->publish(host, nbi_async_state(slot));
+        if (desc->publish != NULL) desc->publish(host, nbi_async_payload(slot));
     } else {
         nbi_async_count_alone(&async->discard_count, 1);
         nbi_async_count_alone(reason == NB_CANCELLED   ? &async->cancel_count
                               : reason == NB_ERR_STALE ? &async->unwanted_count
                                                        : &async->fail_count,
                               1);
-        if (desc->discard != NULL) desc->discard(host, nbi_async_state(slot), reason);
+        if (desc->discard != NULL) desc->discard(host, nbi_async_payload(slot), reason);
     }
     nbi_owner_leave(owner);
     nb_token_release(desc->token);
@@ -51,7 +51,7 @@ static nb_result judge(const nb_async *async, nbi_async_slot *slot) {
     if (nbi_async_is_stopped(async, slot)) return NB_CANCELLED;
     const nb_async_job_desc *desc = &slot->desc;
     nbi_owner *owner = nbi_async_enter(slot);
-    bool is_wanted = desc->is_wanted == NULL || desc->is_wanted(desc->user, desc->generation, nbi_async_state(slot));
+    bool is_wanted = desc->is_wanted == NULL || desc->is_wanted(desc->user, desc->generation, nbi_async_payload(slot));
     nbi_owner_leave(owner);
     return is_wanted ? NB_OK : NB_ERR_STALE;
 }
@@ -109,10 +109,10 @@ static void accept_inbox(nb_async *async, void *host) {
     for (uint32_t link = take_inbox(async); link != 0; link = next) {
         nbi_async_slot *slot = nbi_async_slot_at(async, link - 1);
         next = slot->next;
-        nbi_async_place place = nbi_async_place_of(nbi_atomic_load_acquire_u64(&slot->word));
-        if (place == NBI_ASYNC_PAUSED && !nbi_async_is_stopped(async, slot)) {
+        nbi_async_slot_state state = nbi_async_slot_state_of(nbi_atomic_load_acquire_u64(&slot->word));
+        if (state == NBI_ASYNC_PAUSED && !nbi_async_is_stopped(async, slot)) {
             nbi_async_enqueue(async, slot);
-        } else if (place == NBI_ASYNC_PAUSED) {
+        } else if (state == NBI_ASYNC_PAUSED) {
             end_job(async, slot, host, NB_CANCELLED);
         } else if (slot->result != NB_OK) {
             end_job(async, slot, host, slot->result);
@@ -135,7 +135,7 @@ static void commit_one(nb_async *async, nbi_async_slot *slot, void *host, accoun
     if (reason == NB_OK) {
         ++taken->commit_count;
         nbi_owner *owner = nbi_async_enter(slot);
-        if (slot->desc.commit != NULL) reason = slot->desc.commit(host, nbi_async_state(slot));
+        if (slot->desc.commit != NULL) reason = slot->desc.commit(host, nbi_async_payload(slot));
         nbi_owner_leave(owner);
     }
     if (reason != NB_OK) {
@@ -143,7 +143,7 @@ static void commit_one(nb_async *async, nbi_async_slot *slot, void *host, accoun
         return;
     }
     nbi_async_count_alone(&async->commit_count, 1);
-    nbi_async_put(slot, NBI_ASYNC_STAGED);
+    nbi_async_state_set(slot, NBI_ASYNC_STAGED);
     async->staged[async->staged_count++] = nbi_async_index(async, slot);
 }
 
@@ -271,12 +271,12 @@ void nbi_async_await_inbox(nb_async *async, uint64_t deadline_ns) {
 static void report_stuck(const nb_async *async, const char *function) {
     for (uint32_t i = 0; i < async->desc.job_count_max; ++i) {
         const nbi_async_slot *slot = nbi_async_slot_at(async, i);
-        nbi_async_place place = nbi_async_place_of(nbi_atomic_load_acquire_u64(&slot->word));
-        if (place == NBI_ASYNC_FREE) continue;
+        nbi_async_slot_state state = nbi_async_slot_state_of(nbi_atomic_load_acquire_u64(&slot->word));
+        if (state == NBI_ASYNC_FREE) continue;
         char number[NBI_LABEL_NUMBER_SIZE];
         nbi_log(&async->desc.hooks, NB_LOG_ERROR, NB_ITEM_ASYNC_STUCK, function, "async job \"%s\" has not stopped: %s",
                 nbi_label_text(async->desc.labels, slot->desc.label, number),
-                place == NBI_ASYNC_IO_RUNNING ? "it is in a blocking call" : "it is in a step");
+                state == NBI_ASYNC_IO_RUNNING ? "it is in a blocking call" : "it is in a step");
     }
 }
 

@@ -85,7 +85,7 @@ static void enqueue(nb_async *async, nbi_async_slot *slot, bool is_first) {
     bool needs_runner = false;
     nbi_lock_acquire(&async->lock);
     // Under the lock, so that a cancel that finds the job queued also finds it in the queue.
-    bool is_queued = nbi_async_move(slot, NBI_ASYNC_READY);
+    bool is_queued = nbi_async_state_advance(slot, NBI_ASYNC_READY);
     if (is_queued) {
         if (is_first)
             nbi_async_prepend(async, &async->ready[priority], slot);
@@ -102,7 +102,7 @@ static void enqueue(nb_async *async, nbi_async_slot *slot, bool is_first) {
 void nbi_async_enqueue(nb_async *async, nbi_async_slot *slot) { enqueue(async, slot, false); }
 
 static void pause_job(nb_async *async, nbi_async_slot *slot) {
-    if (nbi_async_move(slot, NBI_ASYNC_PAUSED))
+    if (nbi_async_state_advance(slot, NBI_ASYNC_PAUSED))
         nbi_async_hand_over(async, slot);
     else
         nbi_async_complete(async, slot, NB_CANCELLED);
@@ -117,7 +117,7 @@ static void enqueue_io(nb_async *async, nbi_async_slot *slot) {
         return;
     }
     nbi_lock_acquire(&async->lock);
-    bool is_queued = nbi_async_move(slot, NBI_ASYNC_IO_READY);
+    bool is_queued = nbi_async_state_advance(slot, NBI_ASYNC_IO_READY);
     if (is_queued) nbi_async_append(async, &async->io[slot->desc.priority], slot);
     nbi_lock_release(&async->lock);
     if (!is_queued) {
@@ -159,7 +159,7 @@ static nb_async_status call_step(nb_async *async, nbi_async_slot *slot, nb_task_
     nb_trace_thread *ring = span_begin(async, slot);
     uint32_t fp_mode = nbi_fp_enter();
     nbi_owner *owner = nbi_async_enter(slot);
-    nb_async_status status = slot->desc.step(&call, nbi_async_state(slot));
+    nb_async_status status = slot->desc.step(&call, nbi_async_payload(slot));
     nbi_owner_leave(owner);
     nbi_fp_leave(fp_mode);
     nb_trace_end(ring);

@@ -37,7 +37,7 @@ nb_result nbi_context_fail(const nb_context *context, const char *function, cons
                               nb_phase_info_get(context->phase)->name, what);
 }
 
-void nbi_context_report(const nb_context *context, const char *function, uint32_t place, nb_result result) {
+void nbi_context_report(const nb_context *context, const char *function, uint32_t bit, nb_result result) {
     nb_engine *engine = context->engine;
     const char *what = refusal(result);
     nbi_atomic_fetch_add_relaxed_u64(&engine->violation_count, 1);
@@ -46,7 +46,7 @@ void nbi_context_report(const nb_context *context, const char *function, uint32_
     const nb_phase_info *info = nb_phase_info_get(context->phase);
     nbi_module *module = module_of(context);
     nb_atomic_u32 *seen = module != NULL ? &module->violations[info->phase] : &engine->violations[info->phase];
-    bool is_first = (nbi_atomic_fetch_or_seq_cst_u32(seen, place) & place) == 0;
+    bool is_first = (nbi_atomic_fetch_or_seq_cst_u32(seen, bit) & bit) == 0;
     const char *name = name_of(context);
     if (policy == NB_VIOLATION_TRAP)
         nbi_trap(&engine->hooks, is_first, NB_ITEM_ENGINE_VIOLATION, function, "%s in %s: %s", name, info->name, what);
@@ -78,9 +78,9 @@ nb_result nbi_context_check_call(const nb_context *context) {
 }
 
 // The bit that a layer, or a capability, has in nbi_module.violations.
-static uint32_t place_of(uint32_t bit, uint32_t shift) {
+static uint32_t violation_bit(uint32_t bit, uint32_t shift) {
     bool is_one = bit != 0 && (bit & (bit - 1)) == 0 && bit < 1u << CAPABILITY_SHIFT;
-    return is_one ? bit << shift : NBI_PLACE_UNKNOWN;
+    return is_one ? bit << shift : NBI_VIOLATION_UNKNOWN;
 }
 
 nb_result nb_context_check(const nb_context *context, uint32_t layer) {
@@ -89,7 +89,7 @@ nb_result nb_context_check(const nb_context *context, uint32_t layer) {
     const nbi_call *call = context->call;
     bool is_allowed = result == NB_OK && nb_phase_may_mutate(call->phase, layer, call->capabilities);
     if (result == NB_OK && !is_allowed) result = NB_ERR_PERMISSION;
-    if (result != NB_OK) nbi_context_report(context, __func__, place_of(layer, 0), result);
+    if (result != NB_OK) nbi_context_report(context, __func__, violation_bit(layer, 0), result);
     return result;
 }
 
@@ -99,6 +99,6 @@ nb_result nb_context_check_capability(const nb_context *context, uint32_t capabi
     const nbi_call *call = context->call;
     bool is_one = capability != 0 && (capability & (capability - 1)) == 0;
     if (result == NB_OK && (!is_one || (call->capabilities & capability) == 0)) result = NB_ERR_PERMISSION;
-    if (result != NB_OK) nbi_context_report(context, __func__, place_of(capability, CAPABILITY_SHIFT), result);
+    if (result != NB_OK) nbi_context_report(context, __func__, violation_bit(capability, CAPABILITY_SHIFT), result);
     return result;
 }

@@ -188,7 +188,7 @@ static nb_result fence_create(nb_engine *engine) {
     return nb_fence_create(&desc, &engine->fence);
 }
 
-static void name_phases(nb_engine *engine) {
+static void resolve_barriers(nb_engine *engine) {
     for (uint32_t i = 1; i < NB_PHASE_COUNT; ++i) {
         const nb_phase_info *info = nb_phase_info_get((nb_phase)i);
         for (uint32_t j = 1; j < i; ++j) {
@@ -226,7 +226,7 @@ static nb_result create_all(nb_engine *engine) {
     if (result == NB_OK) result = arenas_create(engine);
     if (result == NB_OK) result = fence_create(engine);
     if (result == NB_OK) result = scheduler_create(engine);
-    if (result == NB_OK) name_phases(engine);
+    if (result == NB_OK) resolve_barriers(engine);
     if (result == NB_OK) trace_tasks(engine);
     return result;
 }
@@ -297,7 +297,7 @@ static void set_tasks_stopped(nb_engine *engine, bool is_stopped) {
         nbi_host_resume(engine->scheduler, host_of(engine));
 }
 
-static void name_tasks(nb_engine *engine, const nbi_host_rest *rest) {
+static void report_tasks(nb_engine *engine, const nbi_host_rest *rest) {
     for (uint32_t i = 0; i < rest->label_count; ++i) {
         char number[NBI_LABEL_NUMBER_SIZE];
         nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_LEFTOVER, "nb_engine_destroy",
@@ -312,7 +312,7 @@ static nb_result end_tasks(nb_engine *engine, bool *are_over) {
     nbi_host_rest rest;
     set_tasks_stopped(engine, true);
     *are_over = nbi_host_await(engine->scheduler, host_of(engine), engine->end_ns, &rest);
-    name_tasks(engine, &rest);
+    report_tasks(engine, &rest);
     return rest.label_count == 0 ? NB_OK : NB_BUSY;
 }
 
@@ -346,7 +346,7 @@ static nb_result end_pieces(nb_engine *engine) {
     return NB_OK;
 }
 
-static nb_result name_leftovers(nb_engine *engine) {
+static nb_result report_leftovers(nb_engine *engine) {
     for (uint32_t i = 0; i < engine->module_limit; ++i) {
         const nbi_module *module = &engine->modules[i];
         if (module->number == 0 || nbi_jobs_are_idle(module)) continue;
@@ -378,10 +378,10 @@ static nb_result end_work(nb_engine *engine, bool *are_over, bool *is_drained) {
     nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);
     nbi_world_unguard(engine); // modules may write to it as they go
     nb_result result = nbi_frame_async_end(engine);
-    if (result == NB_OK && end_tasks(engine, are_over) != NB_OK) result = name_leftovers(engine);
+    if (result == NB_OK && end_tasks(engine, are_over) != NB_OK) result = report_leftovers(engine);
     if (result == NB_OK) {
         *is_drained = drain(engine);
-        nbi_tasks_tell(engine);
+        nbi_task_results_deliver(engine);
     }
     engine->is_draining = false;
     return result;
@@ -393,7 +393,7 @@ static nb_result end_all(nb_engine *engine) {
     if (end_work(engine, &are_over, &is_drained) != NB_OK) return NB_BUSY;
     // What a module does in its on_detach may take tasks.
     if (are_over) set_tasks_stopped(engine, false);
-    if (nbi_modules_end(engine) != NB_OK || !is_drained) return name_leftovers(engine);
+    if (nbi_modules_end(engine) != NB_OK || !is_drained) return report_leftovers(engine);
     if (end_tasks(engine, &are_over) != NB_OK || !are_over) return NB_BUSY;
     nb_result result = end_pieces(engine);
     if (result == NB_OK) result = end_tasks(engine, &are_over); // of services
@@ -505,7 +505,7 @@ nb_result nb_engine_frame_delta(nb_engine *engine, uint64_t delta_ns) {
 
 // A stop is spent by the run it ended, also one that was asked of the loop; read by the acquire loads in
 // nb_engine_is_stopping and nb_loop_is_quitting.
-static void spend_stop(nb_engine *engine) {
+static void clear_stop(nb_engine *engine) {
     nbi_atomic_store_release_u32(&engine->is_stopping, 0);
     nbi_atomic_store_release_u32(&engine->loop.is_quitting, 0);
 }
@@ -520,7 +520,7 @@ nb_result nb_engine_run(nb_engine *engine) {
         if (result == NB_OK) result = nb_loop_begin(&engine->loop);
         if (result == NB_OK) run_begun(engine); // what a handler failed with does not end the run
     }
-    spend_stop(engine);
+    clear_stop(engine);
     engine->is_running = false;
     return result;
 }
@@ -540,7 +540,7 @@ nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count) {
     nb_loop_resume(&engine->loop); // forgets a tick that a hold has kept back
     if (was_paused) nb_loop_pause(&engine->loop);
     engine->is_pause_own = false;
-    spend_stop(engine);
+    clear_stop(engine);
     engine->is_running = false;
     return result;
 }

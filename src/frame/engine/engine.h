@@ -23,10 +23,10 @@ typedef struct nbi_call {
     // Of the call, for its own thread.
     nb_phase phase;
     uint32_t capabilities;
-    uint32_t module;  // index
-    uint32_t place;   // of the handler among those of its phase
-    uint32_t fp_mode; // of the thread before it
-    nbi_owner *owner; // of the thread before the call
+    uint32_t module;        // index
+    uint32_t handler_index; // of the handler among those of its phase
+    uint32_t fp_mode;       // of the thread before it
+    nbi_owner *owner;       // of the thread before the call
 } nbi_call;
 
 // A block of outputs; its bytes follow.
@@ -47,7 +47,7 @@ typedef struct nbi_late {
     nb_outputs outputs;
     nb_result result;
     uint64_t frame_index, run_number; // of the frame for which it was started
-    bool is_there;
+    bool is_pending;
 } nbi_late;
 
 // One job of a parallel handler: the same place in every frame.
@@ -111,9 +111,9 @@ typedef struct nbi_module {
     bool was_refused; // a replacement, in or after the frame before refuse_frame
     uint64_t refuse_frame;
     nbi_health health[NBI_HEALTH_COUNT];
-    bool is_placed;                           // while modules are put in order
+    bool is_ordered;                          // while modules are put in order
     uint32_t pending_count;                   // to be placed before it
-    nb_atomic_u32 violations[NB_PHASE_COUNT]; // layers, capabilities << 4 and NBI_PLACE_* that were reported
+    nb_atomic_u32 violations[NB_PHASE_COUNT]; // layers, capabilities << 4 and NBI_VIOLATION_* that were reported
 } nbi_module;
 
 // The modules with something to do in a phase, in their order.
@@ -208,7 +208,7 @@ struct nb_engine {
     nb_scheduler *solo;  // without workers, in place of the scheduler's own, where synctest runs a tick on one thread
     bool has_correction; // of input: ticks from correct_from on are to be simulated again
     uint64_t correct_from;
-    uint64_t correct_oldest;   // ticks before it cannot be simulated again as they were: see nbi_correct_from_now
+    uint64_t correct_oldest;   // ticks before it cannot be simulated again as they were: see nbi_rollback_floor_set
     const void *correct_bytes; // of the state after correct_state_tick ticks; NULL = none
     size_t correct_size_bytes;
     uint64_t correct_state_tick;
@@ -236,7 +236,7 @@ struct nb_engine {
     uint32_t watch_count;
 };
 
-// --- module.c ---
+// --- health.c ---
 
 // At the end of a tick or frame: counts failures in a row, and disables where there are too many.
 void nbi_modules_note(nb_engine *engine, nbi_health_kind kind);
@@ -245,6 +245,8 @@ void nbi_modules_note(nb_engine *engine, nbi_health_kind kind);
 #define NBI_HEALTH_NAME "modules"
 nb_result nbi_health_create(nb_engine *engine);
 bool nbi_module_is_disabled(const nbi_module *module);
+
+// --- module.c ---
 
 // Between frames: ends modules that were detached and have nothing running; puts the others in order.
 void nbi_modules_settle(nb_engine *engine);
@@ -310,7 +312,7 @@ void nbi_world_allow(nb_engine *engine, nb_phase phase);
 
 // Applies what handlers have staged, or drops what the handler at `place` has.
 void nbi_stages_apply(nb_engine *engine);
-void nbi_stages_drop(nb_engine *engine, uint32_t place);
+void nbi_stages_drop(nb_engine *engine, uint32_t handler_index);
 
 // Frees world, stages and input.
 void nbi_world_end(nb_engine *engine);
@@ -327,14 +329,14 @@ nb_result nbi_history_begin(nb_engine *engine, const char *function);
 void nbi_history_keep(nb_engine *engine, uint64_t tick);
 
 // From here on ticks before the loop's next one are not simulated again: what they need is not known any more.
-void nbi_correct_from_now(nb_engine *engine);
+void nbi_rollback_floor_set(nb_engine *engine);
 
 // Applies what handlers have corrected.
 void nbi_rollback(nb_engine *engine);
 
 // The tick of this index with the input that was kept for it, from the state before it; is_resimulating is set.
-// is_told: watches hear of it.
-void nbi_simulate_again(nb_engine *engine, uint64_t index, bool is_told);
+// is_watched: the watches are called.
+void nbi_tick_resimulate(nb_engine *engine, uint64_t index, bool is_watched);
 
 // --- synctest.c ---
 
@@ -363,12 +365,12 @@ nb_result nbi_frame_async_end(nb_engine *engine);
 // --- context.c ---
 
 // Beside layers and capabilities, what nbi_module.violations has a bit for.
-#define NBI_PLACE_STAGE (1u << 8)
-#define NBI_PLACE_COMMAND (1u << 9)
-#define NBI_PLACE_CORRECTION (1u << 12)
-#define NBI_PLACE_UNKNOWN (1u << 10) // a layer or capability that does not exist
-#define NBI_PLACE_OUTPUT (1u << 11)
-#define NBI_PLACE_EFFECT (1u << 13)
+#define NBI_VIOLATION_STAGE (1u << 8)
+#define NBI_VIOLATION_COMMAND (1u << 9)
+#define NBI_VIOLATION_CORRECTION (1u << 12)
+#define NBI_VIOLATION_UNKNOWN (1u << 10) // a layer or capability that does not exist
+#define NBI_VIOLATION_OUTPUT (1u << 11)
+#define NBI_VIOLATION_EFFECT (1u << 13)
 
 // NB_OK: the context belongs to a call that this thread is in.
 nb_result nbi_context_check_call(const nb_context *context);
@@ -377,7 +379,7 @@ nb_result nbi_context_check_call(const nb_context *context);
 nb_result nbi_context_fail(const nb_context *context, const char *function, const char *what);
 
 // Counts and reports a call of `function` that is refused.
-void nbi_context_report(const nb_context *context, const char *function, uint32_t place, nb_result result);
+void nbi_context_report(const nb_context *context, const char *function, uint32_t bit, nb_result result);
 
 // --- job.c ---
 
@@ -389,7 +391,7 @@ void nbi_jobs_destroy(nb_engine *engine, nbi_module *module);
 void nbi_jobs_start(nb_engine *engine, nb_phase phase);
 
 // Calls on_complete for the engine's tasks that have ended when the call begins.
-void nbi_tasks_tell(nb_engine *engine);
+void nbi_task_results_deliver(nb_engine *engine);
 
 // Waits for the jobs of ParallelTasks, and everything else that belongs to the frame.
 void nbi_jobs_await(nb_engine *engine);

@@ -56,7 +56,7 @@ void nbi_module_failed(nb_engine *engine, nbi_module *module, nb_phase phase, nb
     if (!health->has_failed && health->fail_streak == 0) {
         nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FAILURE, "nb_engine_frame",
                 "module %s failed in %s of frame %llu: %s", module->name, nb_phase_info_get(phase)->name,
-                (unsigned long long)engine->time.index, nb_result_name(result));
+                nb_llu(engine->time.index), nb_result_name(result));
     }
     health->has_failed = true;
     // The rest of the frame would see what a failed tick has left; one that is simulated again was told of before.
@@ -79,7 +79,7 @@ void nbi_handlers_run(nb_engine *engine, nb_phase phase) {
         if (run == NULL || health->has_failed || health->is_disabled) continue;
         if (engine->trace != NULL) nb_trace_begin(engine->trace, module->label);
         nb_context context = nbi_call_begin(engine, order->modules[i], phase);
-        engine->call.place = i;
+        engine->call.handler_index = i;
         nb_result result = run(&context, module->desc.user);
         nbi_call_end(engine);
         if (engine->trace != NULL) nb_trace_end(engine->trace);

@@ -44,13 +44,13 @@ typedef struct health_entry {
 static uint64_t name_hash_of(const nbi_module *module) { return nb_hash64(module->name, strlen(module->name), 0); }
 
 static void insert(unsigned char *bytes, uint32_t count, health_entry added) {
-    unsigned char *place = bytes + count * sizeof added;
-    for (health_entry before; count > 0; --count, place -= sizeof before) {
-        memcpy(&before, place - sizeof before, sizeof before);
+    unsigned char *slot = bytes + count * sizeof added;
+    for (health_entry before; count > 0; --count, slot -= sizeof before) {
+        memcpy(&before, slot - sizeof before, sizeof before);
         if (before.name_hash <= added.name_hash) break;
-        memcpy(place, &before, sizeof before);
+        memcpy(slot, &before, sizeof before);
     }
-    memcpy(place, &added, sizeof added);
+    memcpy(slot, &added, sizeof added);
 }
 
 static size_t save(void *user, void *bytes, size_t capacity_bytes) {

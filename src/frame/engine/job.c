@@ -20,7 +20,7 @@ void *nb_output_add(const nb_context *context, size_t size_bytes) {
     // Kept from an earlier frame, or by another thread, it would write where a later job does.
     nb_result call = nbi_context_check_call(context);
     if (call != NB_OK) {
-        nbi_context_report(context, __func__, NBI_PLACE_OUTPUT, call);
+        nbi_context_report(context, __func__, NBI_VIOLATION_OUTPUT, call);
         return NULL;
     }
     size_t whole;
@@ -245,7 +245,7 @@ void nbi_jobs_await(nb_engine *engine) {
 
 // Of a borrowed scheduler only the results that are known to be this engine's: the other tasks may be those of another
 // engine, on another thread.
-void nbi_tasks_tell(nb_engine *engine) {
+void nbi_task_results_deliver(nb_engine *engine) {
     nbi_results_tell(engine->scheduler, engine->owns_scheduler ? NULL : engine->fence);
 }
 
@@ -347,7 +347,7 @@ bool nbi_jobs_are_idle(const nbi_module *module) { return are_idle(&module->para
 static void destroy_all(nb_engine *engine, nbi_jobs *all) {
     for (uint32_t i = 0; i < all->count; ++i) {
         nbi_job *job = &all->jobs[i];
-        if (job->is_late || job->late.is_there) ++engine->stats.late_drop_count;
+        if (job->is_late || job->late.is_pending) ++engine->stats.late_drop_count;
         for (uint32_t j = 0; j < job->arena_count; ++j) {
             nb_arena_adopt(&job->arenas[j]);
             nb_arena_deinit(&job->arenas[j]);

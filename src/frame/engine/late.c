@@ -19,7 +19,7 @@ void nbi_late_return(nb_engine *engine, nbi_job *job) {
     if (job->result == NB_CANCELLED) return; // there is nothing
     bool is_kept = desc->adopts_late && desc->merge != NULL && is_of_this_run(engine, &late);
     // Where the module has failed, the set before it was not merged: the newer one counts.
-    if (!is_kept || job->late.is_there) ++engine->stats.late_drop_count;
+    if (!is_kept || job->late.is_pending) ++engine->stats.late_drop_count;
     if (!is_kept) return;
     job->late = late;
     job->arena = other_arena(job);
@@ -31,7 +31,7 @@ static nbi_job *next_late(const nbi_jobs *all) {
     nbi_job *next = NULL;
     for (uint32_t i = 0; i < all->count; ++i) {
         nbi_job *job = &all->jobs[i];
-        if (!job->late.is_there) continue;
+        if (!job->late.is_pending) continue;
         if (next == NULL || job->late.frame_index < next->late.frame_index) next = job;
     }
     return next;
@@ -39,7 +39,7 @@ static nbi_job *next_late(const nbi_jobs *all) {
 
 static void adopt(nb_engine *engine, nbi_module *module, nbi_job *job) {
     nbi_late *late = &job->late;
-    late->is_there = false;
+    late->is_pending = false;
     if (!is_of_this_run(engine, late)) {
         ++engine->stats.late_drop_count;
         return;

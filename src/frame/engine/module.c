@@ -8,20 +8,20 @@
 
 #include "../../tasks/host.h"
 
-// In nb_module: [ number 48 | place 16 ].
-#define PLACE_BITS 16
-#define PLACE_MASK 0xFFFFu
+// In nb_module: [ number 48 | index 16 ].
+#define INDEX_BITS 16
+#define INDEX_MASK 0xFFFFu
 
 static nb_module handle_of(const nb_engine *engine, const nbi_module *module) {
-    return (nb_module){module->number << PLACE_BITS | (uint64_t)(module - engine->modules)};
+    return (nb_module){module->number << INDEX_BITS | (uint64_t)(module - engine->modules)};
 }
 
 // Also one that is leaving.
 static nbi_module *find_any(const nb_engine *engine, nb_module handle) {
-    uint32_t place = (uint32_t)(handle.value & PLACE_MASK);
-    if (handle.value == 0 || place >= engine->module_limit) return NULL;
-    nbi_module *module = &engine->modules[place];
-    return module->number != 0 && module->number == handle.value >> PLACE_BITS ? module : NULL;
+    uint32_t index = (uint32_t)(handle.value & INDEX_MASK);
+    if (handle.value == 0 || index >= engine->module_limit) return NULL;
+    nbi_module *module = &engine->modules[index];
+    return module->number != 0 && module->number == handle.value >> INDEX_BITS ? module : NULL;
 }
 
 static nbi_module *find(const nb_engine *engine, nb_module handle) {
@@ -60,22 +60,22 @@ static bool is_better(const nbi_module *a, const nbi_module *b) {
     return a->number < b->number;
 }
 
-// The next to be placed, or NULL: all are, or the rest is a cycle.
-static nbi_module *next_placed(const nb_engine *engine) {
+// The next to be ordered, or NULL: all are, or the rest is a cycle.
+static nbi_module *next_to_order(const nb_engine *engine) {
     nbi_module *best = NULL;
     for (uint32_t i = 0; i < engine->module_limit; ++i) {
         nbi_module *module = &engine->modules[i];
-        if (!takes_part(module) || module->is_placed || module->pending_count != 0) continue;
+        if (!takes_part(module) || module->is_ordered || module->pending_count != 0) continue;
         if (best == NULL || is_better(module, best)) best = module;
     }
     return best;
 }
 
-// Counts what has to be placed before each module.
+// Counts what has to be ordered before each module.
 static void count_pending(const nb_engine *engine) {
     for (uint32_t i = 0; i < engine->module_limit; ++i) {
         nbi_module *module = &engine->modules[i];
-        module->is_placed = false;
+        module->is_ordered = false;
         module->pending_count = 0;
         for (uint32_t j = 0; takes_part(module) && j < engine->module_limit; ++j) {
             const nbi_module *other = &engine->modules[j];
@@ -84,15 +84,15 @@ static void count_pending(const nb_engine *engine) {
     }
 }
 
-// Puts all modules in order: of those whose predecessors are placed, the one with the highest priority, then the one
+// Puts all modules in order: of those whose predecessors are ordered, the one with the highest priority, then the one
 // that was attached first. False: there is a cycle.
 static bool sort(nb_engine *engine) {
     engine->order_count = 0;
     uint32_t expected = 0;
     for (uint32_t i = 0; i < engine->module_limit; ++i) expected += takes_part(&engine->modules[i]) ? 1 : 0;
     count_pending(engine);
-    for (nbi_module *module = next_placed(engine); module != NULL; module = next_placed(engine)) {
-        module->is_placed = true;
+    for (nbi_module *module = next_to_order(engine); module != NULL; module = next_to_order(engine)) {
+        module->is_ordered = true;
         engine->order[engine->order_count++] = (uint32_t)(module - engine->modules);
         for (uint32_t i = 0; i < engine->module_limit; ++i) {
             nbi_module *other = &engine->modules[i];
@@ -102,20 +102,20 @@ static bool sort(nb_engine *engine) {
     return engine->order_count == expected;
 }
 
-// One that is not placed has a predecessor that is not placed: following them leads into the cycle.
-static const nbi_module *unplaced_before(const nb_engine *engine, const nbi_module *module) {
+// One that is not ordered has a predecessor that is not ordered: following them leads into the cycle.
+static const nbi_module *unordered_before(const nb_engine *engine, const nbi_module *module) {
     for (uint32_t i = 0; i < engine->module_limit; ++i) {
         const nbi_module *other = &engine->modules[i];
-        if (takes_part(other) && !other->is_placed && is_before(other, module)) return other;
+        if (takes_part(other) && !other->is_ordered && is_before(other, module)) return other;
     }
     return module;
 }
 
 static nb_result report_cycle(const nb_engine *engine, const nbi_module *module) {
-    for (uint32_t i = 0; i < engine->module_count; ++i) module = unplaced_before(engine, module);
+    for (uint32_t i = 0; i < engine->module_count; ++i) module = unordered_before(engine, module);
     // Told from the one that was attached first.
     const nbi_module *first = module;
-    for (const nbi_module *at = unplaced_before(engine, module); at != module; at = unplaced_before(engine, at)) {
+    for (const nbi_module *at = unordered_before(engine, module); at != module; at = unordered_before(engine, at)) {
         if (at->number < first->number) first = at;
     }
     char text[512] = "";
@@ -125,7 +125,7 @@ static nb_result report_cycle(const nb_engine *engine, const nbi_module *module)
         int length = snprintf(text + used, sizeof text - used, "%s after ", module->name);
         if (length < 0 || used + (size_t)length >= sizeof text) break;
         used += (size_t)length;
-        module = unplaced_before(engine, module);
+        module = unordered_before(engine, module);
     } while (module != first);
     return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_ORDER, NB_ERR_MISUSE, "nb_engine_module_attach",
                     "the order is a cycle: %s%s", text, first->name);
@@ -245,7 +245,7 @@ static nb_result fill(nb_engine *engine, nbi_module *module, const nb_module_des
     return result == NB_OK ? nbi_jobs_create(engine, module) : result;
 }
 
-static nbi_module *free_place(nb_engine *engine) {
+static nbi_module *free_slot(nb_engine *engine) {
     for (uint32_t i = 0; i < engine->module_limit; ++i) {
         if (engine->modules[i].number == 0) return &engine->modules[i];
     }
@@ -278,7 +278,7 @@ static void call_detach(nb_engine *engine, const nb_module_desc *desc, nbi_owner
 
 static bool may_settle(const nb_engine *engine) { return !engine->is_in_frame && !nbi_engine_is_calling(engine); }
 
-// Puts a module into a free place. Where it fails the place is free again.
+// Puts a module into a free slot. Where it fails the slot is free again.
 static nb_result attach(nb_engine *engine, nbi_module *module, const nb_module_desc *desc, uint64_t number) {
     char what[NBI_WORK_TEXT_SIZE];
     nb_result result = fill(engine, module, desc, number);
@@ -309,7 +309,7 @@ nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc,
     if (engine->is_ending) return NB_CLOSED;
     if (find_name(engine, desc->name) != NULL)
         return refuse(engine, __func__, desc->name, NB_ERR_MISUSE, "the name is taken");
-    nbi_module *module = free_place(engine);
+    nbi_module *module = free_slot(engine);
     if (module == NULL) return NB_FULL;
     result = attach(engine, module, desc, ++engine->module_number);
     nb_module handle = handle_of(engine, module);
@@ -363,7 +363,7 @@ static nb_result refuse_busy(const nb_engine *engine, nbi_module *module, const 
     return NB_BUSY;
 }
 
-// The new module is attached in the old one's place, and only then the old one ends: a failure puts it back.
+// The new module is attached in the old one's slot, and only then the old one ends: a failure puts it back.
 static nb_result replace(nb_engine *engine, nbi_module *module, const nb_module_desc *desc) {
     nbi_module old = *module;
     --engine->module_count;
@@ -418,7 +418,7 @@ void nbi_modules_settle(nb_engine *engine) {
     ++engine->order_serial;
     engine->is_order_old = false;
     // Those who take part now did not in the ticks before.
-    if (engine->is_tick_order_old) nbi_correct_from_now(engine);
+    if (engine->is_tick_order_old) nbi_rollback_floor_set(engine);
     engine->is_tick_order_old = false;
 }
 

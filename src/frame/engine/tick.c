@@ -8,7 +8,7 @@
 #include "../world/world.h"
 #include "nebula/compare.h"
 #include "nebula/hash.h"
-#include "who.h"
+#include "thread_owner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,16 +25,16 @@ nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
     const nbi_call *call = context->call;
     bool is_phase = result == NB_OK && (call->phase == NB_PHASE_FIXED_SIM || call->phase == NB_PHASE_GAMEPLAY);
     if (!is_phase) {
-        nbi_context_report(context, __func__, NBI_PLACE_STAGE, result == NB_OK ? NB_ERR_PERMISSION : result);
+        nbi_context_report(context, __func__, NBI_VIOLATION_STAGE, result == NB_OK ? NB_ERR_PERMISSION : result);
         return NULL;
     }
     if (!engine->is_world_joined) {
-        nbi_context_report(context, __func__, NBI_PLACE_STAGE, NB_ERR_MISUSE);
+        nbi_context_report(context, __func__, NBI_VIOLATION_STAGE, NB_ERR_MISUSE);
         return NULL;
     }
     // Handlers run one after the other: this one's stages are the last.
     uint32_t first = engine->stage_count;
-    for (; first > 0 && engine->stages[first - 1]->handler == call->place; --first) {
+    for (; first > 0 && engine->stages[first - 1]->handler == call->handler_index; --first) {
         if (engine->stages[first - 1]->job == job) return engine->stages[first - 1];
     }
     if (first == engine->stage_count) engine->stage_mark = nb_arena_save(&engine->stage_arena);
@@ -42,7 +42,7 @@ nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
     bool has_room = engine->stage_count < engine->desc.stage_count_max;
     nb_stage *stage = has_room ? nb_arena_alloc(&engine->stage_arena, sizeof *stage, 16) : NULL;
     void *memory = stage != NULL ? nb_arena_alloc(&engine->stage_arena, size_bytes, 16) : NULL;
-    nb_stage_desc desc = {.handler = call->place, .job = job, .memory = memory, .size_bytes = size_bytes};
+    nb_stage_desc desc = {.handler = call->handler_index, .job = job, .memory = memory, .size_bytes = size_bytes};
     if (memory == NULL || nb_stage_init(stage, engine->world, &desc) != NB_OK) {
         if (engine->stats.stage_full_count++ == 0) {
             nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FULL, __func__,
@@ -56,9 +56,9 @@ nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
     return stage;
 }
 
-void nbi_stages_drop(nb_engine *engine, uint32_t place) {
+void nbi_stages_drop(nb_engine *engine, uint32_t handler_index) {
     uint32_t count = engine->stage_count;
-    while (count > 0 && engine->stages[count - 1]->handler == place) --count;
+    while (count > 0 && engine->stages[count - 1]->handler == handler_index) --count;
     if (count == engine->stage_count) return;
     engine->stage_count = count;
     nb_arena_rewind(&engine->stage_arena, engine->stage_mark);
@@ -86,7 +86,7 @@ nb_result nb_context_command(const nb_context *context, const nb_input_event *co
     bool is_allowed = result == NB_OK && call == &engine->call && call->phase != NB_PHASE_FIXED_SIM;
     if (!is_allowed) {
         result = result == NB_OK ? NB_ERR_PERMISSION : result;
-        nbi_context_report(context, __func__, NBI_PLACE_COMMAND, result);
+        nbi_context_report(context, __func__, NBI_VIOLATION_COMMAND, result);
         return result;
     }
     if (engine->command_count == engine->desc.command_count_max) {
@@ -203,7 +203,7 @@ nb_result nbi_world_join(nb_engine *engine) {
     nbi_world_of(engine->world)->is_started = true; // what is declared later would be in no snapshot
     nb_guard_desc guard = {.world = engine->world,
                            .snapshots = engine->snapshots,
-                           .who = nbi_engine_who,
+                           .who = nbi_engine_thread_owner,
                            .user = engine,
                            .hooks = engine->hooks};
     nb_result result = engine->desc.is_guarded ? nb_guard_create(&guard, &engine->guard) : NB_OK;
@@ -266,17 +266,17 @@ static void hash_tick(nb_engine *engine) {
 
 // --- watches ---
 
-static uint32_t watch_place(const nb_engine *engine, const void *user) {
-    uint32_t place = 0;
-    while (place < engine->watch_count && engine->watches[place].user != user) ++place;
-    return place;
+static uint32_t watch_index(const nb_engine *engine, const void *user) {
+    uint32_t index = 0;
+    while (index < engine->watch_count && engine->watches[index].user != user) ++index;
+    return index;
 }
 
 nb_result nb_engine_watch_add(nb_engine *engine, const nb_tick_watch *watch) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
-    nb_result place = nbi_check_coordinator(engine, __func__);
-    if (place != NB_OK) return place;
-    bool is_fine = watch != NULL && watch->user != NULL && watch_place(engine, watch->user) == engine->watch_count;
+    nb_result result = nbi_check_coordinator(engine, __func__);
+    if (result != NB_OK) return result;
+    bool is_fine = watch != NULL && watch->user != NULL && watch_index(engine, watch->user) == engine->watch_count;
     if (!is_fine) {
         return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE,
                         "a watch needs a user of its own that does not watch yet");
@@ -291,14 +291,14 @@ nb_result nb_engine_watch_remove(nb_engine *engine, const void *user) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = nbi_check_coordinator(engine, __func__);
     if (result != NB_OK) return result;
-    uint32_t place = watch_place(engine, user);
-    if (place == engine->watch_count) {
+    uint32_t index = watch_index(engine, user);
+    if (index == engine->watch_count) {
         return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_STALE, NB_ERR_STALE, "no watch has this user");
     }
     if (engine->is_in_frame) return NB_BUSY;
-    nb_tick_watch *watch = &engine->watches[place];
+    nb_tick_watch *watch = &engine->watches[index];
     --engine->watch_count;
-    memmove(watch, watch + 1, (engine->watch_count - place) * sizeof *watch);
+    memmove(watch, watch + 1, (engine->watch_count - index) * sizeof *watch);
     return NB_OK;
 }
 
@@ -330,8 +330,8 @@ void nbi_watches_end(const nb_engine *engine) {
                          .hash = engine->stats.tick_hash};
     for (uint32_t i = 0; i < engine->watch_count; ++i) {
         const nb_tick_watch *watch = &engine->watches[i];
-        void (*tell)(void *user, const nb_tick_view *view) = engine->is_resimulating ? watch->again : watch->end;
-        if (tell != NULL) tell(watch->user, &view);
+        void (*notify)(void *user, const nb_tick_view *view) = engine->is_resimulating ? watch->again : watch->end;
+        if (notify != NULL) notify(watch->user, &view);
     }
 }
 

@@ -110,7 +110,7 @@ static nb_result check_bytes(const nb_history_desc *desc, const char *caller) {
         return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, function,
                         "%s: the inputs of %u ticks take %zu bytes, at most %llu; lower tick_count_max, "
                         "event_count_max or command_count_max",
-                        fields, desc->tick_count_max, inputs_bytes(desc), (unsigned long long)INPUT_BYTES_MAX);
+                        fields, desc->tick_count_max, inputs_bytes(desc), nb_llu(INPUT_BYTES_MAX));
     }
     // A quarter of all addresses leaves room for inputs and for rounding up.
     if (desc->bytes_max <= SIZE_MAX / 4 && desc->bytes_max >= NB_HISTORY_CHANGE_BYTES_MIN) return NB_OK;
@@ -232,7 +232,7 @@ static uint32_t sources_list(const nb_history *history, source *sources) {
 }
 
 // Shadows one behind the other, with the marks of those that have some; with base NULL only their size.
-static size_t shadows_place(const nb_history *history, unsigned char *base) {
+static size_t shadows_carve(const nb_history *history, unsigned char *base) {
     size_t used_bytes = 0;
     for (uint32_t i = 0; i < history->region_count; ++i) {
         nbi_region *region = &history->regions[i];
@@ -279,13 +279,13 @@ static nb_result regions_make(nb_history *history) {
         history->states_count = nb_states_count(history->desc.states);
     }
     regions_describe(history);
-    history->shadows_bytes = round_up(shadows_place(history, NULL) + 1, nbi_page_size());
+    history->shadows_bytes = round_up(shadows_carve(history, NULL) + 1, nbi_page_size());
     history->shadows = pages_take(&history->hooks, history->shadows_bytes, function);
     if (history->shadows == NULL) {
         regions_free(history);
         return NB_ERR_MEMORY;
     }
-    shadows_place(history, history->shadows);
+    shadows_carve(history, history->shadows);
     history->undo.regions = history->regions;
     history->undo.region_count = history->region_count;
     nbi_images_begin(&history->undo, history->desc.bytes_max);
@@ -310,7 +310,7 @@ static void report_restart(nb_history *history, const char *function, const char
     history->stats.restart_count += 1;
     nbi_log(&history->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_RESTARTED, called(history->caller, function),
             "history: %s: all %llu ticks are forgotten", reason,
-            (unsigned long long)(history->tick_newest - history->undo.tick_oldest));
+            nb_llu(history->tick_newest - history->undo.tick_oldest));
 }
 
 static void restart(nb_history *history, const char *function, const char *reason) {
@@ -439,14 +439,13 @@ static nb_result check_save(const nb_history *history, uint64_t tick) {
     bool is_old = history->has_begun && !has_other_providers(history) && tick < history->tick_newest;
     if (tick <= NB_TICK_COUNT_MAX && !is_old) return NB_OK;
     return nbi_fail(&history->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_MISUSE, function,
-                    "tick %llu comes after %llu; rewind goes back", (unsigned long long)tick,
-                    (unsigned long long)history->tick_newest);
+                    "tick %llu comes after %llu; rewind goes back", nb_llu(tick), nb_llu(history->tick_newest));
 }
 
 // Shadows follow. False: what they were did not fit.
 static bool shadows_follow(nb_history *history) {
     nb_world *world = history->desc.world;
-    if (world != NULL) nbi_world_regions_aim(world, history->regions + history->source_count);
+    if (world != NULL) nbi_world_regions_locate(world, history->regions + history->source_count);
     for (uint32_t i = 0; i < history->region_count; ++i) {
         nbi_region_follow(&history->regions[i], i, history->since, &history->undo);
     }
@@ -480,7 +479,7 @@ nb_result nb_history_save(nb_history *history, uint64_t tick) {
         nbi_log(&history->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_FULL, called(history->caller, __func__),
                 "history: tick %llu changed %llu bytes and there is room for %zu: no rewind goes behind it; raise "
                 "%s.bytes_max; later ones are only counted",
-                (unsigned long long)tick, (unsigned long long)history->undo.changed_bytes, history->undo.size_bytes,
+                nb_llu(tick), nb_llu(history->undo.changed_bytes), history->undo.size_bytes,
                 fields_of(history->caller));
     }
     return NB_FULL;
@@ -610,11 +609,11 @@ nb_result nb_history_input_set(nb_history *history, uint64_t tick, const nb_hist
     const nb_input_view *events = &input->events, *commands = &input->commands;
     if (events->count > history->desc.event_count_max || commands->count > history->desc.command_count_max)
         return NB_FULL;
-    nb_input_event *place = slot_events(history, slot);
+    nb_input_event *slot_event = slot_events(history, slot);
     // The caller may hand back what nb_history_input_get gave it.
-    if (events->count != 0) memmove(place, events->events, events->count * sizeof *place);
-    place += history->desc.event_count_max;
-    if (commands->count != 0) memmove(place, commands->events, commands->count * sizeof *place);
+    if (events->count != 0) memmove(slot_event, events->events, events->count * sizeof *slot_event);
+    slot_event += history->desc.event_count_max;
+    if (commands->count != 0) memmove(slot_event, commands->events, commands->count * sizeof *slot_event);
     *slot = (input_slot){.tick = tick, .event_count = events->count, .command_count = commands->count, .is_set = true};
     return NB_OK;
 }

@@ -161,8 +161,12 @@ uint32_t nbi_undo_confirm(nbi_undo *undo, uint64_t tick);
 // Moves the shadows to what they were after `tick`, back or forth, and marks what has changed.
 void nbi_undo_move(nbi_undo *undo, uint64_t tick, uint64_t version);
 
+// --- history_region.c ---
+
 // The shadow becomes what the live bytes are.
 void nbi_region_follow(nbi_region *region, uint32_t index, uint64_t since, nbi_undo *undo);
+
+// --- history_image.c ---
 
 // The shadow becomes a new image of the live bytes, where the region changes much; the old one is in the record. False:
 // it is to follow.
@@ -195,7 +199,7 @@ uint32_t nbi_world_region_count(const nb_world *world);
 void nbi_world_regions_describe(nb_world *world, nbi_region *regions, nbi_table_head *heads);
 
 // Looks up where the live bytes are and how many may differ.
-void nbi_world_regions_aim(nb_world *world, nbi_region *regions);
+void nbi_world_regions_locate(nb_world *world, nbi_region *regions);
 
 // Lets the world become what the shadows are, with all that is derived from it.
 void nbi_world_regions_restore(nb_world *world, nbi_region *regions, uint64_t since, uint64_t version);

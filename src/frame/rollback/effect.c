@@ -14,7 +14,7 @@
 // NB_EMPTY: the tick has done it before.
 static nb_result check_effect(const nb_context *context, const char *function) {
     nb_result result = nbi_context_check_call(context);
-    if (result != NB_OK) nbi_context_report(context, function, NBI_PLACE_EFFECT, result);
+    if (result != NB_OK) nbi_context_report(context, function, NBI_VIOLATION_EFFECT, result);
     nb_engine *engine = context->engine;
     // Jobs are in no tick, also where a late one runs beside ticks that are simulated again.
     if (result != NB_OK || context->call != &engine->call || !engine->is_resimulating) return result;

@@ -51,7 +51,7 @@ static void keep_input(nb_engine *engine, uint64_t tick) {
     nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_FULL, "nb_engine_frame",
             "tick %llu has %u events and %u commands, more than are kept: no rollback goes behind it; raise "
             "nb_engine_desc.history.event_count_max or command_count_max; later ones are only counted",
-            (unsigned long long)tick, input.events.count, input.commands.count);
+            nb_llu(tick), input.events.count, input.commands.count);
 }
 
 void nbi_history_keep(nb_engine *engine, uint64_t tick) {
@@ -64,7 +64,7 @@ void nbi_engine_own_load(nb_engine *engine) {
     engine->load_count = engine->run_load_count = nbi_states_load_count(engine->states);
 }
 
-void nbi_correct_from_now(nb_engine *engine) { engine->correct_oldest = nb_loop_tick_count(&engine->loop); }
+void nbi_rollback_floor_set(nb_engine *engine) { engine->correct_oldest = nb_loop_tick_count(&engine->loop); }
 
 nb_history *nb_engine_history(nb_engine *engine) {
     if (engine == NULL) NBI_FAIL_NULL("engine");
@@ -78,7 +78,7 @@ static nb_result check_call(const nb_context *context, const char *function) {
     const nbi_call *call = context->call;
     if (result == NB_OK && (call != &context->engine->call || call->phase != NB_PHASE_NETWORK_RECONCILIATION))
         result = NB_ERR_PERMISSION;
-    if (result != NB_OK) nbi_context_report(context, function, NBI_PLACE_CORRECTION, result);
+    if (result != NB_OK) nbi_context_report(context, function, NBI_VIOLATION_CORRECTION, result);
     return result;
 }
 
@@ -141,7 +141,7 @@ nb_result nb_context_correct_state(const nb_context *context, uint64_t tick_coun
 
 // --- again ---
 
-void nbi_simulate_again(nb_engine *engine, uint64_t index, bool is_told) {
+void nbi_tick_resimulate(nb_engine *engine, uint64_t index, bool is_watched) {
     nb_history_input input = {{NULL, 0}, {NULL, 0}};
     nb_history_input_get(engine->history, index + 1, &input);
     engine->tick_input = input.events;
@@ -149,14 +149,14 @@ void nbi_simulate_again(nb_engine *engine, uint64_t index, bool is_told) {
     nb_tick tick = nb_loop_tick_at(&engine->loop, index);
     engine->tick = &tick;
     nbi_tick_simulate(engine);
-    if (is_told) nbi_watches_end(engine);
+    if (is_watched) nbi_watches_end(engine);
     engine->tick = NULL;
 }
 
 static void simulate_to(nb_engine *engine, uint64_t from, uint64_t now) {
     engine->is_resimulating = true;
     for (uint64_t index = from; index < now; ++index) {
-        nbi_simulate_again(engine, index, true);
+        nbi_tick_resimulate(engine, index, true);
         ++engine->rollback.tick_count;
     }
     engine->is_resimulating = false;
@@ -179,26 +179,26 @@ static nb_result load_there(nb_engine *engine, bool *is_other) {
 }
 
 // Where the state that was sent is other than ours, ours is what was sent. Else it is as before, with all that is
-// drawn: `aside`.
-static sent_state try_state(nb_engine *engine, uint64_t now, unsigned char *aside) {
+// drawn: `stash`.
+static sent_state try_state(nb_engine *engine, uint64_t now, unsigned char *stash) {
     nb_world *world = engine->is_world_joined ? engine->world : NULL;
     bool is_other = false;
-    if (world != NULL) nbi_world_aside(world, aside, NBI_ASIDE_TAKE);
+    if (world != NULL) nbi_world_stash(world, stash, NBI_STASH_SAVE);
     if (nb_history_rewind(engine->history, engine->correct_state_tick) != NB_OK) return SENT_FAILED;
     nb_result result = load_there(engine, &is_other);
     if (is_other && result >= 0) return SENT_OTHER;
     nbi_history_return(engine->history, now);
-    if (world != NULL) nbi_world_aside(world, aside, NBI_ASIDE_PUT);
+    if (world != NULL) nbi_world_stash(world, stash, NBI_STASH_RESTORE);
     return result < 0 ? SENT_FAILED : SENT_SAME;
 }
 
 static sent_state load_state(nb_engine *engine, uint64_t now) {
     // One more byte: there may be nothing to put aside.
-    size_t size_bytes = 1 + (engine->is_world_joined ? nbi_world_aside(engine->world, NULL, NBI_ASIDE_COUNT) : 0);
-    unsigned char *aside = nbi_alloc(&engine->hooks, size_bytes, NB_CACHE_LINE, "nb_context_correct_state");
-    if (aside == NULL) return SENT_FAILED;
-    sent_state sent = try_state(engine, now, aside);
-    nbi_free(&engine->hooks, aside, size_bytes);
+    size_t size_bytes = 1 + (engine->is_world_joined ? nbi_world_stash(engine->world, NULL, NBI_STASH_MEASURE) : 0);
+    unsigned char *stash = nbi_alloc(&engine->hooks, size_bytes, NB_CACHE_LINE, "nb_context_correct_state");
+    if (stash == NULL) return SENT_FAILED;
+    sent_state sent = try_state(engine, now, stash);
+    nbi_free(&engine->hooks, stash, size_bytes);
     return sent;
 }
 
@@ -267,7 +267,7 @@ static nb_result check_start(nb_engine *engine, uint64_t tick_count, const char 
     nb_result result = check_between_frames(engine, function);
     if (result != NB_OK || tick_count <= NB_TICK_COUNT_MAX) return result;
     return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_RANGE, function,
-                    "tick %llu is over NB_TICK_COUNT_MAX", (unsigned long long)tick_count);
+                    "tick %llu is over NB_TICK_COUNT_MAX", nb_llu(tick_count));
 }
 
 static void start_at(nb_engine *engine, uint64_t tick_count) {

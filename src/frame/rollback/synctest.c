@@ -68,7 +68,7 @@ void nbi_synctest_end(nb_engine *engine) {
         copy_free(hooks, &self->slots[i].program);
     }
     for (uint32_t i = 0; i < 2; ++i) copy_free(hooks, &self->program.tries[i]);
-    copy_free(hooks, &self->local_again);
+    copy_free(hooks, &self->local_resimulated);
     copy_free(hooks, &self->scratch);
     nbi_free(hooks, self->slots, slots_bytes(engine));
     nbi_free(hooks, self, sizeof *self);
@@ -111,7 +111,7 @@ static void note_outside(nbi_synctest *self, nbi_sync_slot *slot) {
                           self->scratch.size_bytes, &difference);
     nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_SYNCTEST_OUTSIDE, "nb_engine_frame",
             "simulated state has changed before tick %llu, by no tick; further ones are only counted: %s",
-            (unsigned long long)slot->tick_count, difference.text);
+            nb_llu(slot->tick_count), difference.text);
 }
 
 static void before_first(nbi_synctest *self, uint64_t tick_count) {
@@ -142,37 +142,37 @@ void nbi_synctest_restart(nb_engine *engine, uint64_t tick_count) {
 
 // --- again ---
 
-static bool is_aside(const nbi_local *piece, uint32_t index, const void *user) {
+static bool is_stashed(const nbi_local *piece, uint32_t index, const void *user) {
     (void)index, (void)user;
-    return piece->kind == NBI_LOCAL_ASIDE;
+    return piece->kind == NBI_LOCAL_STASHED;
 }
 
 // A tick that ended as before has the rows of before, and gives them the lives they had: references stay true.
-static void after_again(nbi_synctest *self, uint64_t tick_count) {
+static void after_resimulated(nbi_synctest *self, uint64_t tick_count) {
     const nbi_sync_slot *slot = nbi_sync_slot_of(self, tick_count);
     self->has_diverged = slot->hash != self->engine->stats.tick_hash;
     if (self->has_diverged) return;
     ++self->report.checked_count;
-    nbi_local_put(self, &slot->local, is_aside, NULL);
+    nbi_local_put(self, &slot->local, is_stashed, NULL);
 }
 
 void nbi_synctest_before(nb_engine *engine) {
     nbi_synctest *self = engine->synctest;
     if (self == NULL) return;
     if (self->mode == NBI_SYNC_FIRST) before_first(self, engine->tick->index);
-    if (self->mode == NBI_SYNC_AGAIN) nbi_local_keep(self, &self->local_again);
+    if (self->mode == NBI_SYNC_RESIMULATE) nbi_local_keep(self, &self->local_resimulated);
 }
 
 void nbi_synctest_after(nb_engine *engine) {
     nbi_synctest *self = engine->synctest;
     if (self == NULL) return;
     if (self->mode == NBI_SYNC_FIRST) after_first(self, engine->tick->index + 1);
-    if (self->mode == NBI_SYNC_AGAIN) after_again(self, engine->tick->index + 1);
+    if (self->mode == NBI_SYNC_RESIMULATE) after_resimulated(self, engine->tick->index + 1);
 }
 
 void nbi_sync_simulate(nbi_synctest *self, nbi_sync_mode mode, uint64_t tick) {
     self->mode = mode;
-    nbi_simulate_again(self->engine, tick, false);
+    nbi_tick_resimulate(self->engine, tick, false);
     self->mode = NBI_SYNC_FIRST;
 }
 
@@ -205,7 +205,7 @@ static bool put_states(nbi_synctest *self, uint64_t tick, uint64_t now) {
 // --- a pass ---
 
 // What the engine knows of the frame, and is to know afterwards.
-typedef struct aside {
+typedef struct saved_frame {
     nb_engine_stats stats;
     nb_rollback_stats rollback;
     nb_result failure;
@@ -213,17 +213,17 @@ typedef struct aside {
     nb_input_view input, commands;
     const nb_tick *tick;
     uint64_t spawn_count, despawn_count, stale_count; // of the world
-} aside;
+} saved_frame;
 
-static aside put_aside(nbi_synctest *self) {
+static saved_frame frame_save(nbi_synctest *self) {
     nb_engine *engine = self->engine;
-    aside kept = {.stats = engine->stats,
-                  .rollback = engine->rollback,
-                  .failure = engine->failure,
-                  .level_min = engine->hooks.logger.level_min,
-                  .input = engine->tick_input,
-                  .commands = engine->tick_commands,
-                  .tick = engine->tick};
+    saved_frame kept = {.stats = engine->stats,
+                        .rollback = engine->rollback,
+                        .failure = engine->failure,
+                        .level_min = engine->hooks.logger.level_min,
+                        .input = engine->tick_input,
+                        .commands = engine->tick_commands,
+                        .tick = engine->tick};
     if (engine->world != NULL) {
         const nbi_world *world = nbi_world_of(engine->world);
         kept.spawn_count = world->spawn_count;
@@ -234,7 +234,7 @@ static aside put_aside(nbi_synctest *self) {
     return kept;
 }
 
-static void put_back(nbi_synctest *self, const aside *kept) {
+static void frame_restore(nbi_synctest *self, const saved_frame *kept) {
     nb_engine *engine = self->engine;
     engine->stats = kept->stats;
     engine->rollback = kept->rollback;
@@ -268,11 +268,11 @@ static uint64_t begin_of(const nbi_synctest *self, uint64_t now) {
     return begin;
 }
 
-static void check_again(nbi_synctest *self, uint64_t from, uint64_t now) {
+static void check_resimulated(nbi_synctest *self, uint64_t from, uint64_t now) {
     uint64_t tick = from;
     self->has_diverged = false;
     for (; tick < now; ++tick) {
-        nbi_sync_simulate(self, NBI_SYNC_AGAIN, tick);
+        nbi_sync_simulate(self, NBI_SYNC_RESIMULATE, tick);
         if (self->has_diverged) break;
     }
     if (self->has_diverged) {
@@ -292,14 +292,14 @@ void nbi_synctest_run(nb_engine *engine, uint64_t now) {
         return;
     }
     nbi_local_keep(self, &nbi_sync_slot_of(self, now)->local);
-    aside kept = put_aside(self);
+    saved_frame kept = frame_save(self);
     engine->is_resimulating = true;
     if (nb_history_rewind(engine->history, from) == NB_OK)
-        check_again(self, from, now);
+        check_resimulated(self, from, now);
     else
         ++self->report.skipped_count;
     engine->is_resimulating = false;
-    put_back(self, &kept);
+    frame_restore(self, &kept);
     if (diverged_count == 0 && self->report.diverged_count != 0)
         nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_SYNCTEST_DIVERGED, "nb_engine_frame",
                 "%s; further ones are only counted", self->report.text);

@@ -29,14 +29,14 @@ typedef struct nbi_sync_slot {
 #define NBI_SYNC_RUN_MAX 64u
 
 // Places that are tried one by one: what a tick, or the frames since, change of a program.
-#define NBI_SYNC_PLACE_MAX 32u
+#define NBI_SYNC_RANGE_MAX 32u
 
 // Bytes of the program in one row that may have made a tick end otherwise.
-typedef struct nbi_sync_place {
+typedef struct nbi_sync_range {
     const unsigned char *address;
     const unsigned char *before, *now; // in the copies
     size_t size_bytes;
-} nbi_sync_place;
+} nbi_sync_range;
 
 // The program's own variables, which a rewind does not bring back unless they are registered.
 typedef struct nbi_sync_program {
@@ -47,21 +47,21 @@ typedef struct nbi_sync_program {
     const nbi_copy *first; // before its first run
     bool is_steady;        // the tries ended alike
     bool is_proven;        // a copy of the process in which they were put back has shown it
-    nbi_sync_place places[NBI_SYNC_PLACE_MAX], last;
-    uint32_t place_count; // all of them, also those that have no room
+    nbi_sync_range ranges[NBI_SYNC_RANGE_MAX], last;
+    uint32_t range_count; // all of them, also those that have no room
     char text[1024];      // their names
 } nbi_sync_program;
 
 typedef enum nbi_sync_mode {
-    NBI_SYNC_FIRST, // a tick of the game, noted
-    NBI_SYNC_AGAIN, // simulated again, compared
-    NBI_SYNC_TRY,   // simulated again to see what comes of it
+    NBI_SYNC_FIRST,      // a tick of the game, noted
+    NBI_SYNC_RESIMULATE, // simulated again, compared
+    NBI_SYNC_TRY,        // simulated again to see what comes of it
 } nbi_sync_mode;
 
 struct nbi_synctest {
     nb_engine *engine;
-    nbi_sync_slot *slots; // depth + 1, by tick count
-    nbi_copy local_again; // before the newest tick that was simulated again
+    nbi_sync_slot *slots;       // depth + 1, by tick count
+    nbi_copy local_resimulated; // before the newest tick that was simulated again
     nbi_copy scratch;
     nbi_sync_mode mode;
     bool has_diverged;   // in this pass
@@ -87,7 +87,7 @@ void nbi_sync_simulate(nbi_synctest *self, nbi_sync_mode mode, uint64_t tick);
 // --- synctest_local.c ---
 
 typedef enum nbi_local_kind {
-    NBI_LOCAL_ASIDE, // incarnations and previous values: no tick reads them
+    NBI_LOCAL_STASHED, // incarnations and previous values: no tick reads them
     NBI_LOCAL_COLUMN,
     NBI_LOCAL_TABLE,
     NBI_LOCAL_PROVIDER,
@@ -127,15 +127,15 @@ void nbi_sync_program_keep(nbi_synctest *self, nbi_copy *copy);
 
 // Finds what may have made a tick end otherwise: `first` is from before its first run, program.tries from before two
 // others. is_steady: those two ended alike. Returns the number of places.
-uint32_t nbi_sync_program_look(nbi_synctest *self, const nbi_copy *first, bool is_steady);
+uint32_t nbi_sync_program_search(nbi_synctest *self, const nbi_copy *first, bool is_steady);
 
 #define NBI_SYNC_ALL UINT32_MAX
 
 // Puts a place, or all, to what it was. Only in a copy of the process.
-void nbi_sync_program_put(nbi_synctest *self, uint32_t place);
+void nbi_sync_program_put(nbi_synctest *self, uint32_t index);
 
 // Names a place, or all, in program.text and in the report.
-void nbi_sync_program_say(nbi_synctest *self, uint32_t place);
+void nbi_sync_program_describe(nbi_synctest *self, uint32_t index);
 
 // --- synctest_cause.c ---
 

@@ -40,10 +40,10 @@ typedef struct trial {
     nb_scheduler *solo;     // NULL = with all threads
     nbi_copy *program_copy; // gets the program's variables before it; may be NULL
     bool puts_variables;    // in a copy of the process: puts this place
-    uint32_t place;
+    uint32_t range_index;
 } trial;
 
-static bool is_candidate(const nbi_local *piece) { return piece->kind != NBI_LOCAL_ASIDE; }
+static bool is_candidate(const nbi_local *piece) { return piece->kind != NBI_LOCAL_STASHED; }
 
 static bool is_picked(const nbi_local *piece, uint32_t index, const void *user) {
     const pick *p = user;
@@ -67,10 +67,10 @@ static NB_NOINLINE void paint_stack(unsigned char byte) {
 static uint64_t try_tick(nbi_synctest *self, uint64_t tick, const trial *t) {
     nb_engine *engine = self->engine;
     if (nb_history_rewind(engine->history, tick) != NB_OK) return 0;
-    nbi_local_put(self, &self->local_again, is_local, NULL);
+    nbi_local_put(self, &self->local_resimulated, is_local, NULL);
     nbi_local_put(self, &nbi_sync_slot_of(self, tick)->local, is_picked, &t->picked);
     if (t->program_copy != NULL) nbi_sync_program_keep(self, t->program_copy);
-    if (t->puts_variables) nbi_sync_program_put(self, t->place);
+    if (t->puts_variables) nbi_sync_program_put(self, t->range_index);
     engine->solo = t->solo;
     nbi_arena_paint(&engine->arena, t->paint, PAINT_ARENA_BYTES);
     paint_stack(t->paint);
@@ -83,9 +83,9 @@ static uint64_t try_tick(nbi_synctest *self, uint64_t tick, const trial *t) {
 typedef struct search {
     nbi_synctest *self;
     uint64_t tick;
-    uint64_t hash;      // of the first run
-    uint64_t again;     // of the tries
-    nb_scheduler *solo; // NULL: there are no other threads, or no memory
+    uint64_t hash;       // of the first run
+    uint64_t tried_hash; // of the tries
+    nb_scheduler *solo;  // NULL: there are no other threads, or no memory
 } search;
 
 // --- the program's variables ---
@@ -105,10 +105,10 @@ static uint64_t probe_run(void *user) {
 }
 
 // The hash that the tick ends with in a copy of the process, with a place put back. Fails as nbi_probe.
-static nb_result probe_place(probe *p, uint32_t place, uint64_t *hash) {
+static nb_result probe_range(probe *p, uint32_t range_index, uint64_t *hash) {
     // Other threads are not in the copy.
     if (p->s->solo == NULL && !p->s->self->engine->is_alone) return NB_ERR_UNSUPPORTED;
-    p->t.place = place;
+    p->t.range_index = range_index;
     return nbi_probe(probe_run, p, p->deadline_ns, hash);
 }
 
@@ -116,21 +116,21 @@ static nb_result probe_place(probe *p, uint32_t place, uint64_t *hash) {
 static bool find_variable(search *s, bool is_steady) {
     nbi_synctest *self = s->self;
     nbi_sync_program *program = &self->program;
-    uint64_t hash = 0, wanted = is_steady ? s->hash : s->again;
-    uint32_t count = nbi_sync_program_look(self, &nbi_sync_slot_of(self, s->tick)->program, is_steady);
+    uint64_t hash = 0, wanted = is_steady ? s->hash : s->tried_hash;
+    uint32_t count = nbi_sync_program_search(self, &nbi_sync_slot_of(self, s->tick)->program, is_steady);
     if (count == 0) return false;
     probe p = {.s = s, .deadline_ns = nbi_clock_now_ns() + PROBE_NS};
     p.t = (trial){.paint = PAINT_ONE, .solo = s->solo, .puts_variables = true};
-    nb_result result = probe_place(&p, NBI_SYNC_ALL, &hash);
+    nb_result result = probe_range(&p, NBI_SYNC_ALL, &hash);
     if (result == NB_OK && hash != wanted) return false;
     program->is_proven = result == NB_OK;
-    for (uint32_t i = 0; i < count && i < NBI_SYNC_PLACE_MAX; ++i) {
-        if (probe_place(&p, i, &hash) != NB_OK || hash != wanted) continue;
+    for (uint32_t i = 0; i < count && i < NBI_SYNC_RANGE_MAX; ++i) {
+        if (probe_range(&p, i, &hash) != NB_OK || hash != wanted) continue;
         program->is_proven = true;
-        nbi_sync_program_say(self, i);
+        nbi_sync_program_describe(self, i);
         return true;
     }
-    nbi_sync_program_say(self, NBI_SYNC_ALL);
+    nbi_sync_program_describe(self, NBI_SYNC_ALL);
     return true;
 }
 
@@ -138,7 +138,7 @@ static bool find_variable(search *s, bool is_steady) {
 
 static bool ends_alike(search *s, const trial *t) {
     for (uint32_t i = 0; i < STEADY_TRY_COUNT; ++i) {
-        if (try_tick(s->self, s->tick, t) != s->again) return false;
+        if (try_tick(s->self, s->tick, t) != s->tried_hash) return false;
     }
     return true;
 }
@@ -147,14 +147,14 @@ static bool ends_alike(search *s, const trial *t) {
 static nb_synctest_cause find_unsteady(search *s) {
     nbi_synctest *self = s->self;
     trial t = {.paint = PAINT_ONE, .solo = s->solo, .program_copy = &self->program.tries[0]};
-    s->again = try_tick(self, s->tick, &t);
+    s->tried_hash = try_tick(self, s->tick, &t);
     t.program_copy = &self->program.tries[1];
-    bool is_same = try_tick(self, s->tick, &t) == s->again;
+    bool is_same = try_tick(self, s->tick, &t) == s->tried_hash;
     t.program_copy = NULL;
     if (!is_same || !ends_alike(s, &t))
         return find_variable(s, false) ? NB_SYNCTEST_UNREGISTERED : NB_SYNCTEST_UNSTEADY;
     t.paint = PAINT_OTHER;
-    if (try_tick(self, s->tick, &t) != s->again) return NB_SYNCTEST_UNINITIALISED;
+    if (try_tick(self, s->tick, &t) != s->tried_hash) return NB_SYNCTEST_UNINITIALISED;
     t = (trial){.paint = PAINT_ONE};
     return s->solo == NULL || ends_alike(s, &t) ? NB_SYNCTEST_NONE : NB_SYNCTEST_RACE;
 }
@@ -174,11 +174,11 @@ static void name_culprit(nb_synctest_report *report, const nbi_local *piece) {
 // One piece alone, or all together.
 static nb_synctest_cause find_local(search *s) {
     nbi_synctest *self = s->self;
-    const nbi_copy *first = &nbi_sync_slot_of(self, s->tick)->local, *again = &self->local_again;
+    const nbi_copy *first = &nbi_sync_slot_of(self, s->tick)->local, *resimulated = &self->local_resimulated;
     uint32_t index = 0;
     trial t = {.paint = PAINT_ONE, .solo = s->solo};
     for (nbi_local piece = {0}; nbi_local_next(self->engine, &piece); ++index) {
-        if (!is_candidate(&piece) || nbi_local_is_same(first, again, index)) continue;
+        if (!is_candidate(&piece) || nbi_local_is_same(first, resimulated, index)) continue;
         // Tables may be loaded meanwhile; what the cursor holds stays true.
         t.picked = (pick){PICK_ONE, index};
         if (try_tick(self, s->tick, &t) != s->hash) continue;
@@ -193,10 +193,10 @@ static nb_synctest_cause search_all(search *s) {
     nb_synctest_cause cause = find_unsteady(s);
     if (cause != NB_SYNCTEST_NONE) return cause;
     // As in the first run, with nothing put to what it was: what made the difference is in no piece.
-    if (s->again != s->hash) cause = find_local(s);
+    if (s->tried_hash != s->hash) cause = find_local(s);
     if (cause != NB_SYNCTEST_NONE) return cause;
     // Where it ends as it first did whatever is done, nothing can be shown by putting something back.
-    bool is_variable = s->again != s->hash && find_variable(s, true);
+    bool is_variable = s->tried_hash != s->hash && find_variable(s, true);
     return is_variable ? NB_SYNCTEST_UNREGISTERED : NB_SYNCTEST_UNKNOWN;
 }
 
@@ -246,7 +246,7 @@ static const char *cause_text(const nb_synctest_report *report) {
 }
 
 // Variables with their values; how sure it is depends on what could be tried.
-static void tell_variables(const nbi_synctest *self, char *text, size_t size_bytes) {
+static void describe_variables(const nbi_synctest *self, char *text, size_t size_bytes) {
     const nbi_sync_program *program = &self->program;
     bool is_one = self->report.variable_count == 1;
     const char *begin =
@@ -265,24 +265,24 @@ static void tell_variables(const nbi_synctest *self, char *text, size_t size_byt
     snprintf(text, size_bytes, "%s%s%s", begin, program->text, end);
 }
 
-static void tell_cause(const nbi_synctest *self, char *text, size_t size_bytes) {
+static void describe_cause(const nbi_synctest *self, char *text, size_t size_bytes) {
     const nb_synctest_report *report = &self->report;
     if (report->cause == NB_SYNCTEST_UNREGISTERED)
-        tell_variables(self, text, size_bytes);
+        describe_variables(self, text, size_bytes);
     else
         snprintf(text, size_bytes, "%s%s", cause_text(report), report->culprit);
 }
 
-static void tell(nbi_synctest *self) {
+static void describe(nbi_synctest *self) {
     nb_synctest_report *report = &self->report;
-    bool is_told = report->difference.kind != NB_DIFFERENCE_NONE;
+    bool is_compared = report->difference.kind != NB_DIFFERENCE_NONE;
     char cause[1600];
-    tell_cause(self, cause, sizeof cause);
+    describe_cause(self, cause, sizeof cause);
     // The cause comes first: a log may have no room for all of it.
     snprintf(report->text, sizeof report->text,
              "tick %llu ended otherwise after going back %u ticks: %s; here (first) and there (again): %s",
-             (unsigned long long)report->tick, (unsigned)report->back_count, cause,
-             is_told ? report->difference.text : "no memory to tell where");
+             nb_llu(report->tick), (unsigned)report->back_count, cause,
+             is_compared ? report->difference.text : "no memory to tell where");
 }
 
 void nbi_sync_find(nbi_synctest *self, uint64_t tick, uint64_t from, uint64_t now) {
@@ -295,5 +295,5 @@ void nbi_sync_find(nbi_synctest *self, uint64_t tick, uint64_t from, uint64_t no
         nb_states_compare(self->engine->states, first->bytes, first->size_bytes, self->scratch.bytes,
                           self->scratch.size_bytes, &report->difference);
     report->cause = find_cause(self, tick);
-    tell(self);
+    describe(self);
 }

@@ -18,8 +18,8 @@ static void set_rows(nbi_local *piece, nbi_local_kind kind, const nb_world_colum
     piece->size_bytes = (size_t)piece->table->head->row_count * column->size_bytes;
 }
 
-static void set_aside(nbi_local *piece, const nb_world_column *column, void *memory) {
-    set_rows(piece, NBI_LOCAL_ASIDE, column, memory);
+static void set_stashed(nbi_local *piece, const nb_world_column *column, void *memory) {
+    set_rows(piece, NBI_LOCAL_STASHED, column, memory);
 }
 
 // A table's parts: incarnations or, where it is local, all of it; then of each column its rows, its previous values.
@@ -38,14 +38,14 @@ static bool take_part(nbi_local *piece, uint32_t part) {
     }
     NB_STATIC_ASSERT(sizeof(nb_entity) == sizeof *table->incarnations, "an incarnation for each entity");
     if (part == 0) {
-        set_aside(piece, &table->entities, table->incarnations);
+        set_stashed(piece, &table->entities, table->incarnations);
         return true;
     }
     uint32_t index = (part - 1) / 2;
     const nb_world_column *column = &table->heads[index], *previous = &table->columns[index].previous;
     piece->column_name = table->columns[index].name;
     bool is_previous = part % 2 == 0;
-    if (is_previous && previous->rows != NULL) set_aside(piece, previous, previous->rows);
+    if (is_previous && previous->rows != NULL) set_stashed(piece, previous, previous->rows);
     if (is_previous) return previous->rows != NULL;
     if (table->is_local || nbi_column_is_simulated(column)) return false;
     set_rows(piece, NBI_LOCAL_COLUMN, column, column->rows);
@@ -126,12 +126,12 @@ bool nbi_local_is_same(const nbi_copy *a, const nbi_copy *b, uint32_t index) {
 
 // What is the same and marked all the same would be hashed and copied anew. What is local is not compared: its padding
 // may be anything.
-static bool is_same_aside(const nbi_local *piece, const unsigned char *bytes) {
-    return piece->kind == NBI_LOCAL_ASIDE && memcmp(piece->memory, bytes, piece->size_bytes) == 0;
+static bool is_same_stashed(const nbi_local *piece, const unsigned char *bytes) {
+    return piece->kind == NBI_LOCAL_STASHED && memcmp(piece->memory, bytes, piece->size_bytes) == 0;
 }
 
 static void put_memory(const nbi_synctest *self, const nbi_local *piece, const unsigned char *bytes) {
-    if (piece->size_bytes == 0 || is_same_aside(piece, bytes)) return;
+    if (piece->size_bytes == 0 || is_same_stashed(piece, bytes)) return;
     memcpy(piece->memory, bytes, piece->size_bytes);
     if (piece->kind == NBI_LOCAL_PROVIDER) return;
     uint32_t block_count = nbi_block_count(piece->table->head->row_count);

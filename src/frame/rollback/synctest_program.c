@@ -134,21 +134,21 @@ static void add_spot(nbi_synctest *self, spot at, void *user) {
     nbi_sync_program *program = &self->program;
     (void)user;
     if (is_registered(self->engine->states, at.address)) return;
-    nbi_sync_place *last = program->place_count != 0 ? &program->last : NULL;
+    nbi_sync_range *last = program->range_count != 0 ? &program->last : NULL;
     if (last != NULL && at.address < last->address + last->size_bytes + WORD_BYTES) {
         last->size_bytes = (size_t)(at.address - last->address) + 1;
     } else {
-        program->last = (nbi_sync_place){at.address, at.before, at.now, 1};
-        program->place_count += 1;
+        program->last = (nbi_sync_range){at.address, at.before, at.now, 1};
+        program->range_count += 1;
     }
-    if (program->place_count <= NBI_SYNC_PLACE_MAX) program->places[program->place_count - 1] = program->last;
+    if (program->range_count <= NBI_SYNC_RANGE_MAX) program->ranges[program->range_count - 1] = program->last;
 }
 
-uint32_t nbi_sync_program_look(nbi_synctest *self, const nbi_copy *first, bool is_steady) {
+uint32_t nbi_sync_program_search(nbi_synctest *self, const nbi_copy *first, bool is_steady) {
     nbi_sync_program *program = &self->program;
     const nbi_copy *then = &program->tries[0], *now = &program->tries[1];
     program->is_steady = is_steady;
-    program->place_count = 0;
+    program->range_count = 0;
     program->first = first;
     bool is_there = first->size_bytes > HEAD_BYTES && first->size_bytes == now->size_bytes &&
                     now->size_bytes == then->size_bytes && memcmp(first->bytes, now->bytes, HEAD_BYTES) == 0 &&
@@ -156,7 +156,7 @@ uint32_t nbi_sync_program_look(nbi_synctest *self, const nbi_copy *first, bool i
     if (!is_there) return 0;
     self->report.program_bytes = now->size_bytes - HEAD_BYTES;
     visit_all(self, add_spot, NULL);
-    return program->place_count;
+    return program->range_count;
 }
 
 // --- putting back ---
@@ -166,26 +166,26 @@ static void put_spot(nbi_synctest *self, spot at, void *user) {
     if (!is_registered(self->engine->states, at.address)) *(unsigned char *)(uintptr_t)at.address = *at.before;
 }
 
-void nbi_sync_program_put(nbi_synctest *self, uint32_t place) {
-    if (place == NBI_SYNC_ALL) {
+void nbi_sync_program_put(nbi_synctest *self, uint32_t index) {
+    if (index == NBI_SYNC_ALL) {
         visit_all(self, put_spot, NULL);
         return;
     }
-    const nbi_sync_place *at = &self->program.places[place];
+    const nbi_sync_range *at = &self->program.ranges[index];
     for (size_t i = 0; i < at->size_bytes; ++i) put_spot(self, (spot){at->address + i, at->before + i, NULL}, NULL);
 }
 
 // --- saying it ---
 
 // A variable of the size of a number reads as one, others as bytes in their order, as in nb_difference.
-static void say_value(nbi_line *out, const unsigned char *bytes, size_t size_bytes, bool is_number) {
+static void describe_value(nbi_line *out, const unsigned char *bytes, size_t size_bytes, bool is_number) {
     if (is_number) nbi_line_add(out, "0x");
     for (size_t i = 0; i < size_bytes && i < WORD_BYTES; ++i)
         nbi_line_add(out, "%02x", bytes[is_number ? size_bytes - 1 - i : i]);
 }
 
 // The part of a place that is one variable. Returns its size.
-static size_t say_part(nbi_line *out, const nbi_sync_place *at, char *culprit, size_t culprit_bytes) {
+static size_t describe_part(nbi_line *out, const nbi_sync_range *at, char *culprit, size_t culprit_bytes) {
     nbi_program_symbol symbol = {.size_bytes = 0};
     char name[96];
     size_t size_bytes = at->size_bytes, value_bytes, begin = 0;
@@ -203,19 +203,19 @@ static size_t say_part(nbi_line *out, const nbi_sync_place *at, char *culprit, s
     if (is_number) begin = (size_t)(at->address - symbol.begin);
     value_bytes = is_number ? symbol.size_bytes : size_bytes;
     nbi_line_add(out, "%s%s (", out->used_bytes != 0 ? ", " : "", name);
-    say_value(out, at->before - begin, value_bytes, is_number);
+    describe_value(out, at->before - begin, value_bytes, is_number);
     nbi_line_add(out, " before, ");
-    say_value(out, at->now - begin, value_bytes, is_number);
+    describe_value(out, at->now - begin, value_bytes, is_number);
     nbi_line_add(out, " now)");
     return size_bytes;
 }
 
 // Returns how many variables it has.
-static uint32_t say_place(nbi_synctest *self, nbi_line *out, nbi_sync_place rest, uint32_t count_max) {
+static uint32_t describe_range(nbi_synctest *self, nbi_line *out, nbi_sync_range rest, uint32_t count_max) {
     nb_synctest_report *report = &self->report;
     uint32_t count = 0;
     for (; rest.size_bytes != 0 && count < count_max; ++count) {
-        size_t size_bytes = say_part(out, &rest, report->culprit, sizeof report->culprit);
+        size_t size_bytes = describe_part(out, &rest, report->culprit, sizeof report->culprit);
         rest.address += size_bytes, rest.before += size_bytes, rest.now += size_bytes;
         rest.size_bytes -= size_bytes;
         // Behind a variable's end the next one begins where it differs.
@@ -225,14 +225,14 @@ static uint32_t say_place(nbi_synctest *self, nbi_line *out, nbi_sync_place rest
     return count;
 }
 
-void nbi_sync_program_say(nbi_synctest *self, uint32_t place) {
+void nbi_sync_program_describe(nbi_synctest *self, uint32_t index) {
     nbi_sync_program *program = &self->program;
     nbi_line out = {.text = program->text, .size_bytes = sizeof program->text};
-    bool is_all = place == NBI_SYNC_ALL;
-    uint32_t i = is_all ? 0 : place, end = is_all ? program->place_count : place + 1, named_count = 0;
+    bool is_all = index == NBI_SYNC_ALL;
+    uint32_t i = is_all ? 0 : index, end = is_all ? program->range_count : index + 1, named_count = 0;
     program->text[0] = '\0';
-    for (; i < end && i < NBI_SYNC_PLACE_MAX && named_count < NAMED_COUNT_MAX; ++i)
-        named_count += say_place(self, &out, program->places[i], NAMED_COUNT_MAX - named_count);
+    for (; i < end && i < NBI_SYNC_RANGE_MAX && named_count < NAMED_COUNT_MAX; ++i)
+        named_count += describe_range(self, &out, program->ranges[i], NAMED_COUNT_MAX - named_count);
     self->report.variable_count = named_count + (end - i);
     if (end > i) nbi_line_add(&out, ", and %u more places", (unsigned)(end - i));
 }

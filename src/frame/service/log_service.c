@@ -52,14 +52,13 @@ static void write_entry(const nb_log_service *log, const entry *copy) {
     log->sink.log(log->sink.user, &record);
 }
 
-static void tell_drops(nb_log_service *log) {
+static void report_drops(nb_log_service *log) {
     uint64_t count = nbi_atomic_load_relaxed_u64(&log->dropped_count);
     if (count == log->told_count) return;
     entry notice = {.level = NB_LOG_WARNING, .item = NB_ITEM_SERVICE_LOG_DROPPED};
     copy_text(notice.name, sizeof notice.name, nb_log_item_name(notice.item));
     copy_text(notice.function, sizeof notice.function, "nb_log_service_logger");
-    snprintf(notice.message, sizeof notice.message, "%llu records were dropped here",
-             (unsigned long long)(count - log->told_count));
+    snprintf(notice.message, sizeof notice.message, "%llu records were dropped here", nb_llu(count - log->told_count));
     log->told_count = count;
     write_entry(log, &notice);
 }
@@ -71,9 +70,9 @@ static nb_result write_records(nb_service *service, void *user) {
         write_entry(log, &copy);
         nbi_atomic_fetch_add_relaxed_u64(&log->written_count, 1);
         // At once, and not after all that waits: the drops happened while this record was written.
-        tell_drops(log);
+        report_drops(log);
     }
-    tell_drops(log);
+    report_drops(log);
     return NB_OK;
 }
 

@@ -232,16 +232,14 @@ static bool survive_failure(nb_service *service, nb_result failure, nb_service_s
     if (recent_count >= service->desc.restart_limit) {
         nbi_log(hooks, NB_LOG_ERROR, NB_ITEM_SERVICE_FAILED, RUN,
                 "service \"%s\" failed with %s after %u restarts within %llu ms; it is not run again", service->name,
-                nb_result_name(failure), (unsigned)recent_count,
-                (unsigned long long)(service->desc.restart_window_ns / 1000000));
+                nb_result_name(failure), (unsigned)recent_count, nb_llu(service->desc.restart_window_ns / 1000000));
         *last = NB_SERVICE_STATE_FAILED;
         return false;
     }
     uint64_t pause_ns = pause_after(service, recent_count);
     nbi_log(hooks, NB_LOG_WARNING, NB_ITEM_SERVICE_RESTARTED, RUN,
             "service \"%s\" failed with %s; restart %u of %u in %llu ms", service->name, nb_result_name(failure),
-            (unsigned)(recent_count + 1), (unsigned)service->desc.restart_limit,
-            (unsigned long long)(pause_ns / 1000000));
+            (unsigned)(recent_count + 1), (unsigned)service->desc.restart_limit, nb_llu(pause_ns / 1000000));
     set_state(service, NB_SERVICE_STATE_PAUSED);
     note_restart(service, now_ns);
     bool is_over = pause_until(service, pause_ns < UINT64_MAX - now_ns ? now_ns + pause_ns : NB_NEVER_NS);
@@ -280,7 +278,7 @@ static void empty_mailbox(nb_service *service) {
     if (count == 0) return;
     nbi_atomic_fetch_add_relaxed_u64(&service->undelivered_count, count);
     nbi_log(&service->set->hooks, NB_LOG_WARNING, NB_ITEM_SERVICE_UNDELIVERED, RUN,
-            "service \"%s\" has ended: %llu messages were not delivered", service->name, (unsigned long long)count);
+            "service \"%s\" has ended: %llu messages were not delivered", service->name, nb_llu(count));
 }
 
 void nbi_service_main(void *user) {

@@ -45,8 +45,8 @@ struct nb_timelines {
     uint32_t listed_count;        // of pending
     nb_atomic_u32 timeline_count; // open
     nb_atomic_u32 is_reclaiming;  // also while the set is destroyed
-    nb_atomic_u32 place_count;    // reserved: being sent, in the inbox, in the list, or being destroyed
-    nb_atomic_u32 place_peak;
+    nb_atomic_u32 reserved_count; // reserved: being sent, in the inbox, in the list, or being destroyed
+    nb_atomic_u32 reserved_peak;
     nb_atomic_u64 retire_count, reclaim_count, full_count, backwards_count;
 };
 
@@ -159,7 +159,7 @@ nb_result nb_timeline_signal(nb_timeline *timeline, uint64_t value) {
     } else {
         nbi_atomic_fetch_add_relaxed_u64(&set->backwards_count, 1);
         result = NBI_FAIL(&set->hooks, NB_ITEM_TIMELINE_BACKWARDS, NB_ERR_RANGE, "%s: %llu after %llu", timeline->name,
-                          (unsigned long long)value, (unsigned long long)reached);
+                          nb_llu(value), nb_llu(reached));
     }
     nbi_atomic_fetch_sub_release_u32(&timeline->guest_count, 1); // read by wait_for_guests
     return result;
@@ -200,14 +200,14 @@ const char *nb_timeline_name(const nb_timeline *timeline) {
 
 // --- objects ---
 
-static bool reserve_place(nb_timelines *set) {
-    uint32_t count = nbi_atomic_load_relaxed_u32(&set->place_count);
+static bool reserve_slot(nb_timelines *set) {
+    uint32_t count = nbi_atomic_load_relaxed_u32(&set->reserved_count);
     do {
         if (count >= set->retire_count_max) return false;
         // Pairs with the release in run_one: the places of channel and list that it used are free.
-    } while (!nbi_atomic_compare_exchange_acquire_u32(&set->place_count, &count, count + 1));
-    uint32_t peak = nbi_atomic_load_relaxed_u32(&set->place_peak);
-    while (peak <= count && !nbi_atomic_compare_exchange_relaxed_u32(&set->place_peak, &peak, count + 1)) continue;
+    } while (!nbi_atomic_compare_exchange_acquire_u32(&set->reserved_count, &count, count + 1));
+    uint32_t peak = nbi_atomic_load_relaxed_u32(&set->reserved_peak);
+    while (peak <= count && !nbi_atomic_compare_exchange_relaxed_u32(&set->reserved_peak, &peak, count + 1)) continue;
     return true;
 }
 
@@ -217,12 +217,12 @@ nb_result nb_timeline_retire(nb_timeline *timeline, uint64_t value, void *object
     nb_timelines *set = timeline->set;
     if (destroy == NULL) return REFUSE(set, NB_ERR_MISUSE, "%s: destroy is NULL", timeline->name);
     if (!is_value(value)) return REFUSE(set, NB_ERR_RANGE, "%s: never reached", timeline->name);
-    if (!reserve_place(set)) {
+    if (!reserve_slot(set)) {
         bool is_first = nbi_atomic_fetch_add_relaxed_u64(&set->full_count, 1) == 0;
         if (is_first) {
             nbi_log(&set->hooks, NB_LOG_WARNING, NB_ITEM_TIMELINE_FULL, __func__,
                     "%s at %llu: %u objects are waiting, which is all there is room for", timeline->name,
-                    (unsigned long long)nb_timeline_value(timeline), (unsigned)set->retire_count_max);
+                    nb_llu(nb_timeline_value(timeline)), (unsigned)set->retire_count_max);
         }
         return NB_FULL;
     }
@@ -252,7 +252,7 @@ static void empty_inbox(nb_timelines *set) {
 static void run_one(nb_timelines *set, const retired *entry) {
     entry->destroy(entry->object, entry->user);
     nbi_atomic_fetch_add_relaxed_u64(&set->reclaim_count, 1);
-    nbi_atomic_fetch_sub_release_u32(&set->place_count, 1); // read by reserve_place
+    nbi_atomic_fetch_sub_release_u32(&set->reserved_count, 1); // read by reserve_slot
 }
 
 // Destroys what is due, up to count_max, and closes the gaps behind.
@@ -297,8 +297,8 @@ nb_timelines_stats nb_timelines_stats_get(const nb_timelines *set) {
     uint64_t reclaim_count = nbi_atomic_load_acquire_u64(&set->reclaim_count);
     return (nb_timelines_stats){
         .timeline_count = nbi_atomic_load_acquire_u32(&set->timeline_count),
-        .pending_count = nbi_atomic_load_relaxed_u32(&set->place_count),
-        .pending_peak = nbi_atomic_load_relaxed_u32(&set->place_peak),
+        .pending_count = nbi_atomic_load_relaxed_u32(&set->reserved_count),
+        .pending_peak = nbi_atomic_load_relaxed_u32(&set->reserved_peak),
         .retire_count = nbi_atomic_load_relaxed_u64(&set->retire_count),
         .reclaim_count = reclaim_count,
         .full_count = nbi_atomic_load_relaxed_u64(&set->full_count),
@@ -320,7 +320,7 @@ static void report_unreached(nb_timelines *set) {
     if (first == NULL) return;
     nbi_log(&set->hooks, NB_LOG_WARNING, NB_ITEM_TIMELINE_UNREACHED, "nb_timelines_destroy",
             "%u objects were never reached, the first at %llu of %s, which stands at %llu", (unsigned)count,
-            (unsigned long long)first->value, first->timeline->name, (unsigned long long)first->timeline->reached);
+            nb_llu(first->value), first->timeline->name, nb_llu(first->timeline->reached));
 }
 
 // A signal may still be on its way out although the wait that it ended has returned.

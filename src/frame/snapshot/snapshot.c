@@ -121,7 +121,7 @@ nb_result nb_snapshots_destroy(nb_snapshots *snapshots) {
     }
     if (pin_count != 0 || snapshots->is_filling) {
         return NBI_FAIL(&snapshots->hooks, NB_ITEM_SNAPSHOT_BUSY, NB_BUSY, "%llu pins are out, or it is being filled",
-                        (unsigned long long)pin_count);
+                        nb_llu(pin_count));
     }
     uint32_t region_count = nbi_atomic_load_relaxed_u32(&snapshots->region_count);
     for (uint32_t i = 0; i < region_count; ++i) nbi_snapshot_region_free(snapshots, &snapshots->regions[i]);
@@ -227,8 +227,8 @@ static nb_result publish_skip(nb_snapshots *snapshots) {
         snapshots->is_skip_reported = true;
         nbi_log(&snapshots->hooks, NB_LOG_WARNING, NB_ITEM_SNAPSHOT_SKIPPED, "nb_snapshots_publish",
                 "all %u slots are held, the oldest by a reader of version %llu: readers keep version %llu",
-                (unsigned)snapshots->desc.slot_count, (unsigned long long)oldest_pinned(snapshots),
-                (unsigned long long)nb_snapshots_version(snapshots));
+                (unsigned)snapshots->desc.slot_count, nb_llu(oldest_pinned(snapshots)),
+                nb_llu(nb_snapshots_version(snapshots)));
     }
     return NB_FULL;
 }

@@ -81,30 +81,28 @@ static void add_values(nbi_line *self, const nb_difference *from) {
 static void add_row(nbi_line *self, const nb_difference *from) {
     nbi_line_add(self, ", row %u", from->row);
     if (from->entity_here.value != 0 && from->entity_here.value == from->entity_there.value)
-        nbi_line_add(self, " (entity 0x%llx)", (unsigned long long)from->entity_here.value);
+        nbi_line_add(self, " (entity 0x%llx)", nb_llu(from->entity_here.value));
 }
 
 static void add_entities(nbi_line *self, const nb_difference *from) {
-    nbi_line_add(self, ": entity 0x%llx here, 0x%llx there", (unsigned long long)from->entity_here.value,
-                 (unsigned long long)from->entity_there.value);
+    nbi_line_add(self, ": entity 0x%llx here, 0x%llx there", nb_llu(from->entity_here.value),
+                 nb_llu(from->entity_there.value));
 }
 
 static void add_counts(nbi_line *self, const nb_difference *from, const char *what) {
-    nbi_line_add(self, ": %llu %s here, %llu there", (unsigned long long)from->count_here, what,
-                 (unsigned long long)from->count_there);
+    nbi_line_add(self, ": %llu %s here, %llu there", nb_llu(from->count_here), what, nb_llu(from->count_there));
 }
 
 static void add_bytes(nbi_line *self, const nb_difference *from) {
     size_t at = from->size_bytes <= NB_DIFFERENCE_VALUE_SIZE ? from->offset_bytes % NB_DIFFERENCE_VALUE_SIZE : 0;
-    nbi_line_add(self, ": byte %zu of %llu: %02x here, %02x there", from->offset_bytes,
-                 (unsigned long long)from->count_here, from->here[at], from->there[at]);
+    nbi_line_add(self, ": byte %zu of %llu: %02x here, %02x there", from->offset_bytes, nb_llu(from->count_here),
+                 from->here[at], from->there[at]);
 }
 
 // Where one of many: how many.
 static void add_rest(nbi_line *self, const nb_difference *from) {
     if (from->row_count > 1 || from->column_count > 1)
-        nbi_line_add(self, " (%llu rows, %llu columns differ)", (unsigned long long)from->row_count,
-                     (unsigned long long)from->column_count);
+        nbi_line_add(self, " (%llu rows, %llu columns differ)", nb_llu(from->row_count), nb_llu(from->column_count));
 }
 
 // One byte that is all has been said already; so has one row.
@@ -112,21 +110,18 @@ static void add_ranges(nbi_line *self, const nb_difference *from) {
     uint64_t count = from->range_count, listed = nbi_min_u64(count, NB_DIFFERENCE_RANGE_MAX);
     bool is_value = from->kind == NB_DIFFERENCE_VALUE;
     if (count < 2 && (is_value || from->differing_bytes < 2)) return;
-    if (!is_value)
-        nbi_line_add(self, "; %llu ranges, %llu bytes differ", (unsigned long long)count,
-                     (unsigned long long)from->differing_bytes);
+    if (!is_value) nbi_line_add(self, "; %llu ranges, %llu bytes differ", nb_llu(count), nb_llu(from->differing_bytes));
     // The first row stands in front.
     for (uint64_t i = is_value ? 1 : 0; i < listed; ++i) {
         const nb_difference_range *range = &from->ranges[i];
         if (range->row != UINT32_MAX)
-            nbi_line_add(self, "; row %u: 0x%llx here, 0x%llx there", range->row, (unsigned long long)range->here,
-                         (unsigned long long)range->there);
+            nbi_line_add(self, "; row %u: 0x%llx here, 0x%llx there", range->row, nb_llu(range->here),
+                         nb_llu(range->there));
         else
             nbi_line_add(self, "; %zu to %zu: word 0x%016llx here, 0x%016llx there", range->offset_bytes,
-                         range->offset_bytes + range->size_bytes - 1, (unsigned long long)range->here,
-                         (unsigned long long)range->there);
+                         range->offset_bytes + range->size_bytes - 1, nb_llu(range->here), nb_llu(range->there));
     }
-    if (count > listed) nbi_line_add(self, "; %llu more", (unsigned long long)(count - listed));
+    if (count > listed) nbi_line_add(self, "; %llu more", nb_llu(count - listed));
 }
 
 static void add_others(nbi_line *self, const nb_difference *from) {
@@ -203,9 +198,9 @@ static nb_result compare_part(const nbi_saved_part *here, const nbi_saved_part *
     nb_result result = NB_OK;
     compare_bytes(here, there, out);
     if (desc->locate != NULL) {
-        nb_difference told = *out;
-        result = desc->locate(desc->user, here->bytes, here->size_bytes, there->bytes, there->size_bytes, &told);
-        if (result == NB_OK) *out = told;
+        nb_difference located = *out;
+        result = desc->locate(desc->user, here->bytes, here->size_bytes, there->bytes, there->size_bytes, &located);
+        if (result == NB_OK) *out = located;
     }
     snprintf(out->provider, sizeof out->provider, "%s", name);
     out->table[sizeof out->table - 1] = out->column[sizeof out->column - 1] = '\0';

@@ -208,10 +208,10 @@ static nb_result check_desc(const nb_states *states, const nb_state_desc *desc) 
 }
 
 // The place of a name: that of the first which is not before it.
-static uint32_t place_of(const nb_states *states, const char *name) {
-    uint32_t place = 0;
-    while (place < states->count && strcmp(states->providers[place].name, name) < 0) ++place;
-    return place;
+static uint32_t index_of(const nb_states *states, const char *name) {
+    uint32_t index = 0;
+    while (index < states->count && strcmp(states->providers[index].name, name) < 0) ++index;
+    return index;
 }
 
 nb_result nb_states_add(nb_states *states, const nb_state_desc *desc, nb_state *out) {
@@ -219,13 +219,13 @@ nb_result nb_states_add(nb_states *states, const nb_state_desc *desc, nb_state *
     nb_result result = check_desc(states, desc);
     if (result != NB_OK) return result;
     if (states->calls != 0) return NB_BUSY;
-    uint32_t place = place_of(states, desc->name);
-    if (place < states->count && strcmp(states->providers[place].name, desc->name) == 0) {
+    uint32_t index = index_of(states, desc->name);
+    if (index < states->count && strcmp(states->providers[index].name, desc->name) == 0) {
         return NBI_FAIL(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "the name %s is taken", desc->name);
     }
     if (states->count == states->desc.state_count_max) return NB_FULL;
-    provider *p = &states->providers[place];
-    memmove(p + 1, p, (states->count - place) * sizeof *p);
+    provider *p = &states->providers[index];
+    memmove(p + 1, p, (states->count - index) * sizeof *p);
     ++states->count;
     *p = (provider){.desc = *desc, .number = ++states->number, .calls = &states->calls};
     memcpy(p->name, desc->name, strlen(desc->name) + 1);
@@ -357,8 +357,8 @@ static uint32_t list_spans(const nb_states *states, nbi_span spans[NBI_SPAN_COUN
     return count;
 }
 
-static void look_into(nb_states *states, provider *p, const nbi_saved_part *part, const nbi_span *spans,
-                      uint32_t count) {
+static void find_address_in(nb_states *states, provider *p, const nbi_saved_part *part, const nbi_span *spans,
+                            uint32_t count) {
     if (is_image(p) || p->has_address) return;
     if (p->looked_at >= part->size_bytes) p->looked_at = 0;
     size_t end = (size_t)nbi_min_u64(part->size_bytes, p->looked_at + LOOK_BYTES);
@@ -373,15 +373,15 @@ static void look_into(nb_states *states, provider *p, const nbi_saved_part *part
             p->name, at, found->name != NULL ? "in state " : "of the program", found->name != NULL ? found->name : "");
 }
 
-static void look_for_addresses(nb_states *states, const void *bytes) {
+static void find_addresses(nb_states *states, const void *bytes) {
     nbi_span spans[NBI_SPAN_COUNT_MAX];
     uint32_t count = list_spans(states, spans);
     nbi_saved_part part = {0};
     while (nbi_saved_part_next(states, bytes, &part))
-        look_into(states, &states->providers[part.provider_end - 1], &part, spans, count);
+        find_address_in(states, &states->providers[part.provider_end - 1], &part, spans, count);
 }
 #else
-static void look_for_addresses(nb_states *states, const void *bytes) { (void)states, (void)bytes; }
+static void find_addresses(nb_states *states, const void *bytes) { (void)states, (void)bytes; }
 #endif
 
 nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, size_t *size_bytes) {
@@ -403,7 +403,7 @@ nb_result nb_states_save(nb_states *states, void *bytes, size_t capacity_bytes, 
     if (used > capacity_bytes) return NB_FULL;
     nb_bytes_put_u64(start, SAVE_MAGIC), nb_bytes_put_u64(start + 8, SAVE_VERSION), nb_bytes_put_u64(start + 16, count);
     nb_bytes_put_u64(start + 24, nb_hash64(start + HEAD_BYTES, used - HEAD_BYTES, count));
-    look_for_addresses(states, start);
+    find_addresses(states, start);
     return NB_OK;
 }
 
@@ -454,7 +454,7 @@ static const char *describe_refusal(const nb_states *states, const unsigned char
         }
         if (layout != provider_layout(p)) {
             snprintf(text, REFUSAL_SIZE, "state \"%s\" was saved with layout %016llx, here it has %016llx", p->name,
-                     (unsigned long long)layout, (unsigned long long)provider_layout(p));
+                     nb_llu(layout), nb_llu(provider_layout(p)));
             break;
         }
         at += ROW_BYTES + round_up((size_t)nbi_min_u64(size, size_bytes));
@@ -473,14 +473,14 @@ nb_result nb_states_check(const nb_states *states, const void *bytes, size_t siz
 }
 
 bool nbi_saved_part_next(const nb_states *states, const void *bytes, nbi_saved_part *part) {
-    uint32_t place = part->provider_end;
-    while (place < states->count && is_local(&states->providers[place])) ++place;
-    if (place == states->count) return false;
-    const provider *p = &states->providers[place];
+    uint32_t index = part->provider_end;
+    while (index < states->count && is_local(&states->providers[index])) ++index;
+    if (index == states->count) return false;
+    const provider *p = &states->providers[index];
     size_t at = part->end != 0 ? part->end : HEAD_BYTES;
     const unsigned char *row = (const unsigned char *)bytes + at;
     size_t part_bytes = (size_t)nb_bytes_get_u64(row + 16);
-    part->provider_end = place + 1;
+    part->provider_end = index + 1;
     part->bytes = row + ROW_BYTES + prefix_bytes(p);
     part->size_bytes = part_bytes - prefix_bytes(p);
     part->end = at + ROW_BYTES + round_up(part_bytes);

@@ -6,6 +6,7 @@
 #include "../../platform/platform.h"
 #include "nebula/bytes.h"
 #include "nebula/hash.h"
+#include "nebula/report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,9 +38,8 @@ bool nbi_image_describe(const nbi_image *saved, const nbi_image *here, const cha
     snprintf(text, size_bytes,
              "image \"%s\" was saved at address 0x%llx by build %016llx at 0x%llx; here it is at address 0x%llx in "
              "build %016llx at 0x%llx",
-             name, (unsigned long long)saved->address, (unsigned long long)saved->build,
-             (unsigned long long)saved->program_address, (unsigned long long)here->address,
-             (unsigned long long)here->build, (unsigned long long)here->program_address);
+             name, nb_llu(saved->address), nb_llu(saved->build), nb_llu(saved->program_address), nb_llu(here->address),
+             nb_llu(here->build), nb_llu(here->program_address));
     return true;
 }
 

@@ -46,7 +46,7 @@ static void add_number(line *self, uint64_t number, uint32_t base) {
 
 // --- who and what ---
 
-static void add_who(line *self, const nb_guard_desc *desc) {
+static void add_owner(line *self, const nb_guard_desc *desc) {
     uint32_t job_index = NB_GUARD_NO_JOB;
     uint64_t thread_id = nbi_thread_id();
     const char *name = desc->who != NULL ? desc->who(desc->user, thread_id, &job_index) : NULL;
@@ -92,7 +92,7 @@ static bool report(void *user, const void *address) {
     line out;
     out.length = 0;
     add_text(&out, "nebula: illegal write by ");
-    add_who(&out, desc);
+    add_owner(&out, desc);
     add_text(&out, " to ");
     if (is_world)
         add_world_place(&out, &in_world);

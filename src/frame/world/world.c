@@ -76,13 +76,13 @@ bool nbi_table_is_writable(nbi_world *self, nbi_table *table, const char *functi
 }
 
 // Whether it has not been done before; the word is set then.
-static bool is_first(nb_atomic_u32 *told) { return nbi_atomic_fetch_or_seq_cst_u32(told, 1) == 0; }
+static bool is_first(nb_atomic_u32 *is_reported) { return nbi_atomic_fetch_or_seq_cst_u32(is_reported, 1) == 0; }
 
 #define DENIED "%s%s must not be written in this phase; further refusals are only counted"
 
 void nbi_world_deny(nbi_world *self, nbi_table *table, const char *function) {
     const char *kind = table != NULL ? "table " : "simulated state", *name = table != NULL ? table->name : "";
-    bool is_logged = is_first(table != NULL ? &table->is_denial_told : &self->is_denial_told);
+    bool is_logged = is_first(table != NULL ? &table->is_denial_reported : &self->is_denial_reported);
     nbi_atomic_fetch_add_relaxed_u64(&self->denied_count, 1);
     if (self->traps)
         nbi_trap(&self->hooks, is_logged, NB_ITEM_WORLD_DENIED, function, DENIED, kind, name);
@@ -233,7 +233,7 @@ nb_result nb_world_despawn(nb_world *world, nb_entity entity) {
     if (table == NULL) {
         self->stale_count += 1;
         return NBI_WORLD_FAIL(self, entity.value, NB_ITEM_WORLD_STALE, NB_ERR_STALE, __func__,
-                              "entity 0x%llx does not live", (unsigned long long)entity.value);
+                              "entity 0x%llx does not live", nb_llu(entity.value));
     }
     nb_result result = check_direct(self, table, nb_entity_table(entity).value, __func__);
     if (result == NB_OK) nbi_world_row_remove(self, table, row);
@@ -356,7 +356,7 @@ nb_result nb_world_teleport(nb_world *world, nb_entity entity) {
     nbi_table *table = nbi_world_lookup(self, entity, &row);
     if (table == NULL) {
         return NBI_WORLD_FAIL(self, entity.value, NB_ITEM_WORLD_STALE, NB_ERR_STALE, __func__,
-                              "entity 0x%llx does not live", (unsigned long long)entity.value);
+                              "entity 0x%llx does not live", nb_llu(entity.value));
     }
     if (!nbi_table_is_writable(self, table, __func__)) return NB_ERR_PERMISSION;
     if (table->marks.rows == NULL) {

@@ -48,7 +48,7 @@ typedef struct nbi_table {
     uint32_t staged_size_bytes, staged_alignment;
     uint32_t entities_region, marks_region; // in the snapshots, + 1; 0 = in none
     uint64_t full_count;
-    nb_atomic_u32 is_denial_told; // a refused write to it was reported
+    nb_atomic_u32 is_denial_reported; // a refused write to it was reported
     bool is_local, is_singleton;
     void *meta_memory, *row_memory;
     void *page_memory; // what is kept by row, where the world is protectable; else NULL and in row_memory too
@@ -68,8 +68,8 @@ typedef struct nbi_world {
     bool is_viewed;  // all regions are in the snapshots
     bool traps;      // refused writes go to the assertion hook each time: NB_VIOLATION_TRAP
     nb_atomic_u64 denied_count;
-    nb_atomic_u32 is_denial_told; // a refused load or rewind was reported
-    nbi_throttle throttle;        // of reports that handlers repeat
+    nb_atomic_u32 is_denial_reported; // a refused load or rewind was reported
+    nbi_throttle throttle;            // of reports that handlers repeat
     // Who fills a stage, for reports: a name such as: module "rocks", tick handler. NULL without an engine.
     void (*name_stage)(void *user, const nb_stage *stage, char *text, size_t size_bytes);
     void *name_user;
@@ -141,7 +141,6 @@ void nbi_world_deny(nbi_world *self, nbi_table *table, const char *function);
 // What the public functions of those names do, for whoever drives the world.
 void nbi_world_tick_begin(nbi_world *self);
 void nbi_world_tick_end(nbi_world *self);
-nb_result nbi_world_apply(nbi_world *self, nb_stage **stages, size_t stage_count);
 
 // The table and row of a live entity; NULL for any other.
 nbi_table *nbi_world_lookup(const nbi_world *self, nb_entity entity, uint32_t *out_row);
@@ -159,6 +158,11 @@ void nbi_table_clear_to(nbi_table *table, uint32_t count);
 // Takes a live row out; the last one moves into its place.
 void nbi_world_row_remove(nbi_world *self, nbi_table *table, uint32_t row);
 
+// --- world_stage.c ---
+
+// nb_world_apply for the engine, which drives the world.
+nb_result nbi_world_apply(nbi_world *self, nb_stage **stages, size_t stage_count);
+
 // --- world_save.c ---
 
 // The three parts of a pool's bytes; slots never used are zero.
@@ -172,13 +176,13 @@ nbi_pool_parts nbi_pool_parts_of(nb_handle_pool *pool);
 // The slot released last, if it still waits, as the pool's links have it; what nbi_table.slot_last is.
 uint32_t nbi_table_slot_last(const nbi_table *table, uint32_t used_count);
 
-// --- world_aside.c ---
+// --- world_stash.c ---
 
-typedef enum nbi_aside { NBI_ASIDE_COUNT, NBI_ASIDE_TAKE, NBI_ASIDE_PUT } nbi_aside;
+typedef enum nbi_stash_mode { NBI_STASH_MEASURE, NBI_STASH_SAVE, NBI_STASH_RESTORE } nbi_stash_mode;
 
 // Counts the bytes that local columns and previous values of simulated tables have, takes a copy, or puts it back: then
 // the rows are those that were there.
-size_t nbi_world_aside(nb_world *world, unsigned char *bytes, nbi_aside what);
+size_t nbi_world_stash(nb_world *world, unsigned char *bytes, nbi_stash_mode what);
 
 // --- world_view.c ---
 

@@ -82,9 +82,9 @@ void nbi_world_regions_describe(nb_world *world, nbi_region *regions, nbi_table_
     }
 }
 
-// --- aiming ---
+// --- locating ---
 
-static void aim(nbi_region *region, void *live, uint32_t count_now, uint32_t count_then) {
+static void locate(nbi_region *region, void *live, uint32_t count_now, uint32_t count_then) {
     size_t element_bytes = region->block_bytes / NB_WORLD_BLOCK_ROWS;
     uint32_t count = count_now > count_then ? count_now : count_then;
     region->live = live;
@@ -93,31 +93,31 @@ static void aim(nbi_region *region, void *live, uint32_t count_now, uint32_t cou
     region->versioned_bytes = count_now * element_bytes;
 }
 
-static void aim_table(const nbi_table *table, const table_regions *to) {
+static void locate_table(const nbi_table *table, const table_regions *to) {
     nbi_table_head then,
         now = {.row_count = table->head->row_count, .used_count = nb_handle_pool_stats_get(table->pool).used_count};
     memcpy(to->head->live, &now, sizeof now);
     memcpy(&then, to->head->shadow, sizeof then);
     nbi_pool_parts parts = nbi_pool_parts_of(table->pool);
     to->pool->live = parts.header;
-    aim(to->generations, parts.generations, now.used_count, then.used_count);
-    aim(to->links, parts.links, now.used_count, then.used_count);
-    aim(to->entities, table->entities.rows, now.row_count, then.row_count);
-    aim(to->incarnations, table->incarnations, now.row_count, then.row_count);
-    if (to->marks != NULL) aim(to->marks, table->marks.rows, now.row_count, then.row_count);
+    locate(to->generations, parts.generations, now.used_count, then.used_count);
+    locate(to->links, parts.links, now.used_count, then.used_count);
+    locate(to->entities, table->entities.rows, now.row_count, then.row_count);
+    locate(to->incarnations, table->incarnations, now.row_count, then.row_count);
+    if (to->marks != NULL) locate(to->marks, table->marks.rows, now.row_count, then.row_count);
     nbi_region *region = to->columns;
     for (uint32_t i = 0; i < table->head->column_count; ++i) {
         const nb_world_column *column = &table->heads[i];
-        if (nbi_column_is_simulated(column)) aim(region++, column->rows, now.row_count, then.row_count);
+        if (nbi_column_is_simulated(column)) locate(region++, column->rows, now.row_count, then.row_count);
     }
 }
 
-void nbi_world_regions_aim(nb_world *world, nbi_region *regions) {
+void nbi_world_regions_locate(nb_world *world, nbi_region *regions) {
     const nbi_world *self = nbi_world_of(world);
     for (uint32_t i = 0; i < world->table_count; ++i) {
         if (self->tables[i].is_local) continue;
         table_regions to = regions_of(&self->tables[i], regions);
-        aim_table(&self->tables[i], &to);
+        locate_table(&self->tables[i], &to);
         regions = to.end;
     }
 }
@@ -223,7 +223,7 @@ static void restore_table(nbi_table *table, const table_regions *from, uint64_t 
 
 void nbi_world_regions_restore(nb_world *world, nbi_region *regions, uint64_t since, uint64_t version) {
     nbi_world *self = nbi_world_of(world);
-    nbi_world_regions_aim(world, regions); // the shadows have moved
+    nbi_world_regions_locate(world, regions); // the shadows have moved
     for (uint32_t i = 0; i < world->table_count; ++i) {
         if (self->tables[i].is_local) continue;
         table_regions from = regions_of(&self->tables[i], regions);

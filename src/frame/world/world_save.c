@@ -29,10 +29,10 @@ typedef struct writer {
 } writer;
 
 static unsigned char *put(writer *self, const void *data, size_t size_bytes) {
-    unsigned char *place = self->out != NULL ? self->out + self->used_bytes : NULL;
-    if (place != NULL && size_bytes != 0) memcpy(place, data, size_bytes);
+    unsigned char *at = self->out != NULL ? self->out + self->used_bytes : NULL;
+    if (at != NULL && size_bytes != 0) memcpy(at, data, size_bytes);
     self->used_bytes += size_bytes;
-    return place;
+    return at;
 }
 
 nbi_pool_parts nbi_pool_parts_of(nb_handle_pool *pool) {
@@ -63,8 +63,8 @@ static void save_table(writer *out, const nbi_table *table, nb_save_kind kind) {
     for (uint32_t i = 0; i < table->head->column_count; ++i) {
         const nb_world_column *column = &table->heads[i];
         if (!is_saved(table, column)) continue;
-        unsigned char *place = put(out, column->rows, (size_t)row_count * column->size_bytes);
-        if (place != NULL) nbi_padding_clear(table->columns[i].padding, place, column->size_bytes, row_count);
+        unsigned char *at = put(out, column->rows, (size_t)row_count * column->size_bytes);
+        if (at != NULL) nbi_padding_clear(table->columns[i].padding, at, column->size_bytes, row_count);
     }
 }
 
@@ -116,16 +116,16 @@ static const unsigned char *take(nbi_reader *self, size_t size_bytes) {
         self->is_short = true;
         return NULL;
     }
-    const unsigned char *place = self->next;
+    const unsigned char *at = self->next;
     self->next += size_bytes;
     self->left_bytes -= size_bytes;
-    return place;
+    return at;
 }
 
 static uint32_t take_u32(nbi_reader *self) {
     uint32_t value = 0;
-    const unsigned char *place = take(self, sizeof value);
-    if (place != NULL) memcpy(&value, place, sizeof value);
+    const unsigned char *at = take(self, sizeof value);
+    if (at != NULL) memcpy(&value, at, sizeof value);
     return value;
 }
 
@@ -228,8 +228,8 @@ static nb_result check_header(const nbi_world *self, const unsigned char *bytes,
     memcpy(header, bytes, sizeof *header);
     if (header->magic == SAVE_MAGIC && header->layout_hash != self->layout_hash) {
         return nbi_fail(&self->hooks, NB_ITEM_WORLD_LAYOUT, NB_ERR_UNSUPPORTED, function,
-                        "saved with layout %016llx, this world has %016llx", (unsigned long long)header->layout_hash,
-                        (unsigned long long)self->layout_hash);
+                        "saved with layout %016llx, this world has %016llx", nb_llu(header->layout_hash),
+                        nb_llu(self->layout_hash));
     }
     bool is_fine = header->magic == SAVE_MAGIC && header->size_bytes == size_bytes &&
                    header->kind < NB_SAVE_KIND_COUNT &&

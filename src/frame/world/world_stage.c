@@ -152,7 +152,7 @@ static command *find_spawn(const nb_stage *stage, nb_staged staged) {
 
 static nb_result fail_stale(const nb_stage *stage, nb_staged staged, const char *function) {
     return STAGE_FAIL(stage, staged.value, NB_ITEM_WORLD_STALE, NB_ERR_STALE, "nothing staged is 0x%llx",
-                      (unsigned long long)staged.value);
+                      nb_llu(staged.value));
 }
 
 static void *staged_write(const nb_stage *stage, nb_staged staged, uint32_t column, size_t size_bytes,

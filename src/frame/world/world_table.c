@@ -199,20 +199,20 @@ static nb_result allocate_pages(nbi_world *self, nbi_table *table, size_t size_b
 }
 
 static nb_result allocate_rows(nbi_world *self, nbi_table *table) {
-    carver measure = {0}, measure_pages = {0}, place = {0}, place_pages = {0};
+    carver measure = {0}, measure_pages = {0}, rows = {0}, pages = {0};
     bool has_pages = self->is_protectable;
     carve_table(&measure, has_pages ? &measure_pages : &measure, table);
     // Half of all addresses leaves room for rounding up.
     if (measure.is_too_large || measure_pages.is_too_large || measure_pages.used_bytes > SIZE_MAX / 2) {
         return REFUSE(NB_ITEM_WORLD_ARGUMENT, NB_ERR_RANGE, "table '%s' does not fit into memory", table->name);
     }
-    place.base = nbi_alloc(&self->hooks, measure.used_bytes, ROW_ALIGNMENT, "nb_world_table_add");
-    if (place.base == NULL) return NB_ERR_MEMORY;
-    table->row_memory = place.base;
+    rows.base = nbi_alloc(&self->hooks, measure.used_bytes, ROW_ALIGNMENT, "nb_world_table_add");
+    if (rows.base == NULL) return NB_ERR_MEMORY;
+    table->row_memory = rows.base;
     table->row_bytes = measure.used_bytes;
     if (has_pages && allocate_pages(self, table, measure_pages.used_bytes) != NB_OK) return NB_ERR_MEMORY;
-    place_pages.base = table->page_memory;
-    carve_table(&place, has_pages ? &place_pages : &place, table);
+    pages.base = table->page_memory;
+    carve_table(&rows, has_pages ? &pages : &rows, table);
     return NB_OK;
 }
 

@@ -146,7 +146,7 @@ TEST(particles_anew_are_the_same_whatever_was_before) {
     for (uint32_t i = 0; i < 2; ++i) {
         particles_input input = {pools[i], &emitter, 1, 1.0f / 60, 1, 180};
         particles_output out = {.particles = after[i], .sprites = sprites[i]};
-        particles_run_anew(&input, 300, 0, 64, &out);
+        particles_restart(&input, 300, 0, 64, &out);
         counts[i] = out.sprite_count;
     }
     assert_memory_equal(after[0], after[1], sizeof after[0]);
@@ -171,7 +171,7 @@ TEST(particles_anew_are_those_of_as_many_frames) {
     }
     particles_input input = {NULL, &emitter, 1, 1.0f / 60, 1, 99};
     particles_output out = {.particles = anew, .sprites = sprites};
-    particles_run_anew(&input, 100, 0, 64, &out);
+    particles_restart(&input, 100, 0, 64, &out);
     assert_memory_equal(anew, pools[0], sizeof anew);
 }
 

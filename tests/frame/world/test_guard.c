@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "frame/engine/who.h"
+#include "frame/engine/thread_owner.h"
 #include "nebula/guard.h"
 
 // --- children ---
@@ -523,7 +523,7 @@ static int write_in_a_frame(const void *argument) {
     nb_engine *engine = NULL;
     nb_engine_desc engine_desc = rig_desc(c->worker_count);
     if (!world_open(&s) || nb_engine_create(&engine_desc, &engine) != NB_OK) return CHILD_BROKEN;
-    nb_guard_desc desc = {.world = s.world, .who = nbi_engine_who, .user = engine};
+    nb_guard_desc desc = {.world = s.world, .who = nbi_engine_thread_owner, .user = engine};
     frame_scene f = {&s, c->bad_job};
     nb_module_desc other = {.name = "other", .parallel = work, .job_count = 8, .user = &(frame_scene){&s, UINT32_MAX}};
     nb_module_desc module = {.name = "culling", .parallel = work, .merge = merge, .job_count = 8, .user = &f};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whose code runs on a thread. The places of jobs stay while any of them runs, so nothing here can be gone.
 
-#include "who.h"
+#include "thread_owner.h"
 
 static bool is_on(const nbi_call *call, uint64_t thread_id) {
     return nbi_atomic_load_relaxed_u64(&call->serial) != 0 &&
@@ -15,7 +15,7 @@ static const nbi_job *job_on(const nbi_jobs *all, uint64_t thread_id) {
     return NULL;
 }
 
-const char *nbi_engine_who(void *user, uint64_t thread_id, uint32_t *job_index) {
+const char *nbi_engine_thread_owner(void *user, uint64_t thread_id, uint32_t *job_index) {
     const nb_engine *engine = user;
     // Jobs first: a handler that waits may be running one.
     for (uint32_t i = 0; i < engine->module_limit; ++i) {

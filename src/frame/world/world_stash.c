@@ -7,12 +7,12 @@
 #include <string.h>
 
 // Visits them: NULL beyond the last.
-static const nb_world_column *aside_column(const nbi_table *table, uint32_t index) {
+static const nb_world_column *stash_column(const nbi_table *table, uint32_t index) {
     uint32_t count = table->head->column_count;
     return index < count ? &table->heads[index] : index < 2 * count ? &table->columns[index - count].previous : NULL;
 }
 
-static bool is_aside(const nbi_table *table, const nb_world_column *column, uint32_t index) {
+static bool is_stashed(const nbi_table *table, const nb_world_column *column, uint32_t index) {
     bool is_previous = index >= table->head->column_count;
     return is_previous ? column->rows != NULL : !nbi_column_is_simulated(column);
 }
@@ -24,18 +24,18 @@ static void column_put(const nbi_world *self, const nb_world_column *column, con
         nbi_world_mark(column, block, self->visible.version);
 }
 
-size_t nbi_world_aside(nb_world *world, unsigned char *bytes, nbi_aside what) {
+size_t nbi_world_stash(nb_world *world, unsigned char *bytes, nbi_stash_mode what) {
     const nbi_world *self = nbi_world_of(world);
     size_t used_bytes = 0;
     for (uint32_t i = 0; i < world->table_count; ++i) {
         const nbi_table *table = &self->tables[i];
         uint32_t row_count = table->is_local ? 0 : table->head->row_count;
         const nb_world_column *column;
-        for (uint32_t j = 0; row_count != 0 && (column = aside_column(table, j)) != NULL; ++j) {
-            if (!is_aside(table, column, j)) continue;
+        for (uint32_t j = 0; row_count != 0 && (column = stash_column(table, j)) != NULL; ++j) {
+            if (!is_stashed(table, column, j)) continue;
             size_t size_bytes = (size_t)row_count * column->size_bytes;
-            if (what == NBI_ASIDE_TAKE) memcpy(bytes + used_bytes, column->rows, size_bytes);
-            if (what == NBI_ASIDE_PUT) column_put(self, column, bytes + used_bytes, row_count);
+            if (what == NBI_STASH_SAVE) memcpy(bytes + used_bytes, column->rows, size_bytes);
+            if (what == NBI_STASH_RESTORE) column_put(self, column, bytes + used_bytes, row_count);
             used_bytes += size_bytes;
         }
     }
