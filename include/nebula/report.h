@@ -80,6 +80,10 @@ NB_API nb_result nb_report_throttled(const nb_hooks *hooks, nb_throttle *throttl
                                      nb_log_item item, nb_result result, const char *function, const char *format, ...)
     NB_PRINTF(8, 9);
 
+// A number for %llu or %llx in a format: uint64_t is unsigned long on some systems, unsigned long long on others.
+// Thread: any. Owner: the caller gets a value. Fails: never.
+NB_INLINE unsigned long long nb_llu(uint64_t value) { return value; }
+
 NB_EXTERN_C_END
 
 // A caller's mistake, in the name of the function it stands in, as in the sketch above.

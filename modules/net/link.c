@@ -88,8 +88,8 @@ nb_result nb_link_create(const nb_link_desc *desc, nb_link **out) {
     if (problem != NULL)
         return NB_FAIL(&d.hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE, "nb_link_desc of stream %u: %s", d.stream,
                        problem);
-    size_t letters_bytes = d.message_count_max * sizeof(letter);
-    size_t memory_bytes = sizeof(nb_link) + letters_bytes + (size_t)d.message_count_max * d.message_bytes_max;
+    size_t packets_bytes = d.message_count_max * sizeof(packet);
+    size_t memory_bytes = sizeof(nb_link) + packets_bytes + (size_t)d.message_count_max * d.message_bytes_max;
     nb_link *link = nb_hooks_alloc(&d.hooks, memory_bytes, NB_CACHE_LINE, __func__);
     if (link == NULL) return NB_ERR_MEMORY;
     *link = (nb_link){.desc = d, .hooks = d.hooks, .memory_bytes = memory_bytes};
@@ -209,7 +209,7 @@ nb_result nb_link_receive(nb_link *link, uint64_t now_ns, void *bytes, size_t ca
     if (link == NULL) return NB_FAIL_NULL("link");
     if (bytes == NULL) return fail(link, NB_ERR_MISUSE, __func__, "bytes is NULL");
     if (size_bytes == NULL) return fail(link, NB_ERR_MISUSE, __func__, "size_bytes is NULL");
-    letter *l = first_of(link);
+    packet *l = first_of(link);
     if (l == NULL || l->arrive_ns > now_ns) return NB_EMPTY;
     if (l->size_bytes > capacity_bytes) return NB_FULL;
     memcpy(bytes, link->bytes + (size_t)l->slot * link->desc.message_bytes_max, l->size_bytes);

@@ -220,7 +220,7 @@ static nb_result stop(nb_recorder *recorder, nb_record_stop why, nb_result resul
     send(recorder, NBI_MESSAGE_STOP, (uint32_t)why);
     return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_STOPPED, result, nbi_recorder_pushed_by(recorder),
                              "recording %s: ends before tick %llu: %s", recorder->name.text,
-                             (unsigned long long)recorder->next_tick, cause);
+                             nb_llu(recorder->next_tick), cause);
 }
 
 static nbi_batch *take_batch(nb_recorder *recorder) {
@@ -415,8 +415,8 @@ nb_result nb_recorder_push_state(nb_recorder *recorder, uint64_t tick, const voi
         problem = "push the state before the next tick";
     if (problem != NULL)
         return FAIL(recorder, nb_hash64(problem, strlen(problem), 0), __func__,
-                    "state of %zu bytes before tick %llu, where tick %llu follows: %s", size_bytes,
-                    (unsigned long long)tick, (unsigned long long)recorder->next_tick, problem);
+                    "state of %zu bytes before tick %llu, where tick %llu follows: %s", size_bytes, nb_llu(tick),
+                    nb_llu(recorder->next_tick), problem);
     nbi_key_slot *slot = nbi_recorder_key_begin(recorder, size_bytes, &result);
     if (slot == NULL) return result;
     memcpy(slot->bytes, bytes, size_bytes);

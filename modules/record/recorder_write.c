@@ -26,7 +26,7 @@ static void fail(nb_recorder *recorder, nb_result result, const char *verb, cons
     set_failed(recorder,
                nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, result, nbi_recorder_pushed_by(recorder),
                                  "recording %s: ends %s: %s failed after %llu bytes: %s", recorder->name.text, end,
-                                 verb, (unsigned long long)nbi_atomic_load_relaxed_u64(&recorder->file_bytes), cause));
+                                 verb, nb_llu(nbi_atomic_load_relaxed_u64(&recorder->file_bytes)), cause));
 }
 
 static void fail_os(nb_recorder *recorder, const char *verb, int error) {

@@ -214,7 +214,7 @@ nb_result nb_replay_open_memory(const void *bytes, size_t size_bytes, const nb_r
         return nb_report_failure(
             &desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
             "recording in memory: not opened: %zu bytes, more than nb_replay_desc.file_bytes_max of %llu; raise that",
-            size_bytes, (unsigned long long)desc.file_bytes_max);
+            size_bytes, nb_llu(desc.file_bytes_max));
     return open_bytes(&(source){.bytes = bytes, .size_bytes = size_bytes}, &desc, __func__, out);
 }
 
@@ -236,7 +236,7 @@ nb_result nb_replay_open(const char *path, const nb_replay_desc *given, nb_repla
         return nb_report_failure(
             &desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
             "recording \"%s\": not opened: %llu bytes, more than nb_replay_desc.file_bytes_max of %llu; raise that",
-            path, (unsigned long long)size, (unsigned long long)desc.file_bytes_max);
+            path, nb_llu(size), nb_llu(desc.file_bytes_max));
     // One more, because none cannot be asked for.
     source from = {.path = path, .own_bytes = (size_t)size + 1};
     from.own = nb_hooks_alloc(&desc.hooks, from.own_bytes, NB_CACHE_LINE, __func__);
@@ -285,7 +285,7 @@ static nb_result forged(nb_replay *replay, const char *function, uint64_t tick) 
                                function,
                                "recording %s: the block of tick %llu has a right checksum and a wrong content: it was "
                                "forged; do not use the file",
-                               replay->name.text, (unsigned long long)tick);
+                               replay->name.text, nb_llu(tick));
 }
 
 // Whether the block is exactly its ticks, and how many events one of them has at most.
@@ -437,12 +437,11 @@ nb_result nb_replay_key_read(nb_replay *replay, uint64_t key_tick, void *bytes, 
 // Unpacks a key state into memory of its own, which is of the replay's hooks.
 static nb_result take_key(nb_replay *replay, const nbi_entry *entry, const char *function, unsigned char **bytes) {
     if (entry->raw_bytes > replay->desc.state_bytes_max) {
-        return nb_report_throttled(&replay->hooks, &replay->throttle, 0, false, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE,
-                                   function,
-                                   "recording %s: the key state before tick %llu has %llu bytes, more than "
-                                   "nb_replay_desc.state_bytes_max of %zu; raise that",
-                                   replay->name.text, (unsigned long long)entry->first_tick,
-                                   (unsigned long long)entry->raw_bytes, replay->desc.state_bytes_max);
+        return nb_report_throttled(
+            &replay->hooks, &replay->throttle, 0, false, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
+            "recording %s: the key state before tick %llu has %llu bytes, more than "
+            "nb_replay_desc.state_bytes_max of %zu; raise that",
+            replay->name.text, nb_llu(entry->first_tick), nb_llu(entry->raw_bytes), replay->desc.state_bytes_max);
     }
     size_t size_bytes = (size_t)entry->raw_bytes;
     if (!nbi_compress_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))

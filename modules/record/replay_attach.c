@@ -42,8 +42,8 @@ static void end(void *user, const nb_tick_view *view) {
     nb_report(&replay->hooks, NB_LOG_ERROR, NB_ITEM_RECORD_DIVERGED, "nb_engine_frame",
               "recording %s: the state after tick %llu differs from it%s%s; verify it to find the cause; later "
               "differences are only counted",
-              replay->name.text, (unsigned long long)view->tick->index,
-              replay->state_name[0] != '\0' ? ", first in " : "", replay->state_name);
+              replay->name.text, nb_llu(view->tick->index), replay->state_name[0] != '\0' ? ", first in " : "",
+              replay->state_name);
 }
 
 nb_result nb_replay_attach(nb_replay *replay, nb_engine *engine) {

@@ -105,14 +105,14 @@ static void put_text(nb_replay_diff *diff, const nb_replay *a, const nb_replay *
         snprintf(more, sizeof more, "; before tick %llu: %s", nb_llu(diff->difference_tick), diff->difference.text);
     }
     const char *here = a->name.text, *there = b->name.text;
-    bool is_nameless = diff->kind == NB_REPLAY_DIFF_HASH && place[0] == '\0' && more[0] == '\0';
+    bool is_nameless = diff->kind == NB_REPLAY_DIFF_HASH && location[0] == '\0' && more[0] == '\0';
     const char *advice = is_nameless ? "; compare them with the game to name the state" : "";
     if (diff->kind == NB_REPLAY_DIFF_NONE)
         snprintf(diff->text, sizeof diff->text, "recordings %s and %s: %s in %llu ticks", here, there, text,
-                 (unsigned long long)diff->tick_count);
+                 nb_llu(diff->tick_count));
     else
         snprintf(diff->text, sizeof diff->text, "recordings %s and %s: tick %llu: %s%s%s%s", here, there,
-                 (unsigned long long)diff->tick, text, place, more, advice);
+                 nb_llu(diff->tick), text, location, more, advice);
 }
 
 nb_result nb_replay_compare(nb_replay *here, nb_replay *there, const nb_replay_game *game, const nb_verify_desc *given,

@@ -69,10 +69,9 @@ static void say_all(nb_verify_report *report, const nb_replay *replay) {
     const nb_replay_info *info = &replay->info;
     bool is_other = report->verdict == NB_VERDICT_DIVERGED || report->verdict == NB_VERDICT_NOT_DETERMINISTIC;
     say(report, "recording %s: %s", replay->name.text, nb_verdict_text(report->verdict));
-    if (is_other) say_place(report);
+    if (is_other) say_location(report);
     if (report->verdict == NB_VERDICT_SAME)
-        say(report, ": %llu ticks from tick %llu", (unsigned long long)report->compared_count,
-            (unsigned long long)report->from_tick);
+        say(report, ": %llu ticks from tick %llu", nb_llu(report->compared_count), nb_llu(report->from_tick));
     say(report, "%s", advice_of(report->verdict));
     if ((report->notes & NB_VERIFY_OTHER_BUILD) != 0)
         say(report, "; recorded by another build: %s", info->head.build_id);
@@ -240,9 +239,8 @@ static nb_result check_call(const nb_replay *replay, const nb_replay_game *game,
     if (!is_outside && !is_backwards) return NB_OK;
     return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "nb_replay_verify",
                              "recording %s: ticks %llu to %llu are not in it; it has ticks %llu to %llu",
-                             replay->name.text, (unsigned long long)desc->from_tick,
-                             (unsigned long long)desc->until_tick, (unsigned long long)info->first_tick,
-                             (unsigned long long)tick_end);
+                             replay->name.text, nb_llu(desc->from_tick), nb_llu(desc->until_tick),
+                             nb_llu(info->first_tick), nb_llu(tick_end));
 }
 
 nb_result nb_replay_verify(nb_replay *replay, const nb_replay_game *game, const nb_verify_desc *given,

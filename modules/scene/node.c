@@ -25,11 +25,11 @@ static nb_result find(const nb_scene *scene, nb_entity node, uint32_t *row, cons
     if (nb_entity_table(node).value != scene->table.value)
         return FAIL(scene, node.value, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
                     "scene \"%s\": 0x%llx is no node of it; pass a node that nb_scene_spawn gave", scene->name,
-                    (unsigned long long)node.value);
+                    nb_llu(node.value));
     if (nb_world_find(scene->world, node, row) == NB_OK) return NB_OK;
     return FAIL(scene, node.value, NB_ITEM_SCENE_STALE, NB_ERR_STALE,
                 "scene \"%s\": node 0x%llx does not live; it or a parent was despawned: keep no handle of it",
-                scene->name, (unsigned long long)node.value);
+                scene->name, nb_llu(node.value));
 }
 
 // The row that a node hangs from; one whose parent is gone hangs from none.
@@ -57,7 +57,7 @@ static nb_result refuse_parent(nb_scene *scene, nb_entity node, nb_entity parent
                 NB_ERR_RANGE,
                 "scene \"%s\": node 0x%llx cannot hang from node 0x%llx: it would hang from itself, or %u levels deep; "
                 "choose another parent",
-                scene->name, (unsigned long long)node.value, (unsigned long long)parent.value, NB_SCENE_DEPTH_MAX);
+                scene->name, nb_llu(node.value), nb_llu(parent.value), NB_SCENE_DEPTH_MAX);
 }
 
 // --- coming and going ---
@@ -71,7 +71,7 @@ static nb_result check_node(nb_scene *scene, const nb_node_desc *desc, const cha
     if (desc->parent_staged.value != 0)
         return FAIL(scene, desc->parent.value, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
                     "scene \"%s\": parent 0x%llx and parent_staged are both set; a node has one parent", scene->name,
-                    (unsigned long long)desc->parent.value);
+                    nb_llu(desc->parent.value));
     uint32_t row = 0;
     result = find(scene, desc->parent, &row, function);
     if (result != NB_OK) return result;
@@ -190,8 +190,8 @@ nb_result nb_scene_parent_set(nb_scene *scene, nb_entity node, nb_entity parent,
     nb_result result = check_scene(scene, function);
     if (result == NB_OK && (uint32_t)keep >= NB_SCENE_KEEP_COUNT)
         result = FAIL(scene, node.value, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
-                      "scene \"%s\": node 0x%llx: keep is %u; choose an nb_scene_keep", scene->name,
-                      (unsigned long long)node.value, (uint32_t)keep);
+                      "scene \"%s\": node 0x%llx: keep is %u; choose an nb_scene_keep", scene->name, nb_llu(node.value),
+                      (uint32_t)keep);
     if (result == NB_OK) result = find(scene, node, &row, function);
     if (result == NB_OK && parent.value != 0) result = find(scene, parent, &parent_row, function);
     if (result != NB_OK) return result;
@@ -224,7 +224,7 @@ nb_result nb_scene_pose_get(const nb_scene *scene, nb_entity node, nb_transform 
     if (nb_entity_table(node).value != scene->table.value)
         return FAIL(scene, node.value, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
                     "scene \"%s\": 0x%llx is no node of it; pass a node that nb_scene_spawn gave", scene->name,
-                    (unsigned long long)node.value);
+                    nb_llu(node.value));
     uint32_t row = 0;
     if (nb_world_find(scene->world, node, &row) != NB_OK) return NB_ERR_STALE;
     const nb_transform *local = NB_COLUMN(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform);

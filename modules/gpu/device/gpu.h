@@ -88,7 +88,7 @@ nbi_gpu_object *nbi_gpu_object_find(const nb_gpu *gpu, nbi_gpu_kind kind, uint64
 // What reports call the object of a handle, also after its end until its place is taken again; else "unknown".
 const char *nbi_gpu_object_name(const nb_gpu *gpu, nbi_gpu_kind kind, uint64_t handle);
 const char *nbi_gpu_kind_name(nbi_gpu_kind kind);
-// Takes a place for the device itself and makes it.
+// Takes a slot for the device itself and makes it.
 nb_result nbi_gpu_own_buffer(nb_gpu *gpu, const nb_gpu_buffer_desc *desc, uint32_t *index);
 nb_result nbi_gpu_own_image(nb_gpu *gpu, const nb_gpu_image_desc *desc, uint32_t *index);
 uint64_t nbi_gpu_handle_of(const nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index);
@@ -301,5 +301,5 @@ static inline uint64_t nbi_gpu_key(const char *name, const char *part) {
 
 #define NBI_GPU_REFUSE(gpu, name, result, ...) \
     NBI_GPU_MISTAKE((gpu), nbi_gpu_key((name), ""), NB_ITEM_GPU_ARGUMENT, (result), __func__, __VA_ARGS__)
-#define NBI_GPU_MOMENT(gpu, what) \
+#define NBI_GPU_REFUSE_STATE(gpu, what) \
     NBI_GPU_MISTAKE((gpu), 0, NB_ITEM_GPU_MOMENT, NB_ERR_MISUSE, __func__, "device \"%s\": %s", (gpu)->name, (what))

@@ -133,7 +133,7 @@ nb_result nb_gpu_attach(nb_gpu *gpu, nb_engine *engine) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     if (engine == NULL)
         return NBI_GPU_REFUSE(gpu, gpu->name, NB_ERR_MISUSE, "device \"%s\": engine is NULL", gpu->name);
-    if (gpu->engine != NULL || gpu->moment != NBI_GPU_BETWEEN) return NB_BUSY;
+    if (gpu->engine != NULL || gpu->frame_state != NBI_GPU_FRAME_NONE) return NB_BUSY;
     nb_timelines *timelines = nb_engine_timelines(engine);
     if (timelines == NULL) return NB_ERR_MEMORY;
     gpu->caller = __func__;

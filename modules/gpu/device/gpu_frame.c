@@ -235,8 +235,8 @@ static bool is_at(nb_gpu *gpu, nbi_gpu_frame_state state) { return gpu->engine =
 
 nb_result nb_gpu_frame_begin(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_BETWEEN))
-        return NBI_GPU_MOMENT(
+    if (!is_at(gpu, NBI_GPU_FRAME_NONE))
+        return NBI_GPU_REFUSE_STATE(
             gpu, "a frame is begun, or an engine runs the frames; end the frame first, or leave frames to the engine");
     gpu->caller = __func__;
     return nbi_gpu_begin(gpu, (nb_frame){0});
@@ -244,17 +244,17 @@ nb_result nb_gpu_frame_begin(nb_gpu *gpu) {
 
 nb_result nb_gpu_frame_compile(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_BEGUN))
-        return NBI_GPU_MOMENT(gpu, "no frame is begun, or it is compiled already; call nb_gpu_frame_begin first");
+    if (!is_at(gpu, NBI_GPU_FRAME_BEGUN))
+        return NBI_GPU_REFUSE_STATE(gpu, "no frame is begun, or it is compiled already; call nb_gpu_frame_begin first");
     gpu->caller = __func__;
     return nbi_gpu_compile(gpu);
 }
 
 nb_result nb_gpu_frame_record(nb_gpu *gpu, uint32_t lane) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_COMPILED))
-        return NBI_GPU_MOMENT(gpu,
-                              "no frame is compiled, or it was submitted already; call nb_gpu_frame_compile first");
+    if (!is_at(gpu, NBI_GPU_FRAME_COMPILED))
+        return NBI_GPU_REFUSE_STATE(
+            gpu, "no frame is compiled, or it was submitted already; call nb_gpu_frame_compile first");
     if (lane >= gpu->limits.lane_count)
         return NBI_GPU_REFUSE(gpu, gpu->name, NB_ERR_RANGE,
                               "device \"%s\": no lane %u of %u; raise nb_gpu_desc.lane_count", gpu->name,
@@ -264,17 +264,17 @@ nb_result nb_gpu_frame_record(nb_gpu *gpu, uint32_t lane) {
 
 nb_result nb_gpu_frame_submit(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_COMPILED))
-        return NBI_GPU_MOMENT(gpu,
-                              "no frame is compiled, or it was submitted already; call nb_gpu_frame_compile first");
+    if (!is_at(gpu, NBI_GPU_FRAME_COMPILED))
+        return NBI_GPU_REFUSE_STATE(
+            gpu, "no frame is compiled, or it was submitted already; call nb_gpu_frame_compile first");
     gpu->caller = __func__;
     return nbi_gpu_submit_picture(gpu);
 }
 
 nb_result nb_gpu_frame_end(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    bool is_begun = gpu->engine == NULL && gpu->moment != NBI_GPU_BETWEEN;
-    if (!is_begun) return NBI_GPU_MOMENT(gpu, "no frame is begun; call nb_gpu_frame_begin first");
+    bool is_begun = gpu->engine == NULL && gpu->frame_state != NBI_GPU_FRAME_NONE;
+    if (!is_begun) return NBI_GPU_REFUSE_STATE(gpu, "no frame is begun; call nb_gpu_frame_begin first");
     gpu->caller = __func__;
     return nbi_gpu_end(gpu);
 }

@@ -224,7 +224,7 @@ static nb_result refuse_null(nb_gpu *gpu, nbi_gpu_kind kind, const char *what, c
 
 // What keeps an object from being made or destroyed now.
 static nb_result gate(nb_gpu *gpu, nbi_gpu_kind kind, const char *name, const char *function) {
-    if (gpu->moment != NBI_GPU_COMPILED) return NB_OK;
+    if (gpu->frame_state != NBI_GPU_FRAME_COMPILED) return NB_OK;
     return NBI_GPU_MISTAKE(gpu, nbi_gpu_key(name, ""), NB_ITEM_GPU_MOMENT, NB_BUSY, function,
                            "%s \"%s\": the frame is being recorded; create and destroy before FrameGraph ends, or "
                            "after the frame was submitted",
@@ -263,7 +263,7 @@ static nb_result destroy_for_user(nb_gpu *gpu, nbi_gpu_kind kind, uint64_t handl
     if (object == NULL || object->role != NBI_GPU_USERS)
         return NBI_GPU_MISTAKE(gpu, nbi_gpu_key(name, ""), NB_ITEM_GPU_STALE, NB_ERR_STALE, function,
                                "%s \"%s\" (handle 0x%llx) does not live; forget its handle when you destroy it",
-                               nbi_gpu_kind_name(kind), name, (unsigned long long)handle);
+                               nbi_gpu_kind_name(kind), name, nb_llu(handle));
     return nbi_gpu_object_retire(gpu, kind, index);
 }
 

@@ -6,7 +6,7 @@
 // What is wrong with the moment and the span, or NB_OK.
 static nb_result check(nb_gpu *gpu, const nb_gpu_span *span, nbi_gpu_kind kind, uint64_t to, const char *function) {
     const char *name = nbi_gpu_object_name(gpu, kind, to), *kind_name = nbi_gpu_kind_name(kind);
-    if (gpu->moment != NBI_GPU_BEGUN || !gpu->has_picture) return NB_EMPTY;
+    if (gpu->frame_state != NBI_GPU_FRAME_BEGUN || !gpu->has_picture) return NB_EMPTY;
     uint32_t index = 0;
     bool is_ours = (span->buffer.value & NBI_GPU_MEMORY_BIT) != 0 &&
                    nbi_gpu_object_find(gpu, NBI_GPU_BUFFER, span->buffer.value, &index) != NULL;
@@ -22,7 +22,7 @@ static nb_result check(nb_gpu *gpu, const nb_gpu_span *span, nbi_gpu_kind kind, 
         return NBI_GPU_MISTAKE(gpu, nbi_gpu_key(name, ""), NB_ITEM_GPU_ARGUMENT, NB_ERR_RANGE, function,
                                "upload to %s \"%s\": the span of %llu bytes at %llu is empty, or reaches beyond the "
                                "memory of the frame; stay inside what nb_gpu_frame_alloc gave",
-                               kind_name, name, (unsigned long long)span->size_bytes, (unsigned long long)span->offset);
+                               kind_name, name, nb_llu(span->size_bytes), nb_llu(span->offset));
     return gpu->upload_count < NB_GPU_UPLOAD_COUNT_MAX ? NB_OK : NB_FULL;
 }
 
@@ -30,7 +30,7 @@ static nb_result refuse_stale(nb_gpu *gpu, nbi_gpu_kind kind, uint64_t handle, c
     const char *name = nbi_gpu_object_name(gpu, kind, handle);
     return NBI_GPU_MISTAKE(gpu, nbi_gpu_key(name, ""), NB_ITEM_GPU_STALE, NB_ERR_STALE, function,
                            "upload to %s \"%s\" (handle 0x%llx), which does not live; upload before you destroy it",
-                           nbi_gpu_kind_name(kind), name, (unsigned long long)handle);
+                           nbi_gpu_kind_name(kind), name, nb_llu(handle));
 }
 
 static nb_result add(nb_gpu *gpu, nbi_gpu_object *to, nb_gpu_upload upload) {
@@ -78,8 +78,8 @@ nb_result nb_gpu_upload_image(nb_gpu *gpu, nb_gpu_span span, nb_gpu_image image,
         return NBI_GPU_REFUSE(gpu, to->name, NB_ERR_RANGE,
                               "image \"%s\": %llu bytes at %llu for layer %u; it has %u layers of %llu bytes each, "
                               "and a span begins at a multiple of 16",
-                              to->name, (unsigned long long)span.size_bytes, (unsigned long long)span.offset,
-                              (unsigned)layer, (unsigned)desc->layer_count, (unsigned long long)size_bytes);
+                              to->name, nb_llu(span.size_bytes), nb_llu(span.offset), (unsigned)layer,
+                              (unsigned)desc->layer_count, nb_llu(size_bytes));
     return add(gpu, to,
                (nb_gpu_upload){
                    .from = span.offset, .is_image = true, .to = index, .layer = layer, .size_bytes = span.size_bytes});

@@ -116,8 +116,8 @@ nb_result nb_graph_begin(nb_graph *graph) {
 
 // name: of the pass or resource that is to be added, or NULL.
 static nb_result check_open(const nb_graph *graph, const char *name, const char *function) {
-    if (graph->moment == NBI_GRAPH_OPEN) return NB_OK;
-    const char *why = graph->moment == NBI_GRAPH_IDLE ? "no assembly was begun" : "the assembly was compiled already";
+    if (graph->state == NBI_GRAPH_OPEN) return NB_OK;
+    const char *why = graph->state == NBI_GRAPH_IDLE ? "no assembly was begun" : "the assembly was compiled already";
     if (name == NULL) return FAIL(why, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, "%s; call nb_graph_begin first", why);
     return FAIL_USE(name, why, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, "'%s': %s; call nb_graph_begin first", name, why);
 }
@@ -273,8 +273,8 @@ nb_result nb_graph_buffer_add(nb_graph *graph, const nb_graph_buffer_desc *desc,
     if (result != NB_OK) return result;
     if (desc->size_bytes - 1 >= NB_GRAPH_BUFFER_BYTES_MAX)
         return FAIL(desc->name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_RANGE,
-                    "buffer '%s' has %llu bytes; 1 to %llu are possible", desc->name,
-                    (unsigned long long)desc->size_bytes, (unsigned long long)NB_GRAPH_BUFFER_BYTES_MAX);
+                    "buffer '%s' has %llu bytes; 1 to %llu are possible", desc->name, nb_llu(desc->size_bytes),
+                    nb_llu(NB_GRAPH_BUFFER_BYTES_MAX));
     nb_graph_import_desc memory = {.name = desc->name, .is_buffer = true, .size_bytes = desc->size_bytes};
     uint32_t index;
     result = add_resource(graph, &memory, function, &index);

@@ -196,7 +196,7 @@ static nb_result compile(nb_graph *graph) {
 
 nb_result nb_graph_compile(nb_graph *graph, const nb_graph_plan **out) {
     if (graph == NULL) return NB_FAIL_NULL("graph");
-    if (graph->moment == NBI_GRAPH_IDLE)
+    if (graph->state == NBI_GRAPH_IDLE)
         return NBI_GRAPH_MISTAKE(graph, 0, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, __func__,
                                  "no assembly was begun; call nb_graph_begin first");
     if (graph->state == NBI_GRAPH_OPEN) graph->state = compile(graph) == NB_OK ? NBI_GRAPH_COMPILED : NBI_GRAPH_FAILED;

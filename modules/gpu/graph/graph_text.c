@@ -29,7 +29,7 @@ static nb_result check(const nb_graph *graph, nb_graph_write_fn write, const cha
     if (graph == NULL) return nb_report_mistake(NULL, NB_ITEM_BASE_NULL, NB_ERR_MISUSE, function, "graph is NULL");
     if (write == NULL)
         return NBI_GRAPH_MISTAKE(graph, 0, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, function, "write is NULL");
-    if (graph->moment == NBI_GRAPH_COMPILED) return NB_OK;
+    if (graph->state == NBI_GRAPH_COMPILED) return NB_OK;
     return NBI_GRAPH_MISTAKE(graph, 0, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, function,
                              "the assembly is not compiled; call nb_graph_compile first");
 }

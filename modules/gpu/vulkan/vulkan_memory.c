@@ -126,8 +126,7 @@ static nb_result no_memory(nbi_vulkan *v, VkResult result, uint64_t size_bytes) 
         &v->hooks, &v->throttle, 0, false, NB_ITEM_VULKAN_MEMORY, NB_ERR_MEMORY, "vulkan",
         "no %llu bytes of device memory: %s; %llu are held, in use %llu of them; destroy buffers "
         "or images",
-        (unsigned long long)size_bytes, nbi_vulkan_result_name(result), (unsigned long long)v->memory.held_bytes,
-        (unsigned long long)v->memory.used_bytes);
+        nb_llu(size_bytes), nbi_vulkan_result_name(result), nb_llu(v->memory.held_bytes), nb_llu(v->memory.used_bytes));
 }
 
 // A block for at least size_bytes. Where memory is short it is smaller than it would be.
