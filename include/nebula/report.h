@@ -18,11 +18,21 @@
 //         return NB_OK;
 //     }
 
+#include "nebula/atomic.h"
 #include "nebula/hooks.h"
 #include "nebula/types.h"
 
 // Longest message of a report with its final zero; longer ones are cut. One line of a wide terminal, twice.
 #define NB_REPORT_MESSAGE_SIZE 320
+
+// Different reports that a throttle counts by themselves; all further ones share a count.
+#define NB_THROTTLE_COUNT 64u
+
+// Counts the reports of one object with a log, such as a world or a device. Zeros are an empty throttle.
+typedef struct nb_throttle {
+    nb_atomic_u64 keys[NB_THROTTLE_COUNT]; // 0 = free
+    nb_atomic_u64 counts[NB_THROTTLE_COUNT];
+} nb_throttle;
 
 NB_EXTERN_C_BEGIN
 
@@ -59,6 +69,16 @@ NB_API nb_result nb_report_failure(const nb_hooks *hooks, nb_log_item item, nb_r
 // Thread: as the logger of hooks. Owner: as nb_report. Fails: never; it returns what it is given.
 NB_API nb_result nb_report_mistake(const nb_hooks *hooks, nb_log_item item, nb_result result, const char *function,
                                    const char *format, ...) NB_PRINTF(5, 6);
+
+// Reports what a careless caller repeats in each frame: a mistake, or else a failure, as above. Each function, item,
+// format and object has a count of its own: the log gets the 1st, 10th, 100th, 1000th ... report, with the number of
+// those in between. The assertion hook hears of every mistake. `object` is any number that tells the objects of the
+// caller apart, such as a handle or the hash of a name. Without a throttle (NULL) every report is logged.
+// Thread: as the logger of hooks; any number may share a throttle. Owner: as nb_report. Fails: never; it returns what
+// it is given.
+NB_API nb_result nb_report_throttled(const nb_hooks *hooks, nb_throttle *throttle, uint64_t object, bool is_mistake,
+                                     nb_log_item item, nb_result result, const char *function, const char *format, ...)
+    NB_PRINTF(8, 9);
 
 // A number for %llu or %llx in a format: uint64_t is unsigned long on some systems, unsigned long long on others.
 // Thread: any. Owner: the caller gets a value. Fails: never.

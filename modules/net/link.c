@@ -3,6 +3,7 @@
 
 #include "nebula/link.h"
 
+#include "nebula/hash.h"
 #include "nebula/random.h"
 #include "nebula/report.h"
 
@@ -32,6 +33,7 @@ typedef struct packet {
 struct nb_link {
     nb_link_desc desc; // resolved
     nb_hooks hooks;
+    nb_throttle throttle; // of mistakes that frames repeat
     nb_link_stats stats;
     uint64_t order;
     packet *packets; // the first waiting_count are on their way, in no order; the slots of the others are free
@@ -46,13 +48,24 @@ nb_link_desc nb_link_desc_default(void) {
                           .hooks = nb_hooks_default()};
 }
 
+// A link is named by its stream.
+static nb_result fail(nb_link *link, nb_result result, const char *function, const char *problem) {
+    return nb_report_throttled(&link->hooks, &link->throttle, nb_hash64(problem, strlen(problem), 0), true,
+                               NB_ITEM_LINK_ARGUMENT, result, function, "link of stream %u: %s", link->desc.stream,
+                               problem);
+}
+
 // --- beginning and end ---
 
-static bool are_possible(const nb_link_conditions *c) {
-    bool are_times = c->latency_ns <= NB_LINK_NS_MAX && c->jitter_ns <= NB_LINK_NS_MAX;
-    bool are_chances = c->reorder_ppm <= NB_LINK_ALWAYS_PPM && c->loss_ppm <= NB_LINK_ALWAYS_PPM &&
-                       c->duplicate_ppm <= NB_LINK_ALWAYS_PPM && c->corrupt_ppm <= NB_LINK_ALWAYS_PPM;
-    return are_times && are_chances && c->reorder_ns <= NB_LINK_NS_MAX;
+// The first field that is over its limit, or NULL.
+static const char *impossible_of(const nb_link_conditions *c) {
+    if (c->latency_ns > NB_LINK_NS_MAX) return "latency_ns is over NB_LINK_NS_MAX";
+    if (c->jitter_ns > NB_LINK_NS_MAX) return "jitter_ns is over NB_LINK_NS_MAX";
+    if (c->reorder_ns > NB_LINK_NS_MAX) return "reorder_ns is over NB_LINK_NS_MAX";
+    if (c->reorder_ppm > NB_LINK_ALWAYS_PPM) return "reorder_ppm is over NB_LINK_ALWAYS_PPM";
+    if (c->loss_ppm > NB_LINK_ALWAYS_PPM) return "loss_ppm is over NB_LINK_ALWAYS_PPM";
+    if (c->duplicate_ppm > NB_LINK_ALWAYS_PPM) return "duplicate_ppm is over NB_LINK_ALWAYS_PPM";
+    return c->corrupt_ppm > NB_LINK_ALWAYS_PPM ? "corrupt_ppm is over NB_LINK_ALWAYS_PPM" : NULL;
 }
 
 static nb_link_desc resolve(const nb_link_desc *desc) {
@@ -67,10 +80,14 @@ static nb_link_desc resolve(const nb_link_desc *desc) {
 nb_result nb_link_create(const nb_link_desc *desc, nb_link **out) {
     if (out == NULL) return NB_FAIL_NULL("out");
     nb_link_desc d = resolve(desc);
-    bool is_fine = d.message_count_max <= NB_LINK_MESSAGE_COUNT_MAX && d.message_bytes_max <= NB_LINK_MESSAGE_BYTES_MAX;
-    if (!is_fine || !are_possible(&d.conditions))
-        return NB_FAIL(&d.hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE,
-                       "nb_link_desc: a count, time or chance is too large");
+    const char *problem = impossible_of(&d.conditions);
+    if (d.message_count_max > NB_LINK_MESSAGE_COUNT_MAX)
+        problem = "message_count_max is over NB_LINK_MESSAGE_COUNT_MAX";
+    if (d.message_bytes_max > NB_LINK_MESSAGE_BYTES_MAX)
+        problem = "message_bytes_max is over NB_LINK_MESSAGE_BYTES_MAX";
+    if (problem != NULL)
+        return NB_FAIL(&d.hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE, "nb_link_desc of stream %u: %s", d.stream,
+                       problem);
     size_t packets_bytes = d.message_count_max * sizeof(packet);
     size_t memory_bytes = sizeof(nb_link) + packets_bytes + (size_t)d.message_count_max * d.message_bytes_max;
     nb_link *link = nb_hooks_alloc(&d.hooks, memory_bytes, NB_CACHE_LINE, __func__);
@@ -91,9 +108,9 @@ void nb_link_destroy(nb_link *link) {
 
 nb_result nb_link_conditions_set(nb_link *link, const nb_link_conditions *conditions) {
     if (link == NULL) return NB_FAIL_NULL("link");
-    if (conditions == NULL) return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_MISUSE, "conditions is NULL");
-    if (!are_possible(conditions))
-        return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE, "a time or chance is too large");
+    if (conditions == NULL) return fail(link, NB_ERR_MISUSE, __func__, "conditions is NULL");
+    const char *problem = impossible_of(conditions);
+    if (problem != NULL) return fail(link, NB_ERR_RANGE, __func__, problem);
     link->desc.conditions = *conditions;
     return NB_OK;
 }
@@ -152,12 +169,13 @@ static nb_result put(nb_link *link, nb_random random, uint64_t now_ns, const voi
 
 nb_result nb_link_send(nb_link *link, uint64_t now_ns, const void *bytes, size_t size_bytes) {
     if (link == NULL) return NB_FAIL_NULL("link");
-    if (bytes == NULL && size_bytes != 0)
-        return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
+    if (bytes == NULL && size_bytes != 0) return fail(link, NB_ERR_MISUSE, __func__, "bytes is NULL");
     if (size_bytes > link->desc.message_bytes_max)
-        return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE,
-                       "message of %zu bytes: at most %u; raise nb_link_desc.message_bytes_max", size_bytes,
-                       link->desc.message_bytes_max);
+        return nb_report_throttled(&link->hooks, &link->throttle, 0, true, NB_ITEM_LINK_ARGUMENT, NB_ERR_RANGE,
+                                   __func__,
+                                   "link of stream %u: message of %zu bytes: at most %u; raise "
+                                   "nb_link_desc.message_bytes_max",
+                                   link->desc.stream, size_bytes, link->desc.message_bytes_max);
     const nb_link_conditions *c = &link->desc.conditions;
     nb_random random = nb_random_make(link->desc.seed, link->stats.sent_count, link->desc.stream);
     ++link->stats.sent_count;
@@ -189,8 +207,8 @@ static packet *first_of(const nb_link *link) {
 
 nb_result nb_link_receive(nb_link *link, uint64_t now_ns, void *bytes, size_t capacity_bytes, size_t *size_bytes) {
     if (link == NULL) return NB_FAIL_NULL("link");
-    if (bytes == NULL || size_bytes == NULL)
-        return NB_FAIL(&link->hooks, NB_ITEM_LINK_ARGUMENT, NB_ERR_MISUSE, "there is no place for a message");
+    if (bytes == NULL) return fail(link, NB_ERR_MISUSE, __func__, "bytes is NULL");
+    if (size_bytes == NULL) return fail(link, NB_ERR_MISUSE, __func__, "size_bytes is NULL");
     packet *l = first_of(link);
     if (l == NULL || l->arrive_ns > now_ns) return NB_EMPTY;
     if (l->size_bytes > capacity_bytes) return NB_FULL;

@@ -15,23 +15,28 @@ nb_netplay_desc nb_netplay_desc_default(void) {
 
 // What is wrong with the desc by itself, or NULL.
 static const char *problem_of(const nb_netplay_desc *desc) {
-    if (desc->player_count < 2 || desc->player_count > NB_NETPLAY_PLAYER_COUNT_MAX) return "2 to 8 players can play";
-    if (desc->local_player >= desc->player_count) return "the local player is none of them";
-    if (desc->input_delay > NB_NETPLAY_DELAY_MAX) return "the input delay is too long";
-    return desc->window > NB_NETPLAY_WINDOW_MAX ? "the window is too long" : NULL;
+    if (desc->player_count < 2 || desc->player_count > NB_NETPLAY_PLAYER_COUNT_MAX) return "player_count is not 2 to 8";
+    if (desc->local_player >= desc->player_count) return "local_player is not below player_count";
+    if (desc->input_delay > NB_NETPLAY_DELAY_MAX) return "input_delay is over NB_NETPLAY_DELAY_MAX";
+    return desc->window > NB_NETPLAY_WINDOW_MAX ? "window is over NB_NETPLAY_WINDOW_MAX" : NULL;
 }
 
 // What the engine cannot do for it, or NULL.
 static const char *problem_with(const nb_engine_desc *engine, const nb_netplay_desc *desc) {
-    if (desc->window > engine->rollback_count_max) return "the engine goes back fewer ticks in a frame";
+    if (desc->window > engine->rollback_count_max)
+        return "window is over nb_engine_desc.rollback_count_max; raise that, or lower the window";
     // Zero is the history's default, which is more than enough of both.
     uint32_t ticks = engine->history.tick_count_max, commands = engine->history.command_count_max;
-    if (ticks != 0 && desc->window > ticks) return "the engine's history is too short";
-    return commands != 0 && desc->player_count > commands ? "the history has too few commands" : NULL;
+    if (ticks != 0 && desc->window > ticks)
+        return "window is over nb_engine_desc.history.tick_count_max; raise that, or lower the window";
+    return commands != 0 && desc->player_count > commands
+               ? "player_count is over nb_engine_desc.history.command_count_max; raise that"
+               : NULL;
 }
 
 static nb_result refuse(const nb_netplay_desc *desc, nb_result result, const char *reason) {
-    return nb_report_mistake(&desc->hooks, NB_ITEM_NETPLAY_ARGUMENT, result, "nb_netplay_create", "%s", reason);
+    return nb_report_mistake(&desc->hooks, NB_ITEM_NETPLAY_ARGUMENT, result, "nb_netplay_create",
+                             "nb_netplay_desc of player %u: %s", desc->local_player, reason);
 }
 
 static nb_netplay *begin(const nb_netplay_desc *desc, uint64_t base) {
@@ -65,7 +70,8 @@ nb_result nb_netplay_create(nb_engine *engine, const nb_netplay_desc *desc, nb_n
     if (d.sample == NULL) return refuse(&d, NB_ERR_MISUSE, "sample is NULL");
     const char *problem = problem_of(&d);
     if (problem != NULL) return refuse(&d, NB_ERR_RANGE, problem);
-    if (!engine_desc->keeps_history) return refuse(&d, NB_ERR_UNSUPPORTED, "the engine keeps no history");
+    if (!engine_desc->keeps_history)
+        return refuse(&d, NB_ERR_UNSUPPORTED, "the engine keeps no history; set nb_engine_desc.keeps_history");
     problem = problem_with(engine_desc, &d);
     if (problem != NULL) return refuse(&d, NB_ERR_RANGE, problem);
     nb_netplay *netplay = begin(&d, nb_loop_tick_count(nb_engine_loop(engine)));
@@ -128,7 +134,9 @@ nb_netplay_advice nb_netplay_advice_get(nb_netplay *netplay) {
 
 nb_result nb_netplay_hash_get(const nb_netplay *netplay, uint64_t tick_count, uint64_t *hash) {
     if (netplay == NULL) return NB_FAIL_NULL("netplay");
-    if (hash == NULL) return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, "hash is NULL");
+    if (hash == NULL)
+        return NBI_NETPLAY_FAIL(netplay, netplay->desc.local_player, NB_ERR_MISUSE, "netplay: player %u: hash is NULL",
+                                netplay->desc.local_player);
     if (!netplay->has_hashes) return NB_ERR_UNSUPPORTED;
     bool is_kept = tick_count > netplay->base && tick_count <= netplay->confirmed &&
                    netplay->confirmed - tick_count < NB_NETPLAY_KEEP_COUNT / 2;
@@ -139,9 +147,12 @@ nb_result nb_netplay_hash_get(const nb_netplay *netplay, uint64_t tick_count, ui
 
 nb_result nb_netplay_peer_get(const nb_netplay *netplay, uint32_t player, nb_netplay_peer *peer) {
     if (netplay == NULL) return NB_FAIL_NULL("netplay");
-    if (peer == NULL) return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, "peer is NULL");
+    if (peer == NULL)
+        return NBI_NETPLAY_FAIL(netplay, player, NB_ERR_MISUSE, "netplay: player %u: peer is NULL", player);
     if (player >= netplay->desc.player_count || player == netplay->desc.local_player)
-        return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_RANGE, "no other player");
+        return NBI_NETPLAY_FAIL(netplay, player, NB_ERR_RANGE,
+                                "netplay: player %u is no other player; there are %u, and player %u plays here", player,
+                                netplay->desc.player_count, netplay->desc.local_player);
     const nbi_player *from = &netplay->players[player];
     *peer = (nb_netplay_peer){.known_count = from->known,
                               .acked_count = from->acked,

@@ -55,6 +55,15 @@ typedef struct nbi_player {
     bool has_rtt;
 } nbi_player;
 
+// What the engine's history was like in a frame's reconciliation.
+typedef struct nbi_past {
+    const nb_history *history;
+    uint64_t tick_count;                // of the netplay then
+    uint64_t full_count, restart_count; // of the history
+    uint64_t layout_hash;               // of the engine's states
+    bool is_there;                      // the history reached back behind tick_count
+} nbi_past;
+
 struct nb_netplay {
     nb_netplay_desc desc; // resolved
     nb_hooks hooks;
@@ -69,12 +78,19 @@ struct nb_netplay {
     bool has_verdict;     // blame for the desync was looked for
     uint32_t desync_hash; // the own hash after desync_tick
     bool is_holding;      // the loop
+    nbi_past past;        // in the newest frame
     uint64_t hashes[NB_NETPLAY_KEEP_COUNT]; // of the states after so many ticks
     nb_input_event commands[NB_NETPLAY_PLAYER_COUNT_MAX];
     nbi_player players[NB_NETPLAY_PLAYER_COUNT_MAX];
-    nbi_message message; // that is written or read
+    nb_throttle throttle; // of mistakes that frames repeat
+    nbi_message message;  // that is written or read
     nb_netplay_stats stats;
 };
+
+// A mistake of the caller about a player, which frames may repeat. Reports are all that a question changes.
+#define NBI_NETPLAY_FAIL(netplay, player, result, ...)                                                       \
+    nb_report_throttled(&(netplay)->hooks, (nb_throttle *)(uintptr_t) & (netplay)->throttle, (player), true, \
+                        NB_ITEM_NETPLAY_ARGUMENT, (result), __func__, __VA_ARGS__)
 
 // The first tick for which an input is missing.
 uint64_t nbi_netplay_known(const nb_netplay *netplay);

@@ -129,10 +129,35 @@ static void correct_tick(nb_netplay *netplay, const nb_context *context, uint64_
     if (result != NB_OK) lose(netplay, tick, result);
 }
 
+static nbi_past past_of(const nb_netplay *netplay) {
+    const nb_history *history = nb_engine_history(netplay->engine);
+    nb_history_stats stats = nb_history_stats_get(history);
+    return (nbi_past){.history = history,
+                      .tick_count = netplay->tick_count,
+                      .full_count = stats.full_count,
+                      .restart_count = stats.restart_count,
+                      .layout_hash = nb_states_layout_hash(nb_engine_states(netplay->engine)),
+                      .is_there = stats.has_begun && stats.tick_oldest < netplay->tick_count};
+}
+
+// Whether other states came in since the last frame, at the tick where the match stands. An engine forgets its history
+// then, of which the match still needs the ticks that are not confirmed. A history that is full, or made anew because
+// states were added or a world came late, forgets them too: that is no other state.
+static bool has_other_states(nb_netplay *netplay) {
+    const nbi_past before = netplay->past, now = past_of(netplay);
+    netplay->past = now;
+    if (now.is_there || netplay->confirmed >= netplay->tick_count) return false;
+    bool was_there = before.is_there || before.tick_count != now.tick_count; // ticks that ran are kept
+    return was_there && before.history == now.history && before.full_count == now.full_count &&
+           before.restart_count == now.restart_count && before.layout_hash == now.layout_hash;
+}
+
 static nb_result reconcile(const nb_context *context, void *user) {
     nb_netplay *netplay = user;
     uint64_t now = nb_loop_tick_count(nb_engine_loop(netplay->engine));
-    if (now != netplay->tick_count) leave(netplay, now); // a loop that is held has no tick that would tell
+    if (netplay->stats.has_left) return NB_OK;
+    // A loop that is held has no tick that would tell.
+    if (now != netplay->tick_count || has_other_states(netplay)) leave(netplay, now);
     if (netplay->stats.has_left) return NB_OK;
     netplay->taken = nbi_netplay_known(netplay);
     for (uint64_t tick = netplay->confirmed; tick < netplay->tick_count; ++tick) correct_tick(netplay, context, tick);

@@ -58,11 +58,17 @@ static void fill(const nb_netplay *netplay, uint32_t player, nbi_message *m) {
 nb_result nb_netplay_send(nb_netplay *netplay, uint32_t player, void *bytes, size_t capacity_bytes,
                           size_t *size_bytes) {
     if (netplay == NULL) return NB_FAIL_NULL("netplay");
-    if (bytes == NULL || size_bytes == NULL)
-        return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, "no place for a message");
+    if (bytes == NULL)
+        return NBI_NETPLAY_FAIL(netplay, player, NB_ERR_MISUSE, "netplay: player %u: bytes is NULL", player);
+    if (size_bytes == NULL)
+        return NBI_NETPLAY_FAIL(netplay, player, NB_ERR_MISUSE, "netplay: player %u: size_bytes is NULL", player);
     if (!is_other(netplay, player) || capacity_bytes < NB_NETPLAY_MESSAGE_BYTES_MAX)
-        return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_RANGE,
-                       "no other player, or less room than a message may need");
+        return NBI_NETPLAY_FAIL(
+            netplay, player, NB_ERR_RANGE,
+            "netplay: player %u with %zu bytes: name one of the other players (of %u, and player %u "
+            "plays here), and give %u bytes",
+            player, capacity_bytes, netplay->desc.player_count, netplay->desc.local_player,
+            NB_NETPLAY_MESSAGE_BYTES_MAX);
     if (netplay->engine == NULL || netplay->stats.has_left) return NB_CLOSED;
     nbi_message *m = &netplay->message;
     nbi_player *to = &netplay->players[player];
@@ -163,9 +169,12 @@ static nb_result refuse(nb_netplay *netplay, uint32_t player, uint64_t *count, c
 
 nb_result nb_netplay_receive(nb_netplay *netplay, uint32_t player, const void *bytes, size_t size_bytes) {
     if (netplay == NULL) return NB_FAIL_NULL("netplay");
-    if (bytes == NULL) return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
+    if (bytes == NULL)
+        return NBI_NETPLAY_FAIL(netplay, player, NB_ERR_MISUSE, "netplay: player %u: bytes is NULL", player);
     if (!is_other(netplay, player))
-        return NB_FAIL(&netplay->hooks, NB_ITEM_NETPLAY_ARGUMENT, NB_ERR_RANGE, "no other player");
+        return NBI_NETPLAY_FAIL(netplay, player, NB_ERR_RANGE,
+                                "netplay: player %u is no other player; there are %u, and player %u plays here", player,
+                                netplay->desc.player_count, netplay->desc.local_player);
     nbi_message *m = &netplay->message;
     nb_netplay_stats *stats = &netplay->stats;
     if (!nbi_message_read(bytes, size_bytes, netplay->desc.session, m))

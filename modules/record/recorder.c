@@ -4,6 +4,7 @@
 #include "recorder.h"
 
 #include "nebula/clock.h"
+#include "nebula/hash.h"
 #include "nebula/state.h"
 
 #include <stdarg.h>
@@ -87,16 +88,6 @@ static nb_result make_memory(nb_recorder *recorder) {
     return recorder->hashes != NULL ? NB_OK : NB_ERR_MEMORY;
 }
 
-// What messages call the recording: its path, of a long one the end, in quotes.
-static void set_name(nb_recorder *recorder) {
-    const char *path = recorder->desc.path;
-    size_t size = path != NULL ? strlen(path) : 0, skipped = size > NBI_NAME_SIZE_MAX ? size - NBI_NAME_SIZE_MAX : 0;
-    if (path == NULL)
-        snprintf(recorder->name, sizeof recorder->name, "into a sink");
-    else
-        snprintf(recorder->name, sizeof recorder->name, "\"%s%s\"", skipped != 0 ? "..." : "", path + skipped);
-}
-
 static nb_result open_file(nb_recorder *recorder) {
     nbi_writer *writer = &recorder->writer;
     if (recorder->desc.path == NULL) return NB_OK;
@@ -111,7 +102,7 @@ static nb_result open_file(nb_recorder *recorder) {
     char text[128];
     nbi_file_error_text(error, text, sizeof text);
     return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS,
-                             nbi_recorder_opened_by(recorder->is_attached), "recording %s: %s: %s", recorder->name,
+                             nbi_recorder_opened_by(recorder->is_attached), "recording %s: %s: %s", recorder->name.text,
                              failed, text);
 }
 
@@ -162,7 +153,7 @@ nb_result nbi_recorder_create(const nb_recorder_desc *given, const nbi_file_ops 
                               .hooks = desc.hooks,
                               .close_ns = NB_RECORD_CLOSE_NS,
                               .writer = {.ops = *ops, .compress = {.hooks = desc.hooks}}};
-    set_name(recorder);
+    recorder->name = nbi_recording_name_of(recorder->desc.path, "into a sink");
     result = make_memory(recorder);
     if (result == NB_OK) result = open_file(recorder);
     if (result == NB_OK) result = start_writer(recorder);
@@ -228,8 +219,8 @@ static nb_result stop(nb_recorder *recorder, nb_record_stop why, nb_result resul
     recorder->stats.stop = why;
     send(recorder, NBI_MESSAGE_STOP, (uint32_t)why);
     return nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_STOPPED, result, nbi_recorder_pushed_by(recorder),
-                             "recording %s: ends before tick %llu: %s", recorder->name, nb_llu(recorder->next_tick),
-                             cause);
+                             "recording %s: ends before tick %llu: %s", recorder->name.text,
+                             nb_llu(recorder->next_tick), cause);
 }
 
 static nbi_batch *take_batch(nb_recorder *recorder) {
@@ -248,22 +239,34 @@ static nbi_batch *take_batch(nb_recorder *recorder) {
 
 // --- ticks ---
 
-static nb_result check_tick(const nb_recorder *recorder, const nb_record_tick *tick) {
+// A mistake about what is pushed; `object` tells mistakes of one function apart.
+#define FAIL(recorder, object, function, format, ...)                                                       \
+    nb_report_throttled(&(recorder)->hooks, &(recorder)->throttle, (object), true, NB_ITEM_RECORD_ARGUMENT, \
+                        NB_ERR_MISUSE, (function), "recording %s: " format, (recorder)->name.text, __VA_ARGS__)
+
+static nb_result check_tick(nb_recorder *recorder, const nb_record_tick *tick) {
     const char *problem = NULL;
+    unsigned long long index = tick->index, next = recorder->next_tick;
     if (recorder->has_tick && tick->index != recorder->next_tick)
-        problem = "ticks follow each other without gaps";
-    else if (tick->index >= NB_TICK_COUNT_MAX)
+        return FAIL(recorder, 0, nbi_recorder_pushed_by(recorder),
+                    "tick %llu was pushed and tick %llu follows; push each tick once, in their order", index, next);
+    if (tick->index >= NB_TICK_COUNT_MAX)
         problem = "its index is not below NB_TICK_COUNT_MAX";
-    else if (tick->input.count > NB_INPUT_COUNT_LIMIT || tick->commands.count > NB_COMMAND_COUNT_MAX ||
-             tick->hash_count > NB_RECORD_HASH_COUNT_MAX)
-        problem = "more events, commands or hashes than a tick can have";
-    else if ((tick->input.count != 0 && tick->input.events == NULL) ||
-             (tick->commands.count != 0 && tick->commands.events == NULL) ||
-             (tick->hash_count != 0 && tick->hashes == NULL))
-        problem = "a count without memory";
+    else if (tick->input.count > NB_INPUT_COUNT_LIMIT)
+        problem = "it has more events than NB_INPUT_COUNT_LIMIT";
+    else if (tick->commands.count > NB_COMMAND_COUNT_MAX)
+        problem = "it has more commands than NB_COMMAND_COUNT_MAX";
+    else if (tick->hash_count > NB_RECORD_HASH_COUNT_MAX)
+        problem = "it has more hashes than NB_RECORD_HASH_COUNT_MAX";
+    else if (tick->input.count != 0 && tick->input.events == NULL)
+        problem = "input has a count and no events";
+    else if (tick->commands.count != 0 && tick->commands.events == NULL)
+        problem = "commands has a count and no events";
+    else if (tick->hash_count != 0 && tick->hashes == NULL)
+        problem = "hash_count is not 0 and hashes is NULL";
     if (problem == NULL) return NB_OK;
-    return nb_report_mistake(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, nbi_recorder_pushed_by(recorder),
-                             "%s", problem);
+    return FAIL(recorder, nb_hash64(problem, strlen(problem), 0), nbi_recorder_pushed_by(recorder), "tick %llu: %s",
+                index, problem);
 }
 
 // Room for the tick, in the block that is being filled, of a recording that goes on.
@@ -298,7 +301,7 @@ static void end_tick(nb_recorder *recorder, uint64_t hash) {
 
 nb_result nb_recorder_push(nb_recorder *recorder, const nb_record_tick *tick) {
     if (recorder == NULL) return NB_FAIL_NULL("recorder");
-    if (tick == NULL) return NB_FAIL(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "tick is NULL");
+    if (tick == NULL) return FAIL(recorder, 0, __func__, "%s is NULL", "tick");
     // Asked first: behind an early end every tick has another index than the one that would follow.
     nb_result result = refuse(recorder);
     unsigned char *room = NULL;
@@ -401,11 +404,19 @@ nb_result nb_recorder_push_state(nb_recorder *recorder, uint64_t tick, const voi
     if (recorder == NULL) return NB_FAIL_NULL("recorder");
     nb_result result = refuse(recorder);
     if (result != NB_OK) return result;
-    bool is_fine = bytes != NULL && size_bytes != 0 && tick <= NB_TICK_COUNT_MAX;
-    if (!is_fine || (recorder->has_tick && tick != recorder->next_tick)) {
-        return NB_FAIL(&recorder->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE,
-                       "no state, or not that of the next tick");
-    }
+    const char *problem = NULL;
+    if (bytes == NULL)
+        problem = "bytes is NULL";
+    else if (size_bytes == 0)
+        problem = "a state has bytes";
+    else if (tick > NB_TICK_COUNT_MAX)
+        problem = "the tick is over NB_TICK_COUNT_MAX";
+    else if (recorder->has_tick && tick != recorder->next_tick)
+        problem = "push the state before the next tick";
+    if (problem != NULL)
+        return FAIL(recorder, nb_hash64(problem, strlen(problem), 0), __func__,
+                    "state of %zu bytes before tick %llu, where tick %llu follows: %s", size_bytes, nb_llu(tick),
+                    nb_llu(recorder->next_tick), problem);
     nbi_key_slot *slot = nbi_recorder_key_begin(recorder, size_bytes, &result);
     if (slot == NULL) return result;
     memcpy(slot->bytes, bytes, size_bytes);

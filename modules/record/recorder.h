@@ -36,9 +36,6 @@ typedef struct nbi_key_slot {
     nb_atomic_u32 is_busy;
 } nbi_key_slot;
 
-// Longest part of a path that messages name.
-#define NBI_NAME_SIZE_MAX 192u
-
 typedef enum nbi_message_kind {
     NBI_MESSAGE_TICKS = 1, // batches[index]
     NBI_MESSAGE_KEY,       // keys[index]
@@ -78,10 +75,11 @@ typedef struct nbi_window {
 } nbi_window;
 
 struct nb_recorder {
-    nb_recorder_desc desc;                           // resolved; head's texts are in writer.head
-    char name[NBI_NAME_SIZE_MAX + sizeof "\"...\""]; // what messages call it
-    bool is_attached;                                // an engine pushes; never changes
+    nb_recorder_desc desc;   // resolved; head's texts are in writer.head
+    nbi_recording_name name; // what messages call it
+    bool is_attached;        // an engine pushes; never changes
     nb_hooks hooks;
+    nb_throttle throttle; // of mistakes that frames repeat
     nb_services *services;
     nb_service *service;
     nbi_writer writer;

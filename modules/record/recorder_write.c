@@ -25,8 +25,8 @@ static void fail(nb_recorder *recorder, nb_result result, const char *verb, cons
     if (writer->has_tick) snprintf(end, sizeof end, "before tick %llu", nb_llu(writer->next_tick));
     set_failed(recorder,
                nb_report_failure(&recorder->hooks, NB_ITEM_RECORD_FILE, result, nbi_recorder_pushed_by(recorder),
-                                 "recording %s: ends %s: %s failed after %llu bytes: %s", recorder->name, end, verb,
-                                 nb_llu(nbi_atomic_load_relaxed_u64(&recorder->file_bytes)), cause));
+                                 "recording %s: ends %s: %s failed after %llu bytes: %s", recorder->name.text, end,
+                                 verb, nb_llu(nbi_atomic_load_relaxed_u64(&recorder->file_bytes)), cause));
 }
 
 static void fail_os(nb_recorder *recorder, const char *verb, int error) {

@@ -7,6 +7,7 @@
 #include "nebula/hash.h"
 #include "nebula/state.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // Not text, and broken by a transfer that changes line ends.
@@ -190,4 +191,14 @@ bool nbi_tick_read(const unsigned char *bytes, size_t size_bytes, nbi_tick_parts
                               .hashes = bytes + NBI_TICK_BYTES + events + commands,
                               .size_bytes = whole};
     return true;
+}
+
+nbi_recording_name nbi_recording_name_of(const char *path, const char *otherwise) {
+    nbi_recording_name name;
+    size_t size = path != NULL ? strlen(path) : 0, skipped = size > NBI_NAME_SIZE_MAX ? size - NBI_NAME_SIZE_MAX : 0;
+    if (path == NULL)
+        snprintf(name.text, sizeof name.text, "%s", otherwise);
+    else
+        snprintf(name.text, sizeof name.text, "\"%s%s\"", skipped != 0 ? "..." : "", path + skipped);
+    return name;
 }

@@ -89,3 +89,14 @@ bool nbi_tick_read(const unsigned char *bytes, size_t size_bytes, nbi_tick_parts
 // Writes events one behind the other, NBI_EVENT_BYTES each; the end is returned.
 unsigned char *nbi_events_write(nb_input_view view, unsigned char *at);
 void nbi_event_read(const unsigned char *bytes, nb_input_event *event);
+
+// Longest part of a path that messages name.
+#define NBI_NAME_SIZE_MAX 192u
+
+// What messages call a recording: its path, of a long one the end, in quotes.
+typedef struct nbi_recording_name {
+    char text[NBI_NAME_SIZE_MAX + sizeof "\"...\""];
+} nbi_recording_name;
+
+// otherwise: what to call one without a path.
+nbi_recording_name nbi_recording_name_of(const char *path, const char *otherwise);

@@ -152,12 +152,12 @@ static void fill_info(nb_replay *replay) {
     replay->info.size_bytes = replay->size_bytes;
 }
 
-static nb_result read_all(nb_replay *replay, const char *path, const char *function) {
+static nb_result read_all(nb_replay *replay, const char *function) {
     const char *reason = NULL;
     nb_result result = nbi_head_read(replay->bytes, replay->size_bytes, &replay->head, &reason);
     if (result != NB_OK)
         return nb_report_failure(&replay->hooks, NB_ITEM_RECORD_FORMAT, result, function,
-                                 "recording %s: not opened: %s", path != NULL ? path : "in memory", reason);
+                                 "recording %s: not opened: %s", replay->name.text, reason);
     fill_info(replay);
     scan_blocks(replay);
     // One more, so that there is a list also where it is empty.
@@ -192,12 +192,13 @@ static nb_result open_bytes(const source *from, const nb_replay_desc *desc, cons
     memset(replay, 0, sizeof *replay);
     replay->desc = *desc;
     replay->hooks = desc->hooks;
+    replay->name = nbi_recording_name_of(from->path, "in memory");
     replay->bytes = from->bytes;
     replay->size_bytes = from->size_bytes;
     replay->own = from->own;
     replay->own_bytes = from->own_bytes;
     replay->compress.hooks = desc->hooks;
-    nb_result result = read_all(replay, from->path, function);
+    nb_result result = read_all(replay, function);
     if (result == NB_OK)
         *out = replay;
     else
@@ -212,16 +213,16 @@ nb_result nb_replay_open_memory(const void *bytes, size_t size_bytes, const nb_r
     if (size_bytes > desc.file_bytes_max)
         return nb_report_failure(
             &desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
-            "recording in memory: not opened: %zu bytes, more than nb_replay_desc.file_bytes_max of %llu", size_bytes,
-            nb_llu(desc.file_bytes_max));
+            "recording in memory: not opened: %zu bytes, more than nb_replay_desc.file_bytes_max of %llu; raise that",
+            size_bytes, nb_llu(desc.file_bytes_max));
     return open_bytes(&(source){.bytes = bytes, .size_bytes = size_bytes}, &desc, __func__, out);
 }
 
 static nb_result fail_os(const nb_hooks *hooks, const char *path, int error) {
     char text[128];
     nbi_file_error_text(error, text, sizeof text);
-    return nb_report_failure(hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_replay_open", "%s cannot be read: %s", path,
-                             text);
+    return nb_report_failure(hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_replay_open",
+                             "recording \"%s\" cannot be read: %s", path, text);
 }
 
 nb_result nb_replay_open(const char *path, const nb_replay_desc *given, nb_replay **out) {
@@ -234,8 +235,8 @@ nb_result nb_replay_open(const char *path, const nb_replay_desc *given, nb_repla
     if (size > desc.file_bytes_max || size > SIZE_MAX - 1)
         return nb_report_failure(
             &desc.hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, __func__,
-            "recording %s: not opened: %llu bytes, more than nb_replay_desc.file_bytes_max of %llu", path, nb_llu(size),
-            nb_llu(desc.file_bytes_max));
+            "recording \"%s\": not opened: %llu bytes, more than nb_replay_desc.file_bytes_max of %llu; raise that",
+            path, nb_llu(size), nb_llu(desc.file_bytes_max));
     // One more, because none cannot be asked for.
     source from = {.path = path, .own_bytes = (size_t)size + 1};
     from.own = nb_hooks_alloc(&desc.hooks, from.own_bytes, NB_CACHE_LINE, __func__);
@@ -278,9 +279,13 @@ static const nbi_entry *find_entry(const nb_replay *replay, uint64_t tick) {
     return low != 0 ? &replay->entries[low - 1] : NULL;
 }
 
-static nb_result forged(const nb_replay *replay, const char *function, uint64_t tick) {
-    return nb_report_failure(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
-                             "the block of tick %llu has a right checksum and a wrong content", nb_llu(tick));
+// An engine that is fed asks in each tick.
+static nb_result forged(nb_replay *replay, const char *function, uint64_t tick) {
+    return nb_report_throttled(&replay->hooks, &replay->throttle, 0, false, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE,
+                               function,
+                               "recording %s: the block of tick %llu has a right checksum and a wrong content: it was "
+                               "forged; do not use the file",
+                               replay->name.text, nb_llu(tick));
 }
 
 // Whether the block is exactly its ticks, and how many events one of them has at most.
@@ -362,7 +367,7 @@ static nb_input_view read_events(nb_input_event *events, const unsigned char *by
 
 nb_result nb_replay_next(nb_replay *replay, nb_record_tick *tick) {
     if (replay == NULL) return NB_FAIL_NULL("replay");
-    if (tick == NULL) return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "tick is NULL");
+    if (tick == NULL) return NBI_REPLAY_FAIL(replay, NB_ERR_MISUSE, "%s is NULL", "tick");
     if (replay->next_tick == tick_end(replay)) return NB_EMPTY;
     nb_result result = reach(replay, __func__);
     if (result != NB_OK) return result;
@@ -385,8 +390,7 @@ nb_result nb_replay_next(nb_replay *replay, nb_record_tick *tick) {
 nb_result nb_replay_seek(nb_replay *replay, uint64_t tick) {
     if (replay == NULL) return NB_FAIL_NULL("replay");
     if (tick < replay->info.first_tick || tick > tick_end(replay)) {
-        return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "tick %llu is not in the recording",
-                       nb_llu(tick));
+        return NBI_REPLAY_FAIL_TICK(replay, tick);
     }
     uint64_t before = replay->next_tick;
     replay->next_tick = tick;
@@ -423,7 +427,7 @@ static nb_result unpack_key(nb_replay *replay, const nbi_entry *entry, void *byt
 
 nb_result nb_replay_key_read(nb_replay *replay, uint64_t key_tick, void *bytes, size_t capacity_bytes) {
     if (replay == NULL) return NB_FAIL_NULL("replay");
-    if (bytes == NULL) return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "bytes is NULL");
+    if (bytes == NULL) return NBI_REPLAY_FAIL(replay, NB_ERR_MISUSE, "%s is NULL", "bytes");
     const nbi_entry *entry = find_key(replay, key_tick);
     if (entry == NULL || entry->first_tick != key_tick) return NB_EMPTY;
     if (entry->raw_bytes > capacity_bytes) return NB_FULL;
@@ -433,10 +437,11 @@ nb_result nb_replay_key_read(nb_replay *replay, uint64_t key_tick, void *bytes, 
 // Unpacks a key state into memory of its own, which is of the replay's hooks.
 static nb_result take_key(nb_replay *replay, const nbi_entry *entry, const char *function, unsigned char **bytes) {
     if (entry->raw_bytes > replay->desc.state_bytes_max) {
-        return nb_report_failure(&replay->hooks, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
-                                 "the key state before tick %llu has %llu bytes, more than "
-                                 "nb_replay_desc.state_bytes_max of %zu",
-                                 nb_llu(entry->first_tick), nb_llu(entry->raw_bytes), replay->desc.state_bytes_max);
+        return nb_report_throttled(
+            &replay->hooks, &replay->throttle, 0, false, NB_ITEM_RECORD_FORMAT, NB_ERR_RANGE, function,
+            "recording %s: the key state before tick %llu has %llu bytes, more than "
+            "nb_replay_desc.state_bytes_max of %zu; raise that",
+            replay->name.text, nb_llu(entry->first_tick), nb_llu(entry->raw_bytes), replay->desc.state_bytes_max);
     }
     size_t size_bytes = (size_t)entry->raw_bytes;
     if (!nbi_compress_is(replay->bytes + entry->at, (size_t)entry->stored_bytes, entry->raw_bytes))
@@ -460,7 +465,7 @@ nb_result nbi_replay_key_take(nb_replay *replay, uint64_t tick, const char *func
 
 nb_result nb_replay_load(nb_replay *replay, uint64_t tick, nb_states *states, uint64_t *key_tick) {
     if (replay == NULL) return NB_FAIL_NULL("replay");
-    if (states == NULL) return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "states is NULL");
+    if (states == NULL) return NBI_REPLAY_FAIL(replay, NB_ERR_MISUSE, "%s is NULL", "states");
     nbi_key key;
     nb_result result = nbi_replay_key_take(replay, tick, __func__, &key);
     if (result != NB_OK) return result;

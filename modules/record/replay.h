@@ -23,6 +23,8 @@ NB_STATIC_ASSERT(sizeof(nbi_entry) < NBI_BLOCK_BYTES, "the list is smaller than 
 struct nb_replay {
     nb_replay_desc desc; // resolved
     nb_hooks hooks;
+    nbi_recording_name name; // what messages call it
+    nb_throttle throttle;    // of reports that frames repeat
     const unsigned char *bytes;
     size_t size_bytes;
     unsigned char *own; // the bytes, where a file was read
@@ -51,6 +53,17 @@ struct nb_replay {
     nb_replay_check check;
     char state_name[NB_STATE_NAME_SIZE_MAX + 1];
 };
+
+// A mistake of the caller, which frames may repeat.
+#define NBI_REPLAY_FAIL(replay, result, format, ...)                                                                 \
+    nb_report_throttled(&(replay)->hooks, &(replay)->throttle, 0, true, NB_ITEM_RECORD_ARGUMENT, (result), __func__, \
+                        "recording %s: " format, (replay)->name.text, __VA_ARGS__)
+
+// The same for a tick that is not recorded.
+#define NBI_REPLAY_FAIL_TICK(replay, tick)                                                              \
+    NBI_REPLAY_FAIL((replay), NB_ERR_RANGE, "tick %llu is not in it; it has %llu ticks from tick %llu", \
+                    (unsigned long long)(tick), (unsigned long long)(replay)->info.tick_count,          \
+                    (unsigned long long)(replay)->info.first_tick)
 
 // A key state that was unpacked.
 typedef struct nbi_key {

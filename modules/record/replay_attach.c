@@ -40,18 +40,23 @@ static void end(void *user, const nb_tick_view *view) {
     replay->check.diverged_tick = view->tick->index;
     name_state(replay);
     nb_report(&replay->hooks, NB_LOG_ERROR, NB_ITEM_RECORD_DIVERGED, "nb_engine_frame",
-              "replay: the state after tick %llu differs from the recording%s%s; later ones are only counted",
-              nb_llu(view->tick->index), replay->state_name[0] != '\0' ? ", first in " : "", replay->state_name);
+              "recording %s: the state after tick %llu differs from it%s%s; verify it to find the cause; later "
+              "differences are only counted",
+              replay->name.text, nb_llu(view->tick->index), replay->state_name[0] != '\0' ? ", first in " : "",
+              replay->state_name);
 }
 
 nb_result nb_replay_attach(nb_replay *replay, nb_engine *engine) {
     if (replay == NULL) return NB_FAIL_NULL("replay");
-    if (engine == NULL) return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "engine is NULL");
+    if (engine == NULL) return NBI_REPLAY_FAIL(replay, NB_ERR_MISUSE, "%s is NULL", "engine");
     if (replay->engine != NULL) return NB_BUSY;
     uint64_t recorded = replay->info.head.layout_hash;
     if (recorded != 0 && recorded != nb_states_layout_hash(nb_engine_states(engine))) {
-        return nb_report_failure(&replay->hooks, NB_ITEM_SAVE_LAYOUT, NB_ERR_UNSUPPORTED, __func__,
-                                 "replay: the recording has other states than the engine, or another layout of them");
+        return nb_report_throttled(
+            &replay->hooks, &replay->throttle, 0, false, NB_ITEM_SAVE_LAYOUT, NB_ERR_UNSUPPORTED, __func__,
+            "recording %s has other states than the engine, or another layout of them; replay it "
+            "with the build that recorded it",
+            replay->name.text);
     }
     nb_tick_watch watch = {.begin = begin, .end = end, .user = replay};
     nb_result result = nb_engine_watch_add(engine, &watch);
@@ -75,14 +80,13 @@ nb_result nbi_replay_restore(nb_replay *replay, nb_engine *engine, uint64_t tick
 nb_result nb_replay_jump(nb_replay *replay, nb_engine *engine, uint64_t tick) {
     if (replay == NULL) return NB_FAIL_NULL("replay");
     if (engine == NULL || replay->engine != engine) {
-        return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE,
-                       "the replay is not attached to this engine");
+        return NBI_REPLAY_FAIL(replay, NB_ERR_MISUSE, "it is not attached to this engine; call %s first",
+                               "nb_replay_attach");
     }
     if (nb_engine_phase(engine) != NB_PHASE_NONE) return NB_BUSY;
     uint64_t first = replay->info.first_tick, key_tick = 0;
     if (tick < first || tick - first > replay->info.tick_count) {
-        return NB_FAIL(&replay->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "tick %llu is not in the recording",
-                       nb_llu(tick));
+        return NBI_REPLAY_FAIL_TICK(replay, tick);
     }
     nb_result result = nbi_replay_restore(replay, engine, tick, &key_tick);
     if (result == NB_OK) result = nb_engine_run_ticks(engine, tick - key_tick);

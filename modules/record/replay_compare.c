@@ -86,9 +86,12 @@ static nb_result name_location(const nbi_run *made, nb_replay *b, const nb_recor
 
 static void put_text(nb_replay_diff *diff, const nb_replay *a, const nb_replay *b) {
     static const char *const texts[NB_REPLAY_DIFF_COUNT] = {
-        [NB_REPLAY_DIFF_NONE] = "no difference",           [NB_REPLAY_DIFF_START] = "they begin with different ticks",
-        [NB_REPLAY_DIFF_END] = "the first ends before it", [NB_REPLAY_DIFF_INPUT] = "other input",
-        [NB_REPLAY_DIFF_COMMANDS] = "other commands",      [NB_REPLAY_DIFF_HASH] = "the same input, another hash",
+        [NB_REPLAY_DIFF_NONE] = "no difference",
+        [NB_REPLAY_DIFF_START] = "only one has it; they begin with different ticks, so record both from one tick",
+        [NB_REPLAY_DIFF_END] = "the first ends before it",
+        [NB_REPLAY_DIFF_INPUT] = "the input differs",
+        [NB_REPLAY_DIFF_COMMANDS] = "the commands differ",
+        [NB_REPLAY_DIFF_HASH] = "the same input, another hash",
     };
     const char *text = texts[diff->kind];
     bool is_second = diff->kind == NB_REPLAY_DIFF_END && b->info.tick_count < a->info.tick_count;
@@ -101,10 +104,15 @@ static void put_text(nb_replay_diff *diff, const nb_replay *a, const nb_replay *
     if (diff->difference.kind != NB_DIFFERENCE_NONE) {
         snprintf(more, sizeof more, "; before tick %llu: %s", nb_llu(diff->difference_tick), diff->difference.text);
     }
+    const char *here = a->name.text, *there = b->name.text;
+    bool is_nameless = diff->kind == NB_REPLAY_DIFF_HASH && location[0] == '\0' && more[0] == '\0';
+    const char *advice = is_nameless ? "; compare them with the game to name the state" : "";
     if (diff->kind == NB_REPLAY_DIFF_NONE)
-        snprintf(diff->text, sizeof diff->text, "%s in %llu ticks", text, nb_llu(diff->tick_count));
+        snprintf(diff->text, sizeof diff->text, "recordings %s and %s: %s in %llu ticks", here, there, text,
+                 nb_llu(diff->tick_count));
     else
-        snprintf(diff->text, sizeof diff->text, "tick %llu: %s%s%s", nb_llu(diff->tick), text, location, more);
+        snprintf(diff->text, sizeof diff->text, "recordings %s and %s: tick %llu: %s%s%s%s", here, there,
+                 nb_llu(diff->tick), text, location, more, advice);
 }
 
 nb_result nb_replay_compare(nb_replay *here, nb_replay *there, const nb_replay_game *game, const nb_verify_desc *given,
@@ -113,8 +121,9 @@ nb_result nb_replay_compare(nb_replay *here, nb_replay *there, const nb_replay_g
     if (there == NULL) return NB_FAIL_NULL("there");
     if (out == NULL) return NB_FAIL_NULL("out");
     if (here == there || (game != NULL && game->attach == NULL)) {
-        return NB_FAIL(&here->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE,
-                       "a game needs attach, and there are two recordings");
+        return NB_FAIL(&here->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "recording %s: %s", here->name.text,
+                       here == there ? "it was given twice; open the second one by itself"
+                                     : "the game has no attach; set nb_replay_game.attach, or pass NULL");
     }
     if (here->engine != NULL || there->engine != NULL) return NB_BUSY;
     nbi_run made = {.replay = here, .game = game, .is_idle = true};

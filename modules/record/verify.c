@@ -14,12 +14,18 @@ const char *nb_verdict_text(nb_verdict verdict) {
     static const char *const texts[NB_VERDICT_COUNT] = {
         [NB_VERDICT_NONE] = "",
         [NB_VERDICT_SAME] = "every tick is as recorded",
-        [NB_VERDICT_DIVERGED] = "it diverged: this build comes to another state",
-        [NB_VERDICT_NOT_DETERMINISTIC] = "this build is not deterministic, by a race or by what no state has",
-        [NB_VERDICT_OTHER_GAME] = "it was recorded by another game",
-        [NB_VERDICT_OTHER_LAYOUT] = "it was recorded with other states, or with another layout of them",
-        [NB_VERDICT_NO_START] = "it begins behind tick 0 and has no key state to begin with",
-        [NB_VERDICT_NO_HASHES] = "it has no hashes to compare with",
+        [NB_VERDICT_DIVERGED] = "diverged: this build computes another state than the recording has, each time",
+        [NB_VERDICT_NOT_DETERMINISTIC] =
+            "not deterministic: two runs of this build differ, by a race or by a value that no state has",
+        [NB_VERDICT_OTHER_GAME] = "recorded by another game, and not simulated: verify it with that game",
+        [NB_VERDICT_OTHER_LAYOUT] =
+            "recorded with other states or another layout of them, and not simulated: verify it with the build that "
+            "recorded it",
+        [NB_VERDICT_NO_START] =
+            "begins after tick 0 without a key state, and was not simulated: record from tick 0 or with key states "
+            "(nb_recorder_desc.key_ticks)",
+        [NB_VERDICT_NO_HASHES] =
+            "no tick has a hash to compare with: record an engine with nb_engine_desc.hashes_ticks",
     };
     return (uint32_t)verdict < NB_VERDICT_COUNT ? texts[verdict] : "";
 }
@@ -46,20 +52,31 @@ static void say_location(nb_verify_report *report) {
     if (report->column[0] != '\0') say(report, ".%s", report->column);
     if (report->column_count > 1) say(report, " (%u columns)", report->column_count);
     if (difference->kind == NB_DIFFERENCE_NONE)
-        say(report, "; the row is not known: no later key state shows it");
+        say(report, "; the row is not known: no later key state shows it; record more of them "
+                    "(nb_recorder_desc.key_ticks)");
     else
         say(report, "; before tick %llu: %s", nb_llu(report->difference_tick), difference->text);
 }
 
-static void say_all(nb_verify_report *report, const nb_replay_info *info) {
+static const char *advice_of(nb_verdict verdict) {
+    if (verdict == NB_VERDICT_DIVERGED) return "; look at what writes it in that phase and has changed since";
+    if (verdict == NB_VERDICT_NOT_DETERMINISTIC)
+        return "; run it with nb_engine_desc.synctest_depth and under a thread sanitizer";
+    return "";
+}
+
+static void say_all(nb_verify_report *report, const nb_replay *replay) {
+    const nb_replay_info *info = &replay->info;
     bool is_other = report->verdict == NB_VERDICT_DIVERGED || report->verdict == NB_VERDICT_NOT_DETERMINISTIC;
-    say(report, "%s", nb_verdict_text(report->verdict));
+    say(report, "recording %s: %s", replay->name.text, nb_verdict_text(report->verdict));
     if (is_other) say_location(report);
     if (report->verdict == NB_VERDICT_SAME)
-        say(report, ": %llu from %llu", nb_llu(report->compared_count), nb_llu(report->from_tick));
+        say(report, ": %llu ticks from tick %llu", nb_llu(report->compared_count), nb_llu(report->from_tick));
+    say(report, "%s", advice_of(report->verdict));
     if ((report->notes & NB_VERIFY_OTHER_BUILD) != 0)
         say(report, "; recorded by another build: %s", info->head.build_id);
-    if ((report->notes & NB_VERIFY_RECORDING_CUT) != 0) say(report, "; the recording is not whole: %s", info->reason);
+    if ((report->notes & NB_VERIFY_RECORDING_CUT) != 0)
+        say(report, "; the recording is not whole: %s; ticks behind that were not compared", info->reason);
 }
 
 // --- where it diverged ---
@@ -211,7 +228,8 @@ static nb_result check_call(const nb_replay *replay, const nb_replay_game *game,
     const nb_replay_info *info = &replay->info;
     if (game == NULL || game->attach == NULL) {
         return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_MISUSE, "nb_replay_verify",
-                                 "a game needs attach");
+                                 "recording %s: the game is NULL or has no attach; set nb_replay_game.attach",
+                                 replay->name.text);
     }
     if (replay->engine != NULL) return NB_BUSY;
     uint64_t tick_end = info->first_tick + info->tick_count;
@@ -220,8 +238,9 @@ static nb_result check_call(const nb_replay *replay, const nb_replay_game *game,
         desc->until_tick != 0 && (desc->until_tick < desc->from_tick || desc->until_tick < info->first_tick);
     if (!is_outside && !is_backwards) return NB_OK;
     return nb_report_mistake(&desc->hooks, NB_ITEM_RECORD_ARGUMENT, NB_ERR_RANGE, "nb_replay_verify",
-                             "ticks %llu to %llu are not in the recording", nb_llu(desc->from_tick),
-                             nb_llu(desc->until_tick));
+                             "recording %s: ticks %llu to %llu are not in it; it has ticks %llu to %llu",
+                             replay->name.text, nb_llu(desc->from_tick), nb_llu(desc->until_tick),
+                             nb_llu(info->first_tick), nb_llu(tick_end));
 }
 
 nb_result nb_replay_verify(nb_replay *replay, const nb_replay_game *game, const nb_verify_desc *given,
@@ -241,7 +260,7 @@ nb_result nb_replay_verify(nb_replay *replay, const nb_replay_game *game, const 
         result = run_all(&made, &report);
     replay->next_tick = info->first_tick;
     if (result != NB_OK) return result;
-    say_all(&report, info);
+    say_all(&report, replay);
     *out = report;
     return NB_OK;
 }

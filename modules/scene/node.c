@@ -3,11 +3,17 @@
 
 #include "scene.h"
 
+#include "nebula/hash.h"
+
 #include <string.h>
 
 // --- checks ---
 
-#define FAIL(scene, item, result, ...) nb_report_mistake(&(scene)->hooks, (item), (result), function, __VA_ARGS__)
+// A mistake about a node, or about the scene (0), which handlers may repeat in each tick. Reports are all that a
+// question changes.
+#define FAIL(scene, node, item, result, ...)                                                                   \
+    nb_report_throttled(&(scene)->hooks, (nb_throttle *)(uintptr_t) & (scene)->throttle, (node), true, (item), \
+                        (result), function, __VA_ARGS__)
 
 static nb_result check_scene(const nb_scene *scene, const char *function) {
     if (scene == NULL) return nb_report_mistake(NULL, NB_ITEM_BASE_NULL, NB_ERR_MISUSE, function, "scene is NULL");
@@ -17,10 +23,13 @@ static nb_result check_scene(const nb_scene *scene, const char *function) {
 // The row of a node.
 static nb_result find(const nb_scene *scene, nb_entity node, uint32_t *row, const char *function) {
     if (nb_entity_table(node).value != scene->table.value)
-        return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "0x%llx is no node of this scene",
+        return FAIL(scene, node.value, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
+                    "scene \"%s\": 0x%llx is no node of it; pass a node that nb_scene_spawn gave", scene->name,
                     nb_llu(node.value));
     if (nb_world_find(scene->world, node, row) == NB_OK) return NB_OK;
-    return FAIL(scene, NB_ITEM_SCENE_STALE, NB_ERR_STALE, "node 0x%llx does not live", nb_llu(node.value));
+    return FAIL(scene, node.value, NB_ITEM_SCENE_STALE, NB_ERR_STALE,
+                "scene \"%s\": node 0x%llx does not live; it or a parent was despawned: keep no handle of it",
+                scene->name, nb_llu(node.value));
 }
 
 // The row that a node hangs from; one whose parent is gone hangs from none.
@@ -44,9 +53,11 @@ static uint32_t depth_of(const nb_scene *scene, uint32_t row, uint32_t avoided) 
 // node: null for one that is yet to come.
 static nb_result refuse_parent(nb_scene *scene, nb_entity node, nb_entity parent, const char *function) {
     nbi_atomic_fetch_add_relaxed_u64(&scene->refused_count, 1);
-    return FAIL(scene, NB_ITEM_SCENE_PARENT, NB_ERR_RANGE,
-                "node 0x%llx cannot hang from node 0x%llx: it would hang from itself, or %u levels deep",
-                nb_llu(node.value), nb_llu(parent.value), NB_SCENE_DEPTH_MAX);
+    return FAIL(scene, node.value ^ nb_hash64(&parent.value, sizeof parent.value, 0), NB_ITEM_SCENE_PARENT,
+                NB_ERR_RANGE,
+                "scene \"%s\": node 0x%llx cannot hang from node 0x%llx: it would hang from itself, or %u levels deep; "
+                "choose another parent",
+                scene->name, nb_llu(node.value), nb_llu(parent.value), NB_SCENE_DEPTH_MAX);
 }
 
 // --- coming and going ---
@@ -54,11 +65,13 @@ static nb_result refuse_parent(nb_scene *scene, nb_entity node, nb_entity parent
 static nb_result check_node(nb_scene *scene, const nb_node_desc *desc, const char *function) {
     nb_result result = check_scene(scene, function);
     if (result != NB_OK) return result;
-    if (desc == NULL) return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "desc is NULL");
+    if (desc == NULL)
+        return FAIL(scene, 0, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "scene \"%s\": desc is NULL", scene->name);
     if (desc->parent.value == 0) return NB_OK;
     if (desc->parent_staged.value != 0)
-        return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
-                    "parent and parent_staged are both set; a node has one parent");
+        return FAIL(scene, desc->parent.value, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
+                    "scene \"%s\": parent 0x%llx and parent_staged are both set; a node has one parent", scene->name,
+                    nb_llu(desc->parent.value));
     uint32_t row = 0;
     result = find(scene, desc->parent, &row, function);
     if (result != NB_OK) return result;
@@ -75,9 +88,11 @@ nb_result nb_scene_spawn(nb_scene *scene, const nb_node_desc *desc, nb_entity *o
     const char *function = __func__;
     nb_result result = check_node(scene, desc, function);
     if (result != NB_OK) return result;
-    if (out == NULL) return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
+    if (out == NULL)
+        return FAIL(scene, 0, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "scene \"%s\": out is NULL", scene->name);
     if (desc->parent_staged.value != 0)
-        return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "what is staged is no parent outside ticks");
+        return FAIL(scene, 0, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
+                    "scene \"%s\": parent_staged counts in nb_scene_stage alone; set parent", scene->name);
     nb_entity entity = {0};
     uint32_t row = 0;
     result = nb_world_spawn(scene->world, scene->table, &entity);
@@ -174,7 +189,9 @@ nb_result nb_scene_parent_set(nb_scene *scene, nb_entity node, nb_entity parent,
     uint32_t row = 0, parent_row = 0, depth = 0;
     nb_result result = check_scene(scene, function);
     if (result == NB_OK && (uint32_t)keep >= NB_SCENE_KEEP_COUNT)
-        result = FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "keep is %u", (uint32_t)keep);
+        result = FAIL(scene, node.value, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
+                      "scene \"%s\": node 0x%llx: keep is %u; choose an nb_scene_keep", scene->name, nb_llu(node.value),
+                      (uint32_t)keep);
     if (result == NB_OK) result = find(scene, node, &row, function);
     if (result == NB_OK && parent.value != 0) result = find(scene, parent, &parent_row, function);
     if (result != NB_OK) return result;
@@ -191,7 +208,9 @@ nb_transform *nb_scene_local_write(nb_scene *scene, nb_entity node) {
     const char *function = __func__;
     uint32_t row = 0;
     nb_result result = check_scene(scene, function);
-    if (result == NB_CLOSED) FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_CLOSED, "the engine has ended");
+    if (result == NB_CLOSED)
+        FAIL(scene, 0, NB_ITEM_SCENE_ARGUMENT, NB_CLOSED,
+             "scene \"%s\": its engine has ended, or has detached it; destroy the scene", scene->name);
     if (result == NB_OK) result = find(scene, node, &row, function);
     return result == NB_OK ? NB_ROW_WRITE(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform, row) : NULL;
 }
@@ -200,9 +219,12 @@ nb_result nb_scene_pose_get(const nb_scene *scene, nb_entity node, nb_transform 
     const char *function = __func__;
     nb_result result = check_scene(scene, function);
     if (result != NB_OK) return result;
-    if (out == NULL) return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
+    if (out == NULL)
+        return FAIL(scene, 0, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "scene \"%s\": out is NULL", scene->name);
     if (nb_entity_table(node).value != scene->table.value)
-        return FAIL(scene, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE, "no node of this scene");
+        return FAIL(scene, node.value, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
+                    "scene \"%s\": 0x%llx is no node of it; pass a node that nb_scene_spawn gave", scene->name,
+                    nb_llu(node.value));
     uint32_t row = 0;
     if (nb_world_find(scene->world, node, &row) != NB_OK) return NB_ERR_STALE;
     const nb_transform *local = NB_COLUMN(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform);

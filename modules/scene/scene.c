@@ -5,6 +5,7 @@
 
 #include "nebula/handle.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define NAME_DEFAULT "scene"
@@ -53,6 +54,7 @@ static nb_scene *allocate(const nb_scene_desc *desc) {
     memset(scene, 0, sizeof *scene);
     scene->desc = *desc;
     scene->hooks = desc->hooks;
+    snprintf(scene->name, sizeof scene->name, "%s", desc->name);
     scene->memory_bytes = carve_scene(scene, NULL);
     scene->memory = nb_hooks_alloc(&desc->hooks, scene->memory_bytes, NB_CACHE_LINE, "nb_scene_create");
     if (scene->memory == NULL) {
@@ -107,14 +109,17 @@ static nb_result add_table(nb_scene *scene) {
 }
 
 static nb_result refuse(const nb_scene_desc *desc, nb_result result, const char *reason) {
-    return nb_report_mistake(&desc->hooks, NB_ITEM_SCENE_ARGUMENT, result, "nb_scene_create", "%s", reason);
+    return nb_report_mistake(&desc->hooks, NB_ITEM_SCENE_ARGUMENT, result, "nb_scene_create", "scene \"%s\": %s",
+                             desc->name, reason);
 }
 
 static nb_result check_desc(const nb_scene_desc *desc) {
-    if (desc->columns == NULL && desc->column_count != 0) return refuse(desc, NB_ERR_MISUSE, "columns is NULL");
-    if (desc->node_count_max > NB_HANDLE_CAPACITY_MAX) return refuse(desc, NB_ERR_RANGE, "too many nodes");
+    if (desc->columns == NULL && desc->column_count != 0)
+        return refuse(desc, NB_ERR_MISUSE, "columns is NULL, and column_count is not 0");
+    if (desc->node_count_max > NB_HANDLE_CAPACITY_MAX)
+        return refuse(desc, NB_ERR_RANGE, "node_count_max is over NB_HANDLE_CAPACITY_MAX");
     if (desc->column_count > NB_WORLD_COLUMN_COUNT_MAX - NB_SCENE_COLUMN_COUNT)
-        return refuse(desc, NB_ERR_RANGE, "too many columns");
+        return refuse(desc, NB_ERR_RANGE, "column_count is over NB_WORLD_COLUMN_COUNT_MAX - NB_SCENE_COLUMN_COUNT");
     return NB_OK;
 }
 
@@ -148,7 +153,8 @@ nb_result nb_scene_create(nb_engine *engine, const nb_scene_desc *desc, nb_scene
     if (resolved.node_count_max == 0) resolved.node_count_max = NB_SCENE_NODE_COUNT_DEFAULT;
     nb_result result = check_desc(&resolved);
     if (result != NB_OK) return result;
-    if (nb_engine_phase(engine) != NB_PHASE_NONE) return refuse(&resolved, NB_ERR_MISUSE, "inside a frame");
+    if (nb_engine_phase(engine) != NB_PHASE_NONE)
+        return refuse(&resolved, NB_ERR_MISUSE, "called inside a frame; create it between frames");
     nb_scene *scene = allocate(&resolved);
     if (scene == NULL) return NB_ERR_MEMORY;
     result = begin(scene, engine);

@@ -59,6 +59,8 @@ struct nb_scene {
     uint8_t *block_dirty;  // by block: something was written
     nb_atomic_u32 *moving; // by block: some row is between two poses
 
+    char name[NB_WORLD_NAME_SIZE]; // of its table, for reports
+    nb_throttle throttle;          // of reports that ticks and frames repeat
     nb_scene_stats stats;
     nb_atomic_u64 refused_count; // of stats; stages are filled on any thread
 };

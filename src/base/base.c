@@ -4,9 +4,12 @@
 #include "base.h"
 #include "throttle.h"
 
+#include "nebula/hash.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define STRING_OF(x) #x
 #define VERSION_STRING(major, minor, patch) STRING_OF(major) "." STRING_OF(minor) "." STRING_OF(patch)
@@ -195,13 +198,20 @@ static void deliver_counted(const nb_hooks *hooks, nb_log_record record, int to,
     deliver(usable(hooks, &filled), record, to, counted, args);
 }
 
-nb_result nbi_fail_throttled(const nb_hooks *hooks, nbi_throttle *throttle, uint64_t object, nb_log_item item,
-                             nb_result result, const char *function, const char *format, ...) {
-    nb_log_record record = {.level = NB_LOG_ERROR, .item = item, .function = function};
-    uint64_t count = nbi_throttle_note(throttle, function, item, object);
+// The format tells mistakes of one function about one object apart.
+static uint64_t note(nb_throttle *throttle, const nb_log_record *record, uint64_t object, const char *format) {
+    if (throttle == NULL) return 1;
+    return nbi_throttle_note(throttle, record->function, record->item, nb_hash64(format, strlen(format), object));
+}
+
+nb_result nb_report_throttled(const nb_hooks *hooks, nb_throttle *throttle, uint64_t object, bool is_mistake,
+                              nb_log_item item, nb_result result, const char *function, const char *format, ...) {
+    const char *text = format != NULL ? format : "?";
+    nb_log_record record = {.level = NB_LOG_ERROR, .item = item, .function = function != NULL ? function : "?"};
+    uint64_t count = note(throttle, &record, object, text);
     va_list args;
     va_start(args, format);
-    deliver_counted(hooks, record, TO_ALL, count, format, args);
+    deliver_counted(hooks, record, is_mistake ? TO_ALL : TO_LOGGER, count, text, args);
     va_end(args);
     return result;
 }
@@ -209,7 +219,7 @@ nb_result nbi_fail_throttled(const nb_hooks *hooks, nbi_throttle *throttle, uint
 void nbi_log_throttled(const nb_hooks *hooks, nbi_throttle *throttle, uint64_t object, nb_log_level level,
                        nb_log_item item, const char *function, const char *format, ...) {
     nb_log_record record = {.level = level, .item = item, .function = function};
-    uint64_t count = nbi_throttle_note(throttle, function, item, object);
+    uint64_t count = note(throttle, &record, object, format);
     va_list args;
     va_start(args, format);
     deliver_counted(hooks, record, TO_LOGGER, count, format, args);

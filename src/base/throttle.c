@@ -13,11 +13,11 @@ static uint64_t key_of(const char *function, nb_log_item item, uint64_t object) 
 }
 
 static uint32_t index_of(nbi_throttle *throttle, uint64_t key) {
-    for (uint32_t i = 0; i + 1 < NBI_THROTTLE_COUNT; ++i) {
+    for (uint32_t i = 0; i + 1 < NB_THROTTLE_COUNT; ++i) {
         uint64_t seen = 0;
         if (nbi_atomic_compare_exchange_relaxed_u64(&throttle->keys[i], &seen, key) || seen == key) return i;
     }
-    return NBI_THROTTLE_COUNT - 1;
+    return NB_THROTTLE_COUNT - 1;
 }
 
 uint64_t nbi_throttle_note(nbi_throttle *throttle, const char *function, nb_log_item item, uint64_t object) {

@@ -88,7 +88,7 @@ static inline bool has_assertions(void) {
     return has_any;
 }
 
-typedef enum logger_kind { NO_LOGGER, OWN_LOGGER, DEFAULT_LOGGER } logger_kind;
+typedef enum logger_kind { NO_LOGGER, OWN_LOGGER, DEFAULT_LOGGER, THROTTLED } logger_kind;
 
 // What the allocator or the operating system refuses, and what is in a file, is nobody's mistake: it is logged, not
 // asserted.
@@ -113,12 +113,14 @@ static inline bool is_heard(logger_kind logger, int item, int count) {
     if (default_count > 0 && (bad_heard.default_item != item || strncmp(bad_heard.default_function, "nb_", 3) != 0)) {
         return false;
     }
-    return bad_heard.assertion_count == (has_assertions() && is_mistake(item) ? own_count : 0);
+    int mistake_count = logger == THROTTLED ? count : own_count;
+    return bad_heard.assertion_count == (has_assertions() && is_mistake(item) ? mistake_count : 0);
 }
 
 static inline void check_heard(logger_kind logger, int item, int count, const char *call, const char *file, int line) {
     if (is_heard(logger, item, count)) return;
-    static const char *const names[] = {"no report", "its own logger", "the default logger"};
+    static const char *const names[] = {"no report", "its own logger", "the default logger",
+                                        "the assertion hook alone"};
     print_error("%s\n  expected: %d of item %d to %s\n", call, count, item, names[logger]);
     print_error(
         "  heard: %d of item %d in %s to its own logger, %d of item %d in %s to the default one, %d assertions\n",
@@ -156,6 +158,10 @@ static inline void check_heard(logger_kind logger, int item, int count, const ch
 
 // refused: reported by the object. refused_default: there is no object to report it. accepted: nothing to report.
 #define refused(expected, item, ...) GIVES(OWN_LOGGER, item, expected, __VA_ARGS__)
+// refused_again: the object has reported the same mistake before, so the assertion hook alone hears of it.
+#define refused_again(expected, item, ...) GIVES(THROTTLED, item, expected, __VA_ARGS__)
+// refused_nth: refused for nth 0, refused_again for all others, in loops over one mistake.
+#define refused_nth(nth, expected, item, ...) GIVES((nth) == 0 ? OWN_LOGGER : THROTTLED, item, expected, __VA_ARGS__)
 #define refused_default(expected, item, ...) GIVES(DEFAULT_LOGGER, item, expected, __VA_ARGS__)
 #define accepted(expected, ...) GIVES(NO_LOGGER, 0, expected, __VA_ARGS__)
 

@@ -41,6 +41,16 @@ TEST(reports_without_hooks_or_words_are_delivered) {
     refused(NB_ERR_OS, NB_ITEM_RECORD_FILE, nb_report_failure(&hooks, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_f", none, 1));
     refused(NB_ERR_OS, NB_ITEM_BASE_ARGUMENT,
             nb_report_mistake(&hooks, NB_ITEM_BASE_ARGUMENT, NB_ERR_OS, "nb_f", none, 1));
+    nb_throttle throttle = {{{0}}, {{0}}};
+    refused_default(NB_ERR_OS, NB_ITEM_BASE_ARGUMENT,
+                    nb_report_throttled(NULL, NULL, 0, true, NB_ITEM_BASE_ARGUMENT, NB_ERR_OS, "nb_f", "x"));
+    refused(NB_ERR_OS, NB_ITEM_RECORD_FILE,
+            nb_report_throttled(&hooks, NULL, 0, false, NB_ITEM_RECORD_FILE, NB_ERR_OS, "nb_f", none, 1));
+    listen_begin();
+    nb_report_throttled(&hooks, &throttle, 0, true, NB_ITEM_BASE_ARGUMENT, NB_ERR_OS, none, none, 1);
+    listen_end();
+    assert_int_equal(bad_heard.own_count, 1);
+    assert_string_equal(bad_heard.own_function, "?");
     const nb_log_level levels[] = {NB_LOG_DEFAULT, NB_LOG_OFF, (nb_log_level)77, (nb_log_level)-1};
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; ++i) {
         reported(NB_ITEM_RECORD_FILE, nb_report(&hooks, levels[i], NB_ITEM_RECORD_FILE, "nb_f", "x"));

@@ -192,6 +192,36 @@ TEST(a_failure_is_logged_and_not_asserted) {
     assert_int_equal(heard.log_count, 1);
 }
 
+TEST(repeated_reports_are_throttled_by_place_and_object) {
+    probe heard = {0};
+    nb_throttle throttle = {{{0}}, {{0}}};
+    nb_hooks hooks = probe_hooks(&heard, NULL);
+    for (int i = 0; i < 1000; ++i)
+        assert_int_equal(nb_report_throttled(&hooks, &throttle, 7, true, NB_ITEM_BASE_ARGUMENT, NB_ERR_RANGE,
+                                             "nb_thing", "thing %d", 7),
+                         NB_ERR_RANGE);
+    assert_int_equal(heard.log_count, 4);
+    assert_int_equal(heard.assert_count, 1000 * NB_ASSERTIONS);
+    assert_string_equal(heard.message, "thing 7 (1000 times by now, 996 of them not logged)");
+    // Another object, function, item or format has a count of its own.
+    nb_report_throttled(&hooks, &throttle, 8, true, NB_ITEM_BASE_ARGUMENT, NB_ERR_RANGE, "nb_thing", "thing %d", 8);
+    nb_report_throttled(&hooks, &throttle, 7, true, NB_ITEM_BASE_ARGUMENT, NB_ERR_RANGE, "nb_other", "thing %d", 7);
+    nb_report_throttled(&hooks, &throttle, 7, true, NB_ITEM_BASE_NULL, NB_ERR_RANGE, "nb_thing", "thing %d", 7);
+    nb_report_throttled(&hooks, &throttle, 7, true, NB_ITEM_BASE_ARGUMENT, NB_ERR_RANGE, "nb_thing", "thing %d sinks",
+                        7);
+    assert_int_equal(heard.log_count, 8);
+    assert_string_equal(heard.message, "thing 7 sinks");
+    // A failure is not asserted; without a throttle every report is logged.
+    heard = (probe){0};
+    for (int i = 0; i < 20; ++i)
+        nb_report_throttled(&hooks, &throttle, 7, false, NB_ITEM_BASE_OS, NB_ERR_OS, "nb_thing", "code %d", 7);
+    assert_int_equal(heard.log_count, 2);
+    for (int i = 0; i < 20; ++i)
+        nb_report_throttled(&hooks, NULL, 7, false, NB_ITEM_BASE_OS, NB_ERR_OS, "nb_thing", "code %d", 7);
+    assert_int_equal(heard.log_count, 22);
+    assert_int_equal(heard.assert_count, 0);
+}
+
 TEST(every_level_is_delivered_as_itself) {
     for (int level = NB_LOG_TRACE; level <= NB_LOG_ERROR; ++level) {
         probe heard = {0};

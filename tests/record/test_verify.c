@@ -53,7 +53,7 @@ TEST(a_clean_recording_is_the_same_for_any_number_of_workers) {
         assert_int_equal(report.from_tick, 0);
         assert_int_equal(report.tick_count, 200);
         assert_int_equal(report.compared_count, 200);
-        assert_string_equal(report.text, "every tick is as recorded: 200 from 0");
+        assert_string_equal(report.text, "recording in memory: every tick is as recorded: 200 ticks from tick 0");
         assert_int_equal(game_fault.worker_count, worker_counts[i]);
         assert_int_equal(game_fault.run_count, 1);
     }
@@ -128,7 +128,8 @@ TEST(a_cut_recording_is_verified_up_to_the_cut) {
     assert_int_equal(report.verdict, NB_VERDICT_SAME);
     assert_int_equal(report.notes, NB_VERIFY_RECORDING_CUT);
     assert_true(report.compared_count > 20 && report.compared_count < 200);
-    assert_true(has_text(&report, "; the recording is not whole: it is cut inside a block"));
+    assert_true(has_text(
+        &report, "; the recording is not whole: it is cut inside a block; ticks behind that were not compared"));
     free(sink.bytes);
 }
 
@@ -287,7 +288,9 @@ TEST(a_changed_constant_is_named_with_column_and_row) {
     int32_t here, there;
     memcpy(&here, report.difference.here, 4), memcpy(&there, report.difference.there, 4);
     assert_int_equal(here - there, 20); // this build is the faster one
+    assert_true(has_text(&report, "recording in memory: diverged: "));
     assert_true(has_text(&report, ": tick 100, FixedSim, world/ships.x; before tick 120: "));
+    assert_true(has_text(&report, "; look at what writes it in that phase"));
     assert_int_equal(game_fault.run_count, 2);
 }
 
@@ -340,7 +343,7 @@ TEST(without_a_later_key_state_the_row_is_not_known) {
     assert_int_equal(report.tick, FAULT_TICK);
     assert_string_equal(report.column, "x");
     assert_int_equal(report.difference.kind, NB_DIFFERENCE_NONE);
-    assert_true(has_text(&report, "; the row is not known: no later key state shows it"));
+    assert_true(has_text(&report, "; the row is not known: no later key state shows it; record more of them"));
     // Without single hashes, too, there is the tick.
     report = verify_fault(&(ship_recording){.tick_count = 110, .key_ticks = NB_RECORD_KEY_TICKS_NEVER}, FAULT_CONSTANT);
     assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
@@ -375,6 +378,7 @@ TEST(a_racy_handler_is_not_deterministic) {
         assert_int_equal(report.difference.row, FAULT_ROW);
         assert_int_equal(report.difference_tick, FAULT_TICK + 1);
         assert_true(has_text(&report, "not deterministic"));
+        assert_true(has_text(&report, "; run it with nb_engine_desc.synctest_depth"));
         free(sink.bytes);
     }
 }
@@ -453,7 +457,8 @@ TEST(another_layout_is_refused) {
     nb_verify_report report = verify_fault(&plain, FAULT_LAYOUT);
     assert_int_equal(report.verdict, NB_VERDICT_OTHER_LAYOUT);
     assert_int_equal(report.tick_count, 0);
-    assert_string_equal(report.text, nb_verdict_text(NB_VERDICT_OTHER_LAYOUT));
+    assert_true(has_text(&report, "recording in memory: recorded with other states"));
+    assert_true(has_text(&report, nb_verdict_text(NB_VERDICT_OTHER_LAYOUT)));
 }
 
 TEST(a_game_that_fails_leaves_nothing) {
@@ -525,7 +530,9 @@ TEST(two_recordings_differ_where_they_do) {
                      20); // the word, not its first byte
     // No names without the game, or with another one; no row without a key state that both have.
     diff = compare(&plain, FAULT_NONE, &plain, FAULT_CONSTANT, NULL);
-    assert_string_equal(diff.text, "tick 100: the same input, another hash");
+    assert_string_equal(diff.text,
+                        "recordings in memory and in memory: tick 100: the same input, another hash; compare "
+                        "them with the game to name the state");
     nb_replay_game other = ship_replay_game;
     other.name = "boats";
     assert_string_equal(compare(&plain, FAULT_NONE, &plain, FAULT_CONSTANT, &other).provider, "");

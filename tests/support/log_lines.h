@@ -58,3 +58,21 @@ static inline void assert_never_says(const log_lines *log, nb_log_item item, con
     const log_line *line = log_lines_first(log, item);
     if (strstr(line->message, text) != NULL) fail_msg("\"%s\" is in \"%s\"", text, line->message);
 }
+
+// How many of the records that were kept contain a text.
+static inline uint32_t log_lines_saying(const log_lines *log, const char *text) {
+    uint32_t total = nbi_atomic_load_seq_cst_u32(&log->count), count = 0;
+    for (uint32_t i = 0; i < total && i < LOG_LINE_MAX; ++i) count += strstr(log->lines[i].message, text) != NULL;
+    return count;
+}
+
+// A thousand reports that contain this text are logged the 1st, 10th, 100th and 1000th time, with their count.
+static inline void assert_throttled(const log_lines *log, const char *text) {
+    uint32_t total = nbi_atomic_load_seq_cst_u32(&log->count), last = 0;
+    if (log_lines_saying(log, text) != 4) fail_msg("%u times \"%s\"", (unsigned)log_lines_saying(log, text), text);
+    for (uint32_t i = 0; i < total && i < LOG_LINE_MAX; ++i) {
+        if (strstr(log->lines[i].message, text) != NULL) last = i;
+    }
+    static const char counted[] = "(1000 times by now, 996 of them not logged)";
+    if (strstr(log->lines[last].message, counted) == NULL) fail_msg("no count in \"%s\"", log->lines[last].message);
+}

@@ -46,22 +46,22 @@ expect 2 'no recording' --info "$work/empty"
 expect 2 'cannot be read' --list "$work/none"
 
 # Two of them.
-expect 0 '^no difference in 6 ticks$' --diff "$golden" "$golden"
-expect 1 '^tick 104: the second ends before it$' --diff "$golden" "$work/damaged"
-expect 1 '^tick 104: the first ends before it$' --diff "$work/damaged" "$golden"
+expect 0 ': no difference in 6 ticks$' --diff "$golden" "$golden"
+expect 1 '^recordings ".*" and ".*damaged": tick 104: the second ends before it$' --diff "$golden" "$work/damaged"
+expect 1 '^recordings ".*damaged" and ".*": tick 104: the first ends before it$' --diff "$work/damaged" "$golden"
 expect 2 'cannot be read' --diff "$golden" "$work/none"
 
 # The command line.
-expect 2 'not in the recording: tick 999' --seek 999 "$golden"
-expect 2 'not a tick: x' --seek x "$golden"
+expect 2 'tick 999 is not in it; it has 6 ticks from tick 100' --seek 999 "$golden"
+expect 2 '--seek takes a tick, a number, not x' --seek x "$golden"
 expect 2 'unknown option --frobnicate' --frobnicate
-expect 2 'an operand is missing --diff' --diff "$golden"
-expect 2 'an operand is missing'
+expect 2 'an operand is missing for --diff' --diff "$golden"
+expect 2 'an operand is missing for nebula-replay FILE'
 expect 2 'too many operands' "$golden" "$golden"
 expect 2 'too many operands' --diff "$golden" "$golden" "$golden"
-expect 2 'nothing behind --game' "$golden" --game
-expect 2 'not a number of workers: many' --workers many "$golden"
-expect 2 'not a number of workers: 61' --workers 61 "$golden"
+expect 2 'a value must follow --game' "$golden" --game
+expect 2 '--workers takes a number from 0 to 60, not many' --workers many "$golden"
+expect 2 '--workers takes a number from 0 to 60, not 61' --workers 61 "$golden"
 
 # Games.
 "$built/tiny_recorder" "$work/tiny" 150
@@ -78,11 +78,11 @@ expect 0 '^verdict   every tick is as recorded$' --game "$right" "$work/tiny"
 expect 0 '^ticks     150 from 0, 150 compared$' "$work/tiny" --game "$right" --workers 0
 expect 0 '^100 %$' --game "$right" --workers 3 "$work/tiny"
 # Not whole: the status says so, also where all that is there is as recorded.
-expect 3 '^note      not whole: it is cut inside a block$' --game "$right" "$work/tiny_cut"
+expect 3 '^note      not whole: it is cut inside a block; ticks behind that were not compared$' --game "$right" "$work/tiny_cut"
 expect 3 '^verdict   every tick is as recorded$' --game "$right" "$work/tiny_damaged"
-expect 3 '^note      not whole: the content of a block is damaged$' --game "$right" "$work/tiny_damaged"
+expect 3 '^note      not whole: the content of a block is damaged; ticks behind that were not compared$' --game "$right" "$work/tiny_damaged"
 expect 3 '^note      not whole: ' --seek 10 "$work/tiny_damaged" --game "$right"
-expect 3 '^no difference in 120 ticks$' --diff "$work/tiny_damaged" "$work/tiny_damaged"
+expect 3 ': no difference in 120 ticks$' --diff "$work/tiny_damaged" "$work/tiny_damaged"
 expect 0 '^ticks     11 from 120, 11 compared$' --seek 130 "$work/tiny" --game "$right"
 expect 0 '^key       120 of ' --seek 130 "$work/tiny" --game "$right"
 "$program" --seek 130 "$work/tiny" --game "$right" >"$work/seek" 2>/dev/null
@@ -90,21 +90,21 @@ if [ "$(sed -n 's/^recorded *//p' "$work/seek")" != "$(sed -n 's/^hash *//p' "$w
     echo "--seek: the hash is not the recorded one"
     status=1
 fi
-for line in '^verdict   it diverged' '^tick      100$' '^phase     FixedSim$' '^state     world$' '^column    things.x$' \
+for line in '^file      .*/tiny$' '^verdict   diverged: ' '^tick      100$' '^phase     FixedSim$' '^state     world$' '^column    things.x$' \
     '^row       before tick 120: .*row 3'; do
     expect 1 "$line" --game "$wrong" "$work/tiny"
 done
 expect 1 '^row       before tick 120: .*row 3' --game "$wrong" "$work/plain"
-expect 2 '^verdict   it was recorded with other states' --game "$built/tiny_game_other.so" "$work/tiny"
-expect 2 '^verdict   it was recorded by another game$' --game "$right" "$golden"
+expect 2 '^verdict   recorded with other states' --game "$built/tiny_game_other.so" "$work/tiny"
+expect 2 '^verdict   recorded by another game, and not simulated' --game "$right" "$golden"
 expect 2 'no nebula_replay_game in' --game "$built/tiny_game_none.so" "$work/tiny"
 expect 2 'the game cannot be loaded' --game "$work/none" "$work/tiny"
-expect 0 '^no difference in 150 ticks$' --diff "$work/tiny" "$work/plain" --game "$right"
-expect 1 '^tick 100: the same input, another hash: world/things.x; before tick 120: .*row 3' --diff "$work/tiny" "$work/wrong" --game "$right"
-expect 1 '^tick 100: the same input, another hash; before tick 120: .*row 3' --diff "$work/plain" "$work/wrong_plain" --game "$right"
-expect 1 '^tick 100: the same input, another hash$' --diff "$work/tiny" "$work/wrong"
+expect 0 ': no difference in 150 ticks$' --diff "$work/tiny" "$work/plain" --game "$right"
+expect 1 '^recordings ".*/tiny" and ".*/wrong": tick 100: the same input, another hash: world/things.x; before tick 120: .*row 3' --diff "$work/tiny" "$work/wrong" --game "$right"
+expect 1 ': tick 100: the same input, another hash; before tick 120: .*row 3' --diff "$work/plain" "$work/wrong_plain" --game "$right"
+expect 1 ': tick 100: the same input, another hash; compare them with the game to name the state$' --diff "$work/tiny" "$work/wrong"
 if [ "$has_planet" = yes ]; then
-    expect 2 '^verdict   it was recorded by another game$' "$work/tiny"
+    expect 2 '^verdict   recorded by another game, and not simulated' "$work/tiny"
 else
     expect 2 'no game is built in' "$work/tiny"
 fi

@@ -80,13 +80,14 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; ++i) {
         const command *found = find_command(argv[i]);
         bool has_value = strcmp(argv[i], "--game") == 0 || strcmp(argv[i], "--workers") == 0;
-        if (has_value && i + 1 == argc) return fail("nothing behind", argv[i]);
+        if (has_value && i + 1 == argc) return fail("a value must follow", argv[i]);
         if (found != NULL) {
             chosen = found;
         } else if (strcmp(argv[i], "--game") == 0) {
             o.game_path = argv[++i];
         } else if (strcmp(argv[i], "--workers") == 0) {
-            if (!read_workers(argv[++i], &o.worker_count)) return fail("not a number of workers:", argv[i]);
+            if (!read_workers(argv[++i], &o.worker_count))
+                return fail("--workers takes a number from 0 to 60, not", argv[i]);
         } else if (argv[i][0] == '-') {
             return fail("unknown option", argv[i]);
         } else {
@@ -95,6 +96,7 @@ int main(int argc, char **argv) {
         }
     }
     if (word_count != chosen->operand_count)
-        return fail(word_count < chosen->operand_count ? "an operand is missing" : "too many operands", chosen->option);
+        return fail(word_count < chosen->operand_count ? "an operand is missing for" : "too many operands for",
+                    chosen->option[0] != '\0' ? chosen->option : "nebula-replay FILE");
     return chosen->run(&o, words);
 }

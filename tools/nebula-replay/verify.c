@@ -36,13 +36,14 @@ static void print_location(const nb_verify_report *report) {
     printf("tick      %" PRIu64 "\n", report->tick);
     printf("phase     %s\n",
            report->phase != NB_PHASE_NONE ? nb_phase_info_get(report->phase)->name : "before the first");
-    printf("state     %s\n", report->provider[0] != '\0' ? report->provider : "not known");
+    printf("state     %s\n",
+           report->provider[0] != '\0' ? report->provider : "not known: record with nb_recorder_desc.hashes_states");
     if (report->table[0] != '\0')
         printf("column    %s.%s\n", report->table, report->column[0] != '\0' ? report->column : "(rows)");
     if (report->difference.kind != NB_DIFFERENCE_NONE)
         printf("row       before tick %" PRIu64 ": %s\n", report->difference_tick, report->difference.text);
     else
-        printf("row       not known: no later key state shows it\n");
+        printf("row       not known: no later key state shows it; record more of them (nb_recorder_desc.key_ticks)\n");
 }
 
 static void print_report(const nb_verify_report *report, const nb_replay_info *info) {
@@ -54,7 +55,8 @@ static void print_report(const nb_verify_report *report, const nb_replay_info *i
     if (is_located) print_location(report);
     if ((report->notes & NB_VERIFY_OTHER_BUILD) != 0)
         printf("note      recorded by another build: %s\n", info->head.build_id);
-    if ((report->notes & NB_VERIFY_RECORDING_CUT) != 0) printf("note      not whole: %s\n", info->reason);
+    if ((report->notes & NB_VERIFY_RECORDING_CUT) != 0)
+        printf("note      not whole: %s; ticks behind that were not compared\n", info->reason);
 }
 
 // A script that looks at the status alone must not take a part of a recording for all of it.
@@ -64,7 +66,7 @@ static int status_of(nb_verdict verdict, const nb_replay *replay) {
     return is_other ? EXIT_DIFFERENT : EXIT_WRONG;
 }
 
-static int verify(const options *o, nb_replay *replay, nb_verify_desc *desc) {
+static int verify(const options *o, const char *path, nb_replay *replay, nb_verify_desc *desc) {
     const nb_replay_game *game = find_game(o, false);
     if (game == NULL) return EXIT_WRONG;
     progress p = {.is_bar = isatty(2) != 0};
@@ -75,7 +77,12 @@ static int verify(const options *o, nb_replay *replay, nb_verify_desc *desc) {
     desc->user = &p;
     nb_result result = nb_replay_verify(replay, game, desc, &report);
     if (p.is_bar) fputs("\r\033[K", stderr); // the bar goes
-    if (result != NB_OK) return fail("it cannot be simulated:", nb_result_name(result));
+    if (result != NB_OK) {
+        fprintf(stderr, "nebula-replay: %s cannot be simulated: %s%s\n", path, nb_result_name(result),
+                result == NB_CANCELLED ? ": the game stopped the engine or moved its tick" : "");
+        return EXIT_WRONG;
+    }
+    printf("file      %s\n", path);
     print_report(&report, &info);
     return status_of(report.verdict, replay);
 }
@@ -86,7 +93,7 @@ int run_verify(const options *o, char **words) {
     nb_replay *replay = open_file(words[0]);
     if (replay == NULL) return EXIT_WRONG;
     nb_verify_desc desc = {0};
-    int status = verify(o, replay, &desc);
+    int status = verify(o, words[0], replay, &desc);
     nb_replay_close(replay);
     return status;
 }
@@ -98,25 +105,27 @@ static void print_recorded(nb_replay *replay, uint64_t tick) {
     if (nb_replay_key_find(replay, tick, &key_tick, &size_bytes) == NB_OK)
         printf("key       %" PRIu64 " of %zu bytes\n", key_tick, size_bytes);
     else
-        printf("key       none before it\n");
+        printf("key       none before tick %" PRIu64 "\n", tick);
     if (nb_replay_next(replay, &recorded) == NB_OK) printf("recorded  %016" PRIx64 "\n", recorded.hash);
 }
 
 int run_seek(const options *o, char **words) {
     char *rest = NULL;
     uint64_t tick = strtoull(words[0], &rest, 10);
-    if (words[0][0] < '0' || words[0][0] > '9' || *rest != '\0') return fail("not a tick:", words[0]);
+    if (words[0][0] < '0' || words[0][0] > '9' || *rest != '\0')
+        return fail("--seek takes a tick, a number, not", words[0]);
     nb_replay *replay = open_file(words[1]);
     if (replay == NULL) return EXIT_WRONG;
     nb_replay_info info = nb_replay_info_get(replay);
     int status = EXIT_WRONG;
     bool is_recorded = tick >= info.first_tick && tick - info.first_tick < info.tick_count;
     if (!is_recorded) {
-        fail("not in the recording: tick", words[0]);
+        fprintf(stderr, "nebula-replay: %s: tick %s is not in it; it has %" PRIu64 " ticks from tick %" PRIu64 "\n",
+                words[1], words[0], info.tick_count, info.first_tick);
     } else if (nb_replay_seek(replay, tick) == NB_OK) {
         print_recorded(replay, tick);
         nb_verify_desc desc = {.from_tick = tick, .until_tick = tick + 1};
-        status = verify(o, replay, &desc);
+        status = verify(o, words[1], replay, &desc);
     }
     nb_replay_close(replay);
     return status;
@@ -130,6 +139,9 @@ int run_diff(const options *o, char **words) {
     nb_replay_diff diff;
     nb_verify_desc desc = {.worker_count = NB_WORKER_COUNT_NONE};
     nb_result result = is_fine ? nb_replay_compare(a, b, game, &desc, &diff) : NB_ERR_MISUSE;
+    if (is_fine && result != NB_OK)
+        fprintf(stderr, "nebula-replay: %s and %s cannot be compared: %s\n", words[0], words[1],
+                nb_result_name(result));
     if (result == NB_OK) puts(diff.text);
     if (result == NB_OK) status = diff.kind == NB_REPLAY_DIFF_NONE ? end_status(a) : EXIT_DIFFERENT;
     if (status == EXIT_FINE) status = end_status(b);

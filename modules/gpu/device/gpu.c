@@ -57,18 +57,19 @@ static void fill_desc(nb_gpu_desc *desc) {
 }
 
 static const char *problem_of(const nb_gpu_desc *desc) {
-    if (desc->width == 0 || desc->height == 0) return "a picture has two sides";
-    if (desc->width > NB_GRAPH_IMAGE_SIZE_MAX || desc->height > NB_GRAPH_IMAGE_SIZE_MAX) return "it is too large";
-    if (desc->frames_in_flight > NB_GPU_FRAMES_MAX) return "too many frames in flight";
-    if (desc->frame_bytes > NB_GPU_FRAME_BYTES_MAX) return "a frame has too much memory";
-    if (desc->lane_count > NB_GPU_LANE_COUNT_MAX) return "too many lanes";
+    if (desc->width == 0 || desc->height == 0) return "one of width and height is 0; set both or neither";
+    if (desc->width > NB_GRAPH_IMAGE_SIZE_MAX || desc->height > NB_GRAPH_IMAGE_SIZE_MAX)
+        return "width or height is over NB_GRAPH_IMAGE_SIZE_MAX";
+    if (desc->frames_in_flight > NB_GPU_FRAMES_MAX) return "frames_in_flight is over NB_GPU_FRAMES_MAX";
+    if (desc->frame_bytes > NB_GPU_FRAME_BYTES_MAX) return "frame_bytes is over NB_GPU_FRAME_BYTES_MAX";
+    if (desc->lane_count > NB_GPU_LANE_COUNT_MAX) return "lane_count is over NB_GPU_LANE_COUNT_MAX";
     bool is_many = desc->buffer_count_max > NB_GPU_OBJECT_COUNT_MAX ||
                    desc->image_count_max > NB_GPU_OBJECT_COUNT_MAX ||
                    desc->pipeline_count_max > NB_GPU_OBJECT_COUNT_MAX;
-    if (is_many) return "too many objects";
+    if (is_many) return "buffer_count_max, image_count_max or pipeline_count_max is over NB_GPU_OBJECT_COUNT_MAX";
     bool is_large = desc->graph.pass_count_max > NB_GRAPH_PASS_COUNT_MAX ||
                     desc->graph.resource_count_max > NB_GRAPH_RESOURCE_COUNT_MAX;
-    return is_large ? "too large a graph" : NULL;
+    return is_large ? "graph.pass_count_max or graph.resource_count_max is over its limit of frame_graph.h" : NULL;
 }
 
 static void set_limits(nb_gpu *gpu) {
@@ -184,7 +185,7 @@ nb_result nb_gpu_create(const nb_gpu_desc *given, nb_gpu **out) {
     fill_desc(&desc);
     const char *problem = problem_of(&desc);
     if (problem != NULL)
-        return nb_report_mistake(&desc.hooks, NB_ITEM_GPU_ARGUMENT, NB_ERR_RANGE, __func__, "%s", problem);
+        return nb_report_mistake(&desc.hooks, NB_ITEM_GPU_ARGUMENT, NB_ERR_RANGE, __func__, "nb_gpu_desc: %s", problem);
     nb_gpu *gpu = nb_hooks_alloc(&desc.hooks, sizeof *gpu, NB_CACHE_LINE, __func__);
     if (gpu == NULL) return NB_ERR_MEMORY;
     memset(gpu, 0, sizeof *gpu);
@@ -245,22 +246,4 @@ const char *nb_gpu_name(const nb_gpu *gpu) {
 
 void *nbi_gpu_backend_self(const nb_gpu *gpu, const nb_gpu_backend *backend) {
     return gpu != NULL && gpu->backend == backend ? gpu->self : NULL;
-}
-
-static uint64_t key_of(const char *where, const char *what, int64_t number) {
-    uint64_t key = nbi_gpu_mix(1, (uint64_t)number);
-    for (; *where != '\0'; ++where) key = nbi_gpu_mix(key, (unsigned char)*where);
-    key = nbi_gpu_mix(key, 256);
-    for (; *what != '\0'; ++what) key = nbi_gpu_mix(key, (unsigned char)*what);
-    return key | 1; // zero is an empty slot
-}
-
-bool nbi_gpu_report_once(nb_gpu *gpu, const char *where, const char *what, int64_t number) {
-    uint64_t key = key_of(where, what, number);
-    for (uint32_t i = 0; i < NBI_GPU_REPORTED_COUNT; ++i) {
-        uint64_t found = nbi_atomic_load_relaxed_u64(&gpu->reported[i]);
-        if (found == 0 && nbi_atomic_compare_exchange_relaxed_u64(&gpu->reported[i], &found, key)) return true;
-        if (found == key) return false;
-    }
-    return false;
 }

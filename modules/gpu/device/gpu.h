@@ -10,7 +10,10 @@
 #include "nebula/gpu.h"
 #include "nebula/gpu_backend.h"
 #include "nebula/gpu_command.h"
+#include "nebula/hash.h"
 #include "nebula/report.h"
+
+#include <string.h>
 
 #define NBI_NONE_INDEX UINT32_MAX
 
@@ -82,6 +85,9 @@ nb_result nbi_gpu_object_make(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index);
 nb_result nbi_gpu_object_retire(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index);
 // The object of a handle, or NULL.
 nbi_gpu_object *nbi_gpu_object_find(const nb_gpu *gpu, nbi_gpu_kind kind, uint64_t handle, uint32_t *index);
+// What reports call the object of a handle, also after its end until its place is taken again; else "unknown".
+const char *nbi_gpu_object_name(const nb_gpu *gpu, nbi_gpu_kind kind, uint64_t handle);
+const char *nbi_gpu_kind_name(nbi_gpu_kind kind);
 // Takes a slot for the device itself and makes it.
 nb_result nbi_gpu_own_buffer(nb_gpu *gpu, const nb_gpu_buffer_desc *desc, uint32_t *index);
 nb_result nbi_gpu_own_image(nb_gpu *gpu, const nb_gpu_image_desc *desc, uint32_t *index);
@@ -148,9 +154,6 @@ typedef struct nbi_gpu_capturing {
     size_t pixel_bytes;
 } nbi_gpu_capturing;
 
-// Reports that were made, so that none is made twice: a full set makes none at all.
-#define NBI_GPU_REPORTED_COUNT 128u
-
 struct nb_gpu {
     nb_gpu_desc desc; // resolved
     const nb_hooks *hooks;
@@ -213,7 +216,7 @@ struct nb_gpu {
     uint32_t item_count;
     nb_atomic_u32 claimed;
     nb_atomic_u64 misuse_count;
-    nb_atomic_u64 reported[NBI_GPU_REPORTED_COUNT];
+    nb_throttle throttle; // of reports that frames repeat
 
     nb_gpu_pass_time *times;
     uint32_t time_count;
@@ -282,13 +285,21 @@ static inline uint64_t nbi_gpu_mix(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 32;
 }
 
-// True once for each pair of texts and result, as long as there is room to remember.
-bool nbi_gpu_report_once(nb_gpu *gpu, const char *where, const char *what, int64_t number);
-
 // The backend's object where the device's backend is that one, else NULL.
 void *nbi_gpu_backend_self(const nb_gpu *gpu, const nb_gpu_backend *backend);
 
-#define NBI_GPU_REFUSE(gpu, result, ...) \
-    nb_report_mistake((gpu)->hooks, NB_ITEM_GPU_ARGUMENT, (result), __func__, __VA_ARGS__)
-#define NBI_GPU_REFUSE_STATE(gpu, ...) \
-    nb_report_mistake((gpu)->hooks, NB_ITEM_GPU_MOMENT, NB_ERR_MISUSE, __func__, __VA_ARGS__)
+// What a throttle tells objects apart by: their names.
+static inline uint64_t nbi_gpu_key(const char *name, const char *part) {
+    return nb_hash64(part, strlen(part), nb_hash64(name, strlen(name), 0));
+}
+
+// Mistakes of the caller and failures of the device, by the object that they name; frames may repeat both.
+#define NBI_GPU_MISTAKE(gpu, object, item, result, function, ...) \
+    nb_report_throttled((gpu)->hooks, &(gpu)->throttle, (object), true, (item), (result), (function), __VA_ARGS__)
+#define NBI_GPU_FAILURE(gpu, object, item, result, ...) \
+    nb_report_throttled((gpu)->hooks, &(gpu)->throttle, (object), false, (item), (result), (gpu)->caller, __VA_ARGS__)
+
+#define NBI_GPU_REFUSE(gpu, name, result, ...) \
+    NBI_GPU_MISTAKE((gpu), nbi_gpu_key((name), ""), NB_ITEM_GPU_ARGUMENT, (result), __func__, __VA_ARGS__)
+#define NBI_GPU_REFUSE_STATE(gpu, what) \
+    NBI_GPU_MISTAKE((gpu), 0, NB_ITEM_GPU_MOMENT, NB_ERR_MISUSE, __func__, "device \"%s\": %s", (gpu)->name, (what))

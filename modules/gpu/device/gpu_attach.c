@@ -28,11 +28,10 @@ static void check_order(nb_gpu *gpu, const nb_context *context) {
     uint32_t count = nb_engine_order_get(context->engine, NB_PHASE_FRAME_GRAPH, modules, LOOK_COUNT_MAX);
     if (count == 0 || count > LOOK_COUNT_MAX || modules[count - 1].value == context->module.value) return;
     const char *name = nb_engine_module_name(context->engine, modules[count - 1]);
-    if (nbi_gpu_report_once(gpu, "order", name, 0))
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_ORDER, NB_ERR_MISUSE, gpu->caller,
-                          "gpu: module \"%s\" runs behind \"gpu.record\" in FrameGraph: passes that it adds are lost; "
-                          "let it run before",
-                          name);
+    NBI_GPU_FAILURE(gpu, nbi_gpu_key(name, ""), NB_ITEM_GPU_ORDER, NB_ERR_MISUSE,
+                    "gpu: module \"%s\" runs behind \"gpu.record\" in FrameGraph: passes that it adds are lost; "
+                    "let it run before",
+                    name);
 }
 
 static nb_result frame_graph(const nb_context *context, void *user) {
@@ -132,7 +131,8 @@ static nb_result attach_modules(nb_gpu *gpu, nb_engine *engine) {
 
 nb_result nb_gpu_attach(nb_gpu *gpu, nb_engine *engine) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (engine == NULL) return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "engine is NULL");
+    if (engine == NULL)
+        return NBI_GPU_REFUSE(gpu, gpu->name, NB_ERR_MISUSE, "device \"%s\": engine is NULL", gpu->name);
     if (gpu->engine != NULL || gpu->frame_state != NBI_GPU_FRAME_NONE) return NB_BUSY;
     nb_timelines *timelines = nb_engine_timelines(engine);
     if (timelines == NULL) return NB_ERR_MEMORY;

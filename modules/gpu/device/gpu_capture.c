@@ -89,7 +89,7 @@ static void read_pixels(nb_gpu *gpu) {
 
 nb_result nb_gpu_capture_take(nb_gpu *gpu, uint64_t wait_ns, nb_gpu_capture *out) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (out == NULL) return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "out is NULL");
+    if (out == NULL) return NBI_GPU_REFUSE(gpu, gpu->name, NB_ERR_MISUSE, "device \"%s\": out is NULL", gpu->name);
     nbi_gpu_capturing *capture = &gpu->capture;
     if (capture->state == NBI_CAPTURE_NONE) return NB_EMPTY;
     if (capture->state == NBI_CAPTURE_ASKED) return NB_BUSY;

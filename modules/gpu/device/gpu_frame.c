@@ -126,11 +126,9 @@ static nb_result collect(nb_gpu *gpu, uint64_t *hash, uint32_t *draw_count) {
         if (result >= 0 || first != NB_OK) continue;
         first = result;
         const char *name = gpu->plan->steps[gpu->items[i].step].name;
-        if (nbi_gpu_report_once(gpu, name, "record", result))
-            nb_report_failure(gpu->hooks, NB_ITEM_GPU_RECORD, result, gpu->caller,
-                              "gpu: pass \"%s\", bucket %u: %s: the picture is left out", name,
-                              (unsigned)gpu->items[i].bucket,
-                              recorded->is_done ? nb_result_name(result) : "not recorded");
+        NBI_GPU_FAILURE(gpu, nbi_gpu_key(name, nb_result_name(result)), NB_ITEM_GPU_RECORD, result,
+                        "gpu: pass \"%s\", bucket %u: %s: the picture is left out", name,
+                        (unsigned)gpu->items[i].bucket, recorded->is_done ? nb_result_name(result) : "not recorded");
     }
     return first;
 }
@@ -154,9 +152,9 @@ static nb_result hand_over(nb_gpu *gpu, const nb_graph_plan *plan, uint32_t item
                             .is_shown = is_shown};
     nb_result result = nbi_gpu_note_result(gpu, gpu->backend->submit(gpu->self, &submit), "handing over a picture");
     if (result != NB_OK) {
-        if (result != NB_ERR_LOST && nbi_gpu_report_once(gpu, "submit", "", result))
-            nb_report_failure(gpu->hooks, NB_ITEM_GPU_SUBMIT, result, gpu->caller,
-                              "gpu: device \"%s\" refused a picture: %s", gpu->name, nb_result_name(result));
+        if (result != NB_ERR_LOST)
+            NBI_GPU_FAILURE(gpu, (uint64_t)result, NB_ITEM_GPU_SUBMIT, result,
+                            "gpu: device \"%s\" refused a picture: %s", gpu->name, nb_result_name(result));
         return result;
     }
     if (gpu->completed == gpu->submitted) gpu->progress_ns = nbi_gpu_now_ns(gpu);
@@ -200,10 +198,10 @@ static void save_uploads(nb_gpu *gpu) {
     static const nb_graph_plan nothing = {0};
     if (!gpu->is_lost && hand_over(gpu, &nothing, 0, false) == NB_OK) return;
     for (uint32_t i = 0; i < gpu->upload_count; ++i) gpu->stats.upload_lost_bytes += gpu->uploads[i].size_bytes;
-    if (!gpu->is_lost && nbi_gpu_report_once(gpu, "uploads", "", 0))
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_UPLOAD, NB_ERR_MEMORY, gpu->caller,
-                          "gpu: device \"%s\" refused %u uploads: they are lost; upload again", gpu->name,
-                          (unsigned)gpu->upload_count);
+    if (!gpu->is_lost)
+        NBI_GPU_FAILURE(gpu, 0, NB_ITEM_GPU_UPLOAD, NB_ERR_MEMORY,
+                        "gpu: device \"%s\" refused %u uploads: they are lost; upload again", gpu->name,
+                        (unsigned)gpu->upload_count);
     gpu->upload_count = 0;
 }
 
@@ -237,14 +235,17 @@ static bool is_at(nb_gpu *gpu, nbi_gpu_frame_state state) { return gpu->engine =
 
 nb_result nb_gpu_frame_begin(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_FRAME_NONE)) return NBI_GPU_REFUSE_STATE(gpu, "a frame is begun, or an engine does it");
+    if (!is_at(gpu, NBI_GPU_FRAME_NONE))
+        return NBI_GPU_REFUSE_STATE(
+            gpu, "a frame is begun, or an engine runs the frames; end the frame first, or leave frames to the engine");
     gpu->caller = __func__;
     return nbi_gpu_begin(gpu, (nb_frame){0});
 }
 
 nb_result nb_gpu_frame_compile(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_FRAME_BEGUN)) return NBI_GPU_REFUSE_STATE(gpu, "no frame is begun, or it is compiled");
+    if (!is_at(gpu, NBI_GPU_FRAME_BEGUN))
+        return NBI_GPU_REFUSE_STATE(gpu, "no frame is begun, or it is compiled already; call nb_gpu_frame_begin first");
     gpu->caller = __func__;
     return nbi_gpu_compile(gpu);
 }
@@ -252,15 +253,20 @@ nb_result nb_gpu_frame_compile(nb_gpu *gpu) {
 nb_result nb_gpu_frame_record(nb_gpu *gpu, uint32_t lane) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     if (!is_at(gpu, NBI_GPU_FRAME_COMPILED))
-        return NBI_GPU_REFUSE_STATE(gpu, "no frame is compiled, or it was handed over");
-    if (lane >= gpu->limits.lane_count) return NBI_GPU_REFUSE(gpu, NB_ERR_RANGE, "there is no lane %u", (unsigned)lane);
+        return NBI_GPU_REFUSE_STATE(
+            gpu, "no frame is compiled, or it was submitted already; call nb_gpu_frame_compile first");
+    if (lane >= gpu->limits.lane_count)
+        return NBI_GPU_REFUSE(gpu, gpu->name, NB_ERR_RANGE,
+                              "device \"%s\": no lane %u of %u; raise nb_gpu_desc.lane_count", gpu->name,
+                              (unsigned)lane, (unsigned)gpu->limits.lane_count);
     return nbi_gpu_record(gpu, lane);
 }
 
 nb_result nb_gpu_frame_submit(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     if (!is_at(gpu, NBI_GPU_FRAME_COMPILED))
-        return NBI_GPU_REFUSE_STATE(gpu, "no frame is compiled, or it was handed over");
+        return NBI_GPU_REFUSE_STATE(
+            gpu, "no frame is compiled, or it was submitted already; call nb_gpu_frame_compile first");
     gpu->caller = __func__;
     return nbi_gpu_submit_picture(gpu);
 }
@@ -268,7 +274,7 @@ nb_result nb_gpu_frame_submit(nb_gpu *gpu) {
 nb_result nb_gpu_frame_end(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     bool is_begun = gpu->engine == NULL && gpu->frame_state != NBI_GPU_FRAME_NONE;
-    if (!is_begun) return NBI_GPU_REFUSE_STATE(gpu, "no frame is begun");
+    if (!is_begun) return NBI_GPU_REFUSE_STATE(gpu, "no frame is begun; call nb_gpu_frame_begin first");
     gpu->caller = __func__;
     return nbi_gpu_end(gpu);
 }

@@ -59,10 +59,15 @@ static nb_result take(nb_gpu *gpu, nb_frame frame, size_t size_bytes, size_t ali
 
 nb_result nb_gpu_frame_alloc_at(nb_gpu *gpu, nb_frame frame, size_t size_bytes, size_t alignment, nb_gpu_span *out) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (out == NULL) return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "out is NULL");
+    if (out == NULL) return NBI_GPU_REFUSE(gpu, gpu->name, NB_ERR_MISUSE, "device \"%s\": out is NULL", gpu->name);
     if (alignment == 0) alignment = 16;
     bool is_sane = size_bytes != 0 && (alignment & (alignment - 1)) == 0 && alignment <= NB_GPU_OFFSET_ALIGNMENT;
-    if (!is_sane) return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "no bytes, or an alignment that is none");
+    if (!is_sane)
+        return NBI_GPU_REFUSE(
+            gpu, gpu->name, NB_ERR_MISUSE,
+            "device \"%s\": %zu bytes at a multiple of %zu; ask for at least 1 byte, at a power of two "
+            "up to NB_GPU_OFFSET_ALIGNMENT",
+            gpu->name, size_bytes, alignment);
     return take(gpu, frame, size_bytes, alignment, out);
 }
 

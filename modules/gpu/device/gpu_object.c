@@ -83,8 +83,7 @@ void nbi_gpu_object_free(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index) {
     if (kind == NBI_GPU_PIPELINE) free_words(gpu, &object->desc.pipeline);
     if (object->role == NBI_GPU_USERS) --table->user_count;
     if (object->role == NBI_GPU_USERS && object->life == NBI_GPU_LIVE) --table->live_count;
-    object->life = NBI_GPU_FREE;
-    object->serial = 0;
+    object->life = NBI_GPU_FREE; // serial and name stay, for reports of handles that have ended
     // Behind all others: an index is taken again as late as can be.
     object->next_free = NBI_NONE_INDEX;
     if (table->free_last != NBI_NONE_INDEX)
@@ -112,6 +111,19 @@ nbi_gpu_object *nbi_gpu_object_find(const nb_gpu *gpu, nbi_gpu_kind kind, uint64
     }
     *index = found;
     return object;
+}
+
+const char *nbi_gpu_kind_name(nbi_gpu_kind kind) {
+    static const char *const names[NBI_GPU_KIND_COUNT] = {"buffer", "image", "pipeline"};
+    return names[kind];
+}
+
+const char *nbi_gpu_object_name(const nb_gpu *gpu, nbi_gpu_kind kind, uint64_t handle) {
+    uint32_t index = (uint32_t)(handle & NBI_GPU_INDEX_MASK);
+    if (handle == 0 || index >= gpu->tables[kind].capacity) return "unknown";
+    const nbi_gpu_object *object = at(gpu, kind, index);
+    bool is_it = object->role == NBI_GPU_USERS && object->serial == handle >> NBI_GPU_INDEX_BITS;
+    return is_it ? object->name : "unknown";
 }
 
 // --- in the backend ---
@@ -197,28 +209,40 @@ nb_result nbi_gpu_own_image(nb_gpu *gpu, const nb_gpu_image_desc *desc, uint32_t
 
 // --- the users' ---
 
-static nb_result fail(nb_gpu *gpu, nb_log_item item, nb_result result, const char *function, const char *text) {
-    return nb_report_mistake(gpu->hooks, item, result, function, "%s", text);
+// What is wrong with a desc, or NB_OK.
+static nb_result check_desc(nb_gpu *gpu, nbi_gpu_kind kind, const char *name, const char *problem, nb_result result,
+                            const char *function) {
+    if (problem == NULL) return NB_OK;
+    return NBI_GPU_MISTAKE(gpu, nbi_gpu_key(name, problem), NB_ITEM_GPU_ARGUMENT, result, function, "%s \"%s\": %s",
+                           nbi_gpu_kind_name(kind), name, problem);
+}
+
+static nb_result refuse_null(nb_gpu *gpu, nbi_gpu_kind kind, const char *what, const char *function) {
+    return NBI_GPU_MISTAKE(gpu, nbi_gpu_key(what, ""), NB_ITEM_GPU_ARGUMENT, NB_ERR_MISUSE, function, "%s: %s is NULL",
+                           nbi_gpu_kind_name(kind), what);
 }
 
 // What keeps an object from being made or destroyed now.
-static nb_result gate(nb_gpu *gpu, const char *function) {
+static nb_result gate(nb_gpu *gpu, nbi_gpu_kind kind, const char *name, const char *function) {
     if (gpu->frame_state != NBI_GPU_FRAME_COMPILED) return NB_OK;
-    return fail(gpu, NB_ITEM_GPU_MOMENT, NB_BUSY, function, "the frame is being recorded");
+    return NBI_GPU_MISTAKE(gpu, nbi_gpu_key(name, ""), NB_ITEM_GPU_MOMENT, NB_BUSY, function,
+                           "%s \"%s\": the frame is being recorded; create and destroy before FrameGraph ends, or "
+                           "after the frame was submitted",
+                           nbi_gpu_kind_name(kind), name);
 }
 
 static nb_result take_for_user(nb_gpu *gpu, nbi_gpu_kind kind, const char *name, const char *function,
                                uint32_t *index) {
-    nb_result result = gate(gpu, function);
+    nb_result result = gate(gpu, kind, name, function);
     if (result != NB_OK) return result;
     if (gpu->is_lost) return NB_ERR_LOST;
     gpu->caller = function;
     result = nbi_gpu_object_take(gpu, kind, NBI_GPU_USERS, name, index);
-    if (result != NB_OK && nbi_gpu_report_once(gpu, function, "full", 0))
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_FULL, result, function,
-                          "gpu: \"%s\" has no room: %u are alive or wait for the device", name,
-                          gpu->tables[kind].user_count);
-    return result;
+    if (result == NB_OK) return NB_OK;
+    return NBI_GPU_FAILURE(gpu, kind, NB_ITEM_GPU_FULL, result,
+                           "gpu: %s \"%s\" has no room: %u are alive or wait for the device; raise "
+                           "nb_gpu_desc.%s_count_max, or destroy some",
+                           nbi_gpu_kind_name(kind), name, gpu->tables[kind].user_count, nbi_gpu_kind_name(kind));
 }
 
 static nb_result make_for_user(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index, uint64_t *handle) {
@@ -231,23 +255,26 @@ static nb_result make_for_user(nb_gpu *gpu, nbi_gpu_kind kind, uint32_t index, u
 }
 
 static nb_result destroy_for_user(nb_gpu *gpu, nbi_gpu_kind kind, uint64_t handle, const char *function) {
-    nb_result result = gate(gpu, function);
+    const char *name = nbi_gpu_object_name(gpu, kind, handle);
+    nb_result result = gate(gpu, kind, name, function);
     if (result != NB_OK) return result;
     uint32_t index = 0;
     const nbi_gpu_object *object = nbi_gpu_object_find(gpu, kind, handle, &index);
     if (object == NULL || object->role != NBI_GPU_USERS)
-        return fail(gpu, NB_ITEM_GPU_STALE, NB_ERR_STALE, function, "the handle is of nothing that is alive");
+        return NBI_GPU_MISTAKE(gpu, nbi_gpu_key(name, ""), NB_ITEM_GPU_STALE, NB_ERR_STALE, function,
+                               "%s \"%s\" (handle 0x%llx) does not live; forget its handle when you destroy it",
+                               nbi_gpu_kind_name(kind), name, nb_llu(handle));
     return nbi_gpu_object_retire(gpu, kind, index);
 }
 
 nb_result nb_gpu_buffer_create(nb_gpu *gpu, const nb_gpu_buffer_desc *desc, nb_gpu_buffer *out) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (desc == NULL || out == NULL) return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "desc or out is NULL");
+    if (desc == NULL || out == NULL) return refuse_null(gpu, NBI_GPU_BUFFER, desc == NULL ? "desc" : "out", __func__);
     nb_result result = NB_OK;
     const char *problem = nbi_gpu_buffer_problem(desc, &result), *name = desc->name != NULL ? desc->name : "buffer";
-    if (problem != NULL) return NBI_GPU_REFUSE(gpu, result, "buffer \"%s\": %s", name, problem);
+    result = check_desc(gpu, NBI_GPU_BUFFER, name, problem, result, __func__);
     uint32_t index = 0;
-    result = take_for_user(gpu, NBI_GPU_BUFFER, name, __func__, &index);
+    if (result == NB_OK) result = take_for_user(gpu, NBI_GPU_BUFFER, name, __func__, &index);
     if (result != NB_OK) return result;
     at(gpu, NBI_GPU_BUFFER, index)->desc.buffer = *desc;
     return make_for_user(gpu, NBI_GPU_BUFFER, index, &out->value);
@@ -255,12 +282,12 @@ nb_result nb_gpu_buffer_create(nb_gpu *gpu, const nb_gpu_buffer_desc *desc, nb_g
 
 nb_result nb_gpu_image_create(nb_gpu *gpu, const nb_gpu_image_desc *desc, nb_gpu_image *out) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (desc == NULL || out == NULL) return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "desc or out is NULL");
+    if (desc == NULL || out == NULL) return refuse_null(gpu, NBI_GPU_IMAGE, desc == NULL ? "desc" : "out", __func__);
     nb_result result = NB_OK;
     const char *problem = nbi_gpu_image_problem(desc, &result), *name = desc->name != NULL ? desc->name : "image";
-    if (problem != NULL) return NBI_GPU_REFUSE(gpu, result, "image \"%s\": %s", name, problem);
+    result = check_desc(gpu, NBI_GPU_IMAGE, name, problem, result, __func__);
     uint32_t index = 0;
-    result = take_for_user(gpu, NBI_GPU_IMAGE, name, __func__, &index);
+    if (result == NB_OK) result = take_for_user(gpu, NBI_GPU_IMAGE, name, __func__, &index);
     if (result != NB_OK) return result;
     nb_gpu_image_desc *kept = &at(gpu, NBI_GPU_IMAGE, index)->desc.image;
     *kept = *desc;
@@ -284,12 +311,12 @@ static nb_result keep_words(nb_gpu *gpu, nb_gpu_pipeline_desc *desc) {
 
 nb_result nb_gpu_pipeline_create(nb_gpu *gpu, const nb_gpu_pipeline_desc *desc, nb_gpu_pipeline *out) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (desc == NULL || out == NULL) return NBI_GPU_REFUSE(gpu, NB_ERR_MISUSE, "desc or out is NULL");
+    if (desc == NULL || out == NULL) return refuse_null(gpu, NBI_GPU_PIPELINE, desc == NULL ? "desc" : "out", __func__);
     nb_result result = NB_OK;
     const char *problem = nbi_gpu_pipeline_problem(desc, &result), *name = desc->name != NULL ? desc->name : "pipeline";
-    if (problem != NULL) return NBI_GPU_REFUSE(gpu, result, "pipeline \"%s\": %s", name, problem);
+    result = check_desc(gpu, NBI_GPU_PIPELINE, name, problem, result, __func__);
     uint32_t index = 0;
-    result = take_for_user(gpu, NBI_GPU_PIPELINE, name, __func__, &index);
+    if (result == NB_OK) result = take_for_user(gpu, NBI_GPU_PIPELINE, name, __func__, &index);
     if (result != NB_OK) return result;
     nb_gpu_pipeline_desc kept = *desc;
     result = keep_words(gpu, &kept);

@@ -5,10 +5,8 @@
 #include "gpu.h"
 
 static nb_result refuse(nb_gpu *gpu, nb_result result, const nb_graph_plan_resource *resource, const char *why) {
-    if (nbi_gpu_report_once(gpu, resource->name, why, result))
-        nb_report_mistake(gpu->hooks, NB_ITEM_GPU_IMPORT, result, gpu->caller, "gpu: import \"%s\": %s", resource->name,
-                          why);
-    return result;
+    return NBI_GPU_MISTAKE(gpu, nbi_gpu_key(resource->name, why), NB_ITEM_GPU_IMPORT, result, gpu->caller,
+                           "gpu: import \"%s\": %s", resource->name, why);
 }
 
 // --- imports ---
@@ -106,9 +104,9 @@ static nb_result take_slots(nb_gpu *gpu) {
     for (uint32_t i = 0; i < gpu->plan->slot_count; ++i) {
         nb_result result = take_transient(gpu, &gpu->plan->slots[i], &gpu->slot_objects[i]);
         if (result == NB_OK) continue;
-        if (result != NB_ERR_LOST && nbi_gpu_report_once(gpu, "graph", "memory", result))
-            nb_report_failure(
-                gpu->hooks, NB_ITEM_GPU_SUBMIT, result, gpu->caller,
+        if (result != NB_ERR_LOST)
+            NBI_GPU_FAILURE(
+                gpu, (uint64_t)result, NB_ITEM_GPU_SUBMIT, result,
                 "gpu: device \"%s\" has no memory for the %u resources of the frame graph: the picture is left out",
                 gpu->name, (unsigned)gpu->plan->slot_count);
         return result;
@@ -151,11 +149,10 @@ static nb_result list_items(nb_gpu *gpu) {
         const nb_graph_step *step = &gpu->plan->steps[i];
         if (step->record == NULL) continue;
         if (step->bucket_count > gpu->limits.item_count_max - gpu->item_count) {
-            if (nbi_gpu_report_once(gpu, "graph", "items", 0))
-                nb_report_failure(gpu->hooks, NB_ITEM_GPU_FULL, NB_ERR_RANGE, gpu->caller,
-                                  "gpu: pass \"%s\" has no room: at most %u buckets of all passes", step->name,
-                                  (unsigned)gpu->limits.item_count_max);
-            return NB_ERR_RANGE;
+            return NBI_GPU_FAILURE(gpu, nbi_gpu_key(step->name, ""), NB_ITEM_GPU_FULL, NB_ERR_RANGE,
+                                   "gpu: pass \"%s\" has no room: at most %u buckets of all passes; raise "
+                                   "nb_gpu_desc.graph.pass_count_max",
+                                   step->name, (unsigned)gpu->limits.item_count_max);
         }
         for (uint32_t bucket = 0; bucket < step->bucket_count; ++bucket) {
             uint32_t index = gpu->item_count++;

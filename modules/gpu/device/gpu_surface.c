@@ -92,9 +92,8 @@ void nbi_gpu_surface_show(nb_gpu *gpu) {
         return;
     }
     ++gpu->stats.present_failed_count;
-    if (nbi_gpu_report_once(gpu, "present", "", result))
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_PRESENT, result, gpu->caller,
-                          "gpu: device \"%s\" did not show a picture: %s", gpu->name, nb_result_name(result));
+    NBI_GPU_FAILURE(gpu, (uint64_t)result, NB_ITEM_GPU_PRESENT, result, "gpu: device \"%s\" did not show a picture: %s",
+                    gpu->name, nb_result_name(result));
 }
 
 // --- around it ---
@@ -115,7 +114,11 @@ nb_gpu_format nb_gpu_backbuffer_format(const nb_gpu *gpu) {
 nb_result nb_gpu_resize(nb_gpu *gpu, uint32_t width, uint32_t height) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     bool is_sane = width <= NB_GRAPH_IMAGE_SIZE_MAX && height <= NB_GRAPH_IMAGE_SIZE_MAX && !width == !height;
-    if (!is_sane) return NBI_GPU_REFUSE(gpu, NB_ERR_RANGE, "%u x %u is no size", (unsigned)width, (unsigned)height);
+    if (!is_sane)
+        return NBI_GPU_REFUSE(gpu, gpu->name, NB_ERR_RANGE,
+                              "device \"%s\": %u x %u is no size; give both sides, up to %u, or 0 x 0 while the window "
+                              "is hidden",
+                              gpu->name, (unsigned)width, (unsigned)height, NB_GRAPH_IMAGE_SIZE_MAX);
     if (gpu->width != width || gpu->height != height) gpu->is_surface_stale = true;
     gpu->width = width;
     gpu->height = height;

@@ -29,11 +29,9 @@ nb_result nbi_gpu_note_result(nb_gpu *gpu, nb_result result, const char *what) {
 
 static nb_result refuse_value(nb_gpu *gpu, uint64_t value, bool is_beyond) {
     ++gpu->stats.value_refused_count;
-    if (nbi_gpu_report_once(gpu, "value", is_beyond ? "beyond" : "back", 0))
-        nb_report_failure(gpu->hooks, NB_ITEM_GPU_VALUE, NB_ERR_RANGE, gpu->caller,
-                          "gpu: device \"%s\" reported fence value %llu after %llu (submitted %llu): ignored",
-                          gpu->name, nb_llu(value), nb_llu(gpu->completed - gpu->base),
-                          nb_llu(gpu->submitted - gpu->base));
+    NBI_GPU_FAILURE(gpu, is_beyond, NB_ITEM_GPU_VALUE, NB_ERR_RANGE,
+                    "gpu: device \"%s\" reported fence value %llu after %llu (submitted %llu): ignored", gpu->name,
+                    nb_llu(value), nb_llu(gpu->completed - gpu->base), nb_llu(gpu->submitted - gpu->base));
     return is_beyond ? nbi_gpu_lose(gpu, "its fence is beyond what was handed over") : NB_OK;
 }
 
@@ -87,7 +85,8 @@ nb_result nbi_gpu_wait(nb_gpu *gpu, uint64_t value, uint64_t timeout_ns) {
 
 nb_result nb_gpu_wait_idle(nb_gpu *gpu, uint64_t timeout_ns) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (gpu->frame_state != NBI_GPU_FRAME_NONE) return NBI_GPU_REFUSE_STATE(gpu, "a frame is begun");
+    if (gpu->frame_state != NBI_GPU_FRAME_NONE)
+        return NBI_GPU_REFUSE_STATE(gpu, "a frame is begun; call nb_gpu_wait_idle between frames");
     gpu->caller = __func__;
     nb_result result = nbi_gpu_wait(gpu, gpu->submitted, timeout_ns);
     return result == NB_BUSY ? NB_TIMEOUT : result;

@@ -9,7 +9,11 @@
 #define OF_DEPTH (NB_GPU_ACCESS_DEPTH | NB_GPU_ACCESS_DEPTH_READ)
 #define NOT_OF_DEPTH (NB_GPU_ACCESS_COLOR | NB_GPU_ACCESS_STORAGE | NB_GPU_ACCESS_STORAGE_READ)
 
-#define FAIL(item, result, ...) nb_report_mistake(&graph->desc.hooks, (item), (result), function, __VA_ARGS__)
+// `name` is that of the pass or resource, or NULL.
+#define FAIL(name, item, result, ...) \
+    NBI_GRAPH_MISTAKE(graph, nbi_graph_key((name), NULL), (item), (result), function, __VA_ARGS__)
+#define FAIL_USE(pass, resource, item, result, ...) \
+    NBI_GRAPH_MISTAKE(graph, nbi_graph_key((pass), (resource)), (item), (result), function, __VA_ARGS__)
 
 nb_graph_desc nb_graph_desc_default(void) {
     return (nb_graph_desc){.pass_count_max = NB_GRAPH_PASS_COUNT_DEFAULT,
@@ -110,10 +114,12 @@ nb_result nb_graph_begin(nb_graph *graph) {
 
 // --- handles and names ---
 
-static nb_result check_open(const nb_graph *graph, const char *function) {
+// name: of the pass or resource that is to be added, or NULL.
+static nb_result check_open(const nb_graph *graph, const char *name, const char *function) {
     if (graph->state == NBI_GRAPH_OPEN) return NB_OK;
-    return FAIL(NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, "%s; call nb_graph_begin first",
-                graph->state == NBI_GRAPH_IDLE ? "no assembly was begun" : "the assembly was compiled already");
+    const char *why = graph->state == NBI_GRAPH_IDLE ? "no assembly was begun" : "the assembly was compiled already";
+    if (name == NULL) return FAIL(why, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, "%s; call nb_graph_begin first", why);
+    return FAIL_USE(name, why, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, "'%s': %s; call nb_graph_begin first", name, why);
 }
 
 // The index of a handle of this assembly; NBI_NONE for every other.
@@ -129,15 +135,22 @@ static uint64_t handle_of(const nb_graph *graph, uint32_t index) {
 static nb_result find_pass(const nb_graph *graph, nb_graph_pass pass, const char *function, uint32_t *index) {
     *index = index_of(graph, pass.value, graph->pass_names.count);
     if (*index != NBI_NONE) return NB_OK;
-    return FAIL(NB_ITEM_GRAPH_STALE, NB_ERR_STALE, "the pass is of no assembly, of an earlier one or of another graph");
+    return NBI_GRAPH_MISTAKE(graph, (uint32_t)pass.value, NB_ITEM_GRAPH_STALE, NB_ERR_STALE, function,
+                             "pass %u is of no assembly, of an earlier one or of another graph; add passes in each "
+                             "assembly",
+                             (uint32_t)pass.value);
 }
 
-static nb_result find_resource(const nb_graph *graph, nb_graph_resource resource, const char *function,
-                               uint32_t *index) {
+// user: the name of the pass that uses it, or of what it becomes; or NULL.
+static nb_result find_resource(const nb_graph *graph, nb_graph_resource resource, const char *user,
+                               const char *function, uint32_t *index) {
     *index = index_of(graph, resource.value, graph->resource_names.count);
     if (*index != NBI_NONE) return NB_OK;
-    return FAIL(NB_ITEM_GRAPH_STALE, NB_ERR_STALE,
-                "the resource is of no assembly, of an earlier one or of another graph");
+    return NBI_GRAPH_MISTAKE(
+        graph, nbi_graph_key(user, NULL) ^ (uint32_t)resource.value, NB_ITEM_GRAPH_STALE, NB_ERR_STALE, function,
+        "%s%s%sresource %u is of no assembly, of an earlier one or of another graph; add, import "
+        "or find it in each assembly",
+        user != NULL ? "'" : "", user != NULL ? user : "", user != NULL ? "': " : "", (uint32_t)resource.value);
 }
 
 // A name as it is kept: cut, of one line, zeros behind it.
@@ -179,12 +192,13 @@ static uint32_t find_name(const nbi_graph_table *table, const void *named, size_
 
 static nb_result check_image(const nb_graph *graph, const nb_graph_import_desc *desc, const char *function) {
     bool is_format = (int)desc->format > NB_GPU_FORMAT_NONE && desc->format < NB_GPU_FORMAT_COUNT;
-    if (!is_format) return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "image '%s' has no format", desc->name);
+    if (!is_format)
+        return FAIL(desc->name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "image '%s' has no format", desc->name);
     // Zero wraps to the largest.
     bool is_size = desc->width - 1 < NB_GRAPH_IMAGE_SIZE_MAX && desc->height - 1 < NB_GRAPH_IMAGE_SIZE_MAX;
     if (is_size) return NB_OK;
-    return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_RANGE, "image '%s' is %u x %u; 1 to %u are possible", desc->name,
-                desc->width, desc->height, NB_GRAPH_IMAGE_SIZE_MAX);
+    return FAIL(desc->name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_RANGE, "image '%s' is %u x %u; 1 to %u are possible",
+                desc->name, desc->width, desc->height, NB_GRAPH_IMAGE_SIZE_MAX);
 }
 
 static nb_result check_import(const nb_graph *graph, const nb_graph_import_desc *desc, const char *function) {
@@ -195,14 +209,15 @@ static nb_result check_import(const nb_graph *graph, const nb_graph_import_desc 
         char text[NBI_GRAPH_ACCESS_TEXT_SIZE];
         bool is_fine = (both[i] & ~possible) == 0 && (desc->is_buffer || nbi_graph_has_one_layout(both[i]));
         if (!is_fine)
-            return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "%s '%s' cannot be %s for %s at once",
-                        desc->is_buffer ? "buffer" : "image", desc->name, i == 0 ? "left before" : "left after",
-                        nbi_graph_access_text(both[i], text));
+            return NBI_GRAPH_MISTAKE(graph, nbi_graph_key(desc->name, NULL) ^ both[i], NB_ITEM_GRAPH_ARGUMENT,
+                                     NB_ERR_MISUSE, function, "%s '%s' cannot be %s for %s at once; choose other uses",
+                                     desc->is_buffer ? "buffer" : "image", desc->name,
+                                     i == 0 ? "left before" : "left after", nbi_graph_access_text(both[i], text));
     }
     bool is_of_kind = desc->is_buffer ? desc->image.value == 0 : desc->buffer.value == 0;
     if (is_of_kind) return NB_OK;
-    return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "'%s' is %s", desc->name,
-                desc->is_buffer ? "a buffer and has an image" : "an image and has a buffer");
+    return FAIL(desc->name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "'%s' is %s; set is_buffer to what it is",
+                desc->name, desc->is_buffer ? "a buffer and has an image" : "an image and has a buffer");
 }
 
 // Adds a version with its name checked; the rest of the desc is. The new one is returned by its index.
@@ -211,11 +226,12 @@ static nb_result add_resource(nb_graph *graph, const nb_graph_import_desc *desc,
     short_name name = shorten(desc->name);
     uint32_t at;
     if (find_name(&graph->resource_names, graph->resources, sizeof *graph->resources, &name, &at) != NBI_NONE)
-        return FAIL(NB_ITEM_GRAPH_NAME, NB_ERR_MISUSE, "a resource '%s' is there already; choose another name",
-                    name.text);
+        return FAIL(name.text, NB_ITEM_GRAPH_NAME, NB_ERR_MISUSE,
+                    "a resource '%s' is there already; choose another name", name.text);
     if (graph->resource_names.count == graph->desc.resource_count_max)
-        return FAIL(NB_ITEM_GRAPH_FULL, NB_FULL, "no room for resource '%s'; %u are there, raise resource_count_max",
-                    name.text, graph->resource_names.count);
+        return FAIL(name.text, NB_ITEM_GRAPH_FULL, NB_FULL,
+                    "no room for resource '%s'; %u are there, raise resource_count_max", name.text,
+                    graph->resource_names.count);
     *index = nbi_graph_table_add(&graph->resource_names, key_of(&name), at);
     nbi_graph_resource *resource = &graph->resources[*index];
     *resource = (nbi_graph_resource){.desc = *desc, .root = *index, .predecessor = NBI_NONE, .successor = NBI_NONE};
@@ -225,13 +241,15 @@ static nb_result add_resource(nb_graph *graph, const nb_graph_import_desc *desc,
 }
 
 static nb_result check_name(const nb_graph *graph, const char *name, const void *out, const char *function) {
-    if (name == NULL || name[0] == '\0') return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "there is no name");
-    if (out == NULL) return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "out is NULL, for '%s'", name);
+    if (name == NULL || name[0] == '\0')
+        return FAIL(NULL, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE,
+                    "desc or its name is NULL, or the name is empty; give each pass and resource a name");
+    if (out == NULL) return FAIL(name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "out is NULL, for '%s'", name);
     return NB_OK;
 }
 
 static nb_result check_named(const nb_graph *graph, const char *name, const void *out, const char *function) {
-    nb_result result = check_open(graph, function);
+    nb_result result = check_open(graph, name, function);
     return result == NB_OK ? check_name(graph, name, out, function) : result;
 }
 
@@ -254,8 +272,9 @@ nb_result nb_graph_buffer_add(nb_graph *graph, const nb_graph_buffer_desc *desc,
     nb_result result = check_named(graph, desc != NULL ? desc->name : NULL, out, function);
     if (result != NB_OK) return result;
     if (desc->size_bytes - 1 >= NB_GRAPH_BUFFER_BYTES_MAX)
-        return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_RANGE, "buffer '%s' has %llu bytes; 1 to %llu are possible",
-                    desc->name, nb_llu(desc->size_bytes), nb_llu(NB_GRAPH_BUFFER_BYTES_MAX));
+        return FAIL(desc->name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_RANGE,
+                    "buffer '%s' has %llu bytes; 1 to %llu are possible", desc->name, nb_llu(desc->size_bytes),
+                    nb_llu(NB_GRAPH_BUFFER_BYTES_MAX));
     nb_graph_import_desc memory = {.name = desc->name, .is_buffer = true, .size_bytes = desc->size_bytes};
     uint32_t index;
     result = add_resource(graph, &memory, function, &index);
@@ -281,12 +300,13 @@ nb_result nb_graph_renew(nb_graph *graph, nb_graph_resource resource, const char
     const char *function = __func__;
     uint32_t old, index;
     nb_result result = check_named(graph, name, out, function);
-    if (result == NB_OK) result = find_resource(graph, resource, function, &old);
+    if (result == NB_OK) result = find_resource(graph, resource, name, function, &old);
     if (result != NB_OK) return result;
     nbi_graph_resource *before = &graph->resources[old];
     if (before->successor != NBI_NONE)
-        return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "'%s' was renewed as '%s' already; renew that one as '%s'",
-                    before->name, graph->resources[before->successor].name, name);
+        return FAIL(before->name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE,
+                    "'%s' was renewed as '%s' already; renew that one as '%s'", before->name,
+                    graph->resources[before->successor].name, name);
     nb_graph_import_desc memory = before->desc;
     memory.name = name;
     result = add_resource(graph, &memory, function, &index);
@@ -316,8 +336,8 @@ nb_result nb_graph_newest(nb_graph *graph, nb_graph_resource resource, nb_graph_
     if (graph == NULL) return NB_FAIL_NULL("graph");
     const char *function = __func__;
     uint32_t index;
-    if (out == NULL) return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
-    nb_result result = find_resource(graph, resource, function, &index);
+    if (out == NULL) return FAIL(NULL, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
+    nb_result result = find_resource(graph, resource, NULL, function, &index);
     if (result != NB_OK) return result;
     while (graph->resources[index].successor != NBI_NONE) index = graph->resources[index].successor;
     out->value = handle_of(graph, index);
@@ -327,8 +347,8 @@ nb_result nb_graph_newest(nb_graph *graph, nb_graph_resource resource, nb_graph_
 nb_result nb_graph_keep(nb_graph *graph, nb_graph_resource resource) {
     if (graph == NULL) return NB_FAIL_NULL("graph");
     uint32_t index;
-    nb_result result = check_open(graph, __func__);
-    if (result == NB_OK) result = find_resource(graph, resource, __func__, &index);
+    nb_result result = check_open(graph, NULL, __func__);
+    if (result == NB_OK) result = find_resource(graph, resource, NULL, __func__, &index);
     if (result == NB_OK) graph->resources[index].is_kept = true;
     return result;
 }
@@ -341,17 +361,20 @@ nb_result nb_graph_pass_add(nb_graph *graph, const nb_graph_pass_desc *desc, nb_
     nb_result result = check_named(graph, desc != NULL ? desc->name : NULL, out, function);
     if (result != NB_OK) return result;
     bool is_kind = (int)desc->kind > NB_GPU_PASS_NONE && desc->kind < NB_GPU_PASS_KIND_COUNT;
-    if (!is_kind) return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "pass '%s' has no kind", desc->name);
+    if (!is_kind)
+        return FAIL(desc->name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE,
+                    "pass '%s' has no kind; set nb_graph_pass_desc.kind", desc->name);
     if (desc->bucket_count > NB_GRAPH_BUCKET_COUNT_MAX)
-        return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_RANGE, "pass '%s' has %u buckets; %u are possible", desc->name,
-                    desc->bucket_count, NB_GRAPH_BUCKET_COUNT_MAX);
+        return FAIL(desc->name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_RANGE, "pass '%s' has %u buckets; %u are possible",
+                    desc->name, desc->bucket_count, NB_GRAPH_BUCKET_COUNT_MAX);
     short_name name = shorten(desc->name);
     uint32_t at;
     if (find_name(&graph->pass_names, graph->passes, sizeof *graph->passes, &name, &at) != NBI_NONE)
-        return FAIL(NB_ITEM_GRAPH_NAME, NB_ERR_MISUSE, "a pass '%s' is there already; choose another name", name.text);
+        return FAIL(name.text, NB_ITEM_GRAPH_NAME, NB_ERR_MISUSE, "a pass '%s' is there already; choose another name",
+                    name.text);
     if (graph->pass_names.count == graph->desc.pass_count_max)
-        return FAIL(NB_ITEM_GRAPH_FULL, NB_FULL, "no room for pass '%s'; %u are there, raise pass_count_max", name.text,
-                    graph->pass_names.count);
+        return FAIL(name.text, NB_ITEM_GRAPH_FULL, NB_FULL, "no room for pass '%s'; %u are there, raise pass_count_max",
+                    name.text, graph->pass_names.count);
     uint32_t index = nbi_graph_table_add(&graph->pass_names, key_of(&name), at);
     nbi_graph_pass *pass = &graph->passes[index];
     *pass = (nbi_graph_pass){
@@ -371,16 +394,17 @@ nb_result nb_graph_after(nb_graph *graph, nb_graph_pass pass, nb_graph_pass earl
     if (graph == NULL) return NB_FAIL_NULL("graph");
     const char *function = __func__;
     uint32_t behind, before;
-    nb_result result = check_open(graph, function);
+    nb_result result = check_open(graph, NULL, function);
     if (result == NB_OK) result = find_pass(graph, pass, function, &behind);
     if (result == NB_OK) result = find_pass(graph, earlier, function, &before);
     if (result != NB_OK) return result;
     if (behind == before)
-        return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "pass '%s' cannot run behind itself",
-                    graph->passes[behind].name);
+        return FAIL(graph->passes[behind].name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE,
+                    "pass '%s' cannot run behind itself", graph->passes[behind].name);
     if (is_full(graph))
-        return FAIL(NB_ITEM_GRAPH_FULL, NB_FULL, "no room to put pass '%s' behind '%s'; raise use_count_max",
-                    graph->passes[behind].name, graph->passes[before].name);
+        return FAIL_USE(graph->passes[behind].name, graph->passes[before].name, NB_ITEM_GRAPH_FULL, NB_FULL,
+                        "no room to put pass '%s' behind '%s'; raise use_count_max", graph->passes[behind].name,
+                        graph->passes[before].name);
     graph->links[graph->link_count] = (nbi_graph_link){behind, graph->passes[before].after_first};
     graph->passes[before].after_first = graph->link_count++;
     return NB_OK;
@@ -410,9 +434,10 @@ static bool has_room_to_attach(const nbi_graph_pass *pass, uint32_t use, nb_gpu_
 
 static nb_result find_both(nb_graph *graph, nb_graph_pass pass, nb_graph_resource resource, const char *function,
                            uint32_t *pass_index, uint32_t *resource_index) {
-    nb_result result = check_open(graph, function);
+    nb_result result = check_open(graph, NULL, function);
     if (result == NB_OK) result = find_pass(graph, pass, function, pass_index);
-    return result == NB_OK ? find_resource(graph, resource, function, resource_index) : result;
+    if (result != NB_OK) return result;
+    return find_resource(graph, resource, graph->passes[*pass_index].name, function, resource_index);
 }
 
 static uint32_t add_use(nb_graph *graph, uint32_t pass, uint32_t resource, uint32_t at) {
@@ -435,17 +460,18 @@ nb_result nb_graph_use(nb_graph *graph, nb_graph_pass pass, nb_graph_resource re
     const char *name = graph->resources[r].name, *problem = why_not(owner, &graph->resources[r], access);
     char text[NBI_GRAPH_ACCESS_TEXT_SIZE];
     if (problem != NULL)
-        return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "pass '%s' cannot use '%s' as %s: %s", owner->name, name,
-                    nbi_graph_access_text(access, text), problem);
+        return NBI_GRAPH_MISTAKE(graph, nbi_graph_key(owner->name, name) ^ access, NB_ITEM_GRAPH_ARGUMENT,
+                                 NB_ERR_MISUSE, function, "pass '%s' cannot use '%s' as %s: %s", owner->name, name,
+                                 nbi_graph_access_text(access, text), problem);
     uint32_t use = nbi_graph_table_find(&graph->use_keys, use_key(p, r), &at);
     nb_gpu_access fresh = use != NBI_NONE ? access & ~graph->uses[use].access : access;
     if (!has_room_to_attach(owner, use, fresh))
-        return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_RANGE,
-                    "pass '%s' has no room to attach '%s'; %u colours and one depth are possible", owner->name, name,
-                    NB_GRAPH_COLOR_COUNT_MAX);
+        return FAIL_USE(owner->name, name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_RANGE,
+                        "pass '%s' has no room to attach '%s'; %u colours and one depth are possible", owner->name,
+                        name, NB_GRAPH_COLOR_COUNT_MAX);
     if (use == NBI_NONE && is_full(graph))
-        return FAIL(NB_ITEM_GRAPH_FULL, NB_FULL, "no room for '%s' in pass '%s'; raise use_count_max", name,
-                    owner->name);
+        return FAIL_USE(owner->name, name, NB_ITEM_GRAPH_FULL, NB_FULL,
+                        "no room for '%s' in pass '%s'; raise use_count_max", name, owner->name);
     if (use == NBI_NONE) use = add_use(graph, p, r, at);
     graph->uses[use].access |= access;
     if ((fresh & NB_GPU_ACCESS_COLOR) != 0) ++owner->color_count;
@@ -462,8 +488,9 @@ nb_result nb_graph_clear(nb_graph *graph, nb_graph_pass pass, nb_graph_resource 
     uint32_t use = nbi_graph_table_find(&graph->use_keys, use_key(p, r), &at);
     bool is_written = use != NBI_NONE && (graph->uses[use].access & (NB_GPU_ACCESS_COLOR | NB_GPU_ACCESS_DEPTH)) != 0;
     if (!is_written)
-        return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "pass '%s' does not draw into '%s'; declare that first",
-                    graph->passes[p].name, graph->resources[r].name);
+        return FAIL_USE(graph->passes[p].name, graph->resources[r].name, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE,
+                        "pass '%s' does not draw into '%s'; declare that first", graph->passes[p].name,
+                        graph->resources[r].name);
     graph->uses[use].is_cleared = true;
     graph->clears[use] = clear;
     return NB_OK;
@@ -486,8 +513,8 @@ nb_result nb_graph_resource_index(const nb_graph *graph, nb_graph_resource resou
     if (graph == NULL) return NB_FAIL_NULL("graph");
     const char *function = __func__;
     uint32_t index;
-    if (out == NULL) return FAIL(NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
-    nb_result result = find_resource(graph, resource, function, &index);
+    if (out == NULL) return FAIL(NULL, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
+    nb_result result = find_resource(graph, resource, NULL, function, &index);
     if (result == NB_OK) *out = index;
     return result;
 }

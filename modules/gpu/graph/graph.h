@@ -10,7 +10,10 @@
 
 #include "graph_table.h"
 #include "nebula/frame_graph.h"
+#include "nebula/hash.h"
 #include "nebula/report.h"
+
+#include <string.h>
 
 typedef struct nbi_graph_pass {
     char name[NB_GPU_NAME_SIZE_MAX + 1];
@@ -69,8 +72,8 @@ struct nb_graph {
     nbi_graph_state state;
     uint32_t generation; // of this assembly; never 0
     nb_graph_error error;
-    const char *caller; // of a device's graph: what the user called, for reports; NULL = nb_graph_compile
-    char reported[sizeof((nb_graph_error *)0)->text]; // the report of a device's graph that is not repeated
+    const char *caller;   // of a device's graph: what the user called, for reports; NULL = nb_graph_compile
+    nb_throttle throttle; // of reports that frames repeat
 
     nbi_graph_pass *passes;
     nbi_graph_resource *resources;
@@ -105,6 +108,17 @@ static inline bool nbi_graph_is_wanted(const nbi_graph_resource *resource) {
     bool is_left = resource->is_imported && resource->desc.after != NB_GPU_ACCESS_NONE;
     return resource->is_kept || (is_left && resource->successor == NBI_NONE);
 }
+
+// What the throttle tells passes and resources apart by: their names; NULL is none.
+static inline uint64_t nbi_graph_key(const char *name, const char *other) {
+    uint64_t key = name != NULL ? nb_hash64(name, strlen(name), 0) : 0;
+    return other != NULL ? nb_hash64(other, strlen(other), key) : key;
+}
+
+// A mistake of the caller about an object; assemblies may repeat it. Reports are all that a question changes.
+#define NBI_GRAPH_MISTAKE(graph, object, item, result, function, ...)                                                 \
+    nb_report_throttled(&(graph)->desc.hooks, (nb_throttle *)(uintptr_t) & (graph)->throttle, (object), true, (item), \
+                        (result), (function), __VA_ARGS__)
 
 // True where an image can be used in all these ways in one layout.
 bool nbi_graph_has_one_layout(nb_gpu_access access);

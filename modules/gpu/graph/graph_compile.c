@@ -42,10 +42,7 @@ nb_result nbi_graph_error_set(nb_graph *graph, nb_log_item item, nb_result resul
     vsnprintf(error->text, sizeof error->text, format, args);
     va_end(args);
     const char *function = graph->caller != NULL ? graph->caller : "nb_graph_compile";
-    // A device compiles its graph in every frame, mostly with the same mistake.
-    if (graph->caller != NULL && strcmp(graph->reported, error->text) == 0) return result;
-    memcpy(graph->reported, error->text, sizeof graph->reported);
-    return nb_report_mistake(&graph->desc.hooks, item, result, function, "%s", error->text);
+    return NBI_GRAPH_MISTAKE(graph, nbi_graph_key(error->text, NULL), item, result, function, "%s", error->text);
 }
 
 // --- who writes and who reads ---
@@ -200,7 +197,7 @@ static nb_result compile(nb_graph *graph) {
 nb_result nb_graph_compile(nb_graph *graph, const nb_graph_plan **out) {
     if (graph == NULL) return NB_FAIL_NULL("graph");
     if (graph->state == NBI_GRAPH_IDLE)
-        return nb_report_mistake(&graph->desc.hooks, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, __func__,
+        return NBI_GRAPH_MISTAKE(graph, 0, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, __func__,
                                  "no assembly was begun; call nb_graph_begin first");
     if (graph->state == NBI_GRAPH_OPEN) graph->state = compile(graph) == NB_OK ? NBI_GRAPH_COMPILED : NBI_GRAPH_FAILED;
     if (graph->state == NBI_GRAPH_FAILED) return graph->error.result;

@@ -27,11 +27,11 @@ static void put(const writer *to, const char *format, ...) {
 
 static nb_result check(const nb_graph *graph, nb_graph_write_fn write, const char *function) {
     if (graph == NULL) return nb_report_mistake(NULL, NB_ITEM_BASE_NULL, NB_ERR_MISUSE, function, "graph is NULL");
-    const nb_hooks *hooks = &graph->desc.hooks;
     if (write == NULL)
-        return nb_report_mistake(hooks, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, function, "write is NULL");
+        return NBI_GRAPH_MISTAKE(graph, 0, NB_ITEM_GRAPH_ARGUMENT, NB_ERR_MISUSE, function, "write is NULL");
     if (graph->state == NBI_GRAPH_COMPILED) return NB_OK;
-    return nb_report_mistake(hooks, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, function, "call nb_graph_compile first");
+    return NBI_GRAPH_MISTAKE(graph, 0, NB_ITEM_GRAPH_MOMENT, NB_ERR_MISUSE, function,
+                             "the assembly is not compiled; call nb_graph_compile first");
 }
 
 static const char *kind_name(nb_gpu_pass_kind kind) { return kind == NB_GPU_PASS_RENDER ? "render" : "compute"; }

@@ -3,6 +3,7 @@
 
 #include "vulkan.h"
 
+#include "nebula/hash.h"
 #include "nebula/report.h"
 
 #include <stdio.h>
@@ -37,8 +38,9 @@ static nb_result meaning(VkResult result) {
 nb_result nbi_vulkan_fail(nbi_vulkan *v, VkResult result, const char *what) {
     // A flag and nothing that it would publish: whoever sees it late gets the same answer from the driver.
     if (result == VK_ERROR_DEVICE_LOST) nbi_atomic_store_relaxed_u32(&v->is_lost, 1);
-    return nb_report_failure(&v->hooks, NB_ITEM_VULKAN_RESULT, meaning(result), "vulkan", "%s: %s", what,
-                             nbi_vulkan_result_name(result));
+    uint64_t object = nb_hash64(what, strlen(what), (uint64_t)result);
+    return nb_report_throttled(&v->hooks, &v->throttle, object, false, NB_ITEM_VULKAN_RESULT, meaning(result), "vulkan",
+                               "%s: %s", what, nbi_vulkan_result_name(result));
 }
 
 void nbi_vulkan_name(nbi_vulkan *v, VkObjectType type, uint64_t handle, const char *name) {

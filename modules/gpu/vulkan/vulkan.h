@@ -7,6 +7,7 @@
 #include "nebula/atomic.h"
 #include "nebula/gpu_backend.h"
 #include "nebula/gpu_vulkan.h"
+#include "nebula/report.h"
 #include "vulkan_load.h"
 #include "vulkan_range.h"
 
@@ -159,6 +160,7 @@ typedef struct nbi_vulkan_surface {
 
 typedef struct nbi_vulkan {
     nb_hooks hooks;
+    nb_throttle throttle; // of failures that frames repeat
     nb_gpu_limits limits;
     nb_gpu_vulkan_window window;
     void *library;

@@ -122,10 +122,11 @@ static VkResult block_map(nbi_vulkan *v, nbi_vulkan_block *block, nbi_vulkan_use
 
 static nb_result no_memory(nbi_vulkan *v, VkResult result, uint64_t size_bytes) {
     if (result == VK_ERROR_DEVICE_LOST) return nbi_vulkan_fail(v, result, "vkAllocateMemory");
-    return nb_report_failure(&v->hooks, NB_ITEM_VULKAN_MEMORY, NB_ERR_MEMORY, "vulkan",
-                             "no %llu bytes of device memory: %s; %llu are held, in use %llu of them",
-                             nb_llu(size_bytes), nbi_vulkan_result_name(result), nb_llu(v->memory.held_bytes),
-                             nb_llu(v->memory.used_bytes));
+    return nb_report_throttled(
+        &v->hooks, &v->throttle, 0, false, NB_ITEM_VULKAN_MEMORY, NB_ERR_MEMORY, "vulkan",
+        "no %llu bytes of device memory: %s; %llu are held, in use %llu of them; destroy buffers "
+        "or images",
+        nb_llu(size_bytes), nbi_vulkan_result_name(result), nb_llu(v->memory.held_bytes), nb_llu(v->memory.used_bytes));
 }
 
 // A block for at least size_bytes. Where memory is short it is smaller than it would be.

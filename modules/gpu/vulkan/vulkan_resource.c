@@ -3,7 +3,10 @@
 
 #include "vulkan.h"
 
+#include "nebula/hash.h"
 #include "nebula/report.h"
+
+#include <string.h>
 
 // Any buffer may be any kind of buffer: on no device that we know does it cost anything.
 #define BUFFER_USAGE                                                                                              \
@@ -191,10 +194,12 @@ nb_result nbi_vulkan_image_create(void *self, nb_gpu_index index, const nb_gpu_i
     bool is_size_able = image.width <= limits->maxImageDimension2D && image.height <= limits->maxImageDimension2D &&
                         image.layer_count <= limits->maxImageArrayLayers;
     if (!is_size_able || !is_format_able(v, image.format, usage))
-        return nb_report_failure(&v->hooks, NB_ITEM_VULKAN_FORMAT, NB_ERR_UNSUPPORTED, "vulkan",
-                                 "image \"%s\": the device has no %s of %u x %u x %u for uses 0x%x", desc->name,
-                                 nb_gpu_format_name(desc->format), image.width, image.height, image.layer_count,
-                                 desc->access);
+        return nb_report_throttled(&v->hooks, &v->throttle, nb_hash64(desc->name, strlen(desc->name), 0), false,
+                                   NB_ITEM_VULKAN_FORMAT, NB_ERR_UNSUPPORTED, "vulkan",
+                                   "image \"%s\": the device has no %s of %u x %u x %u for uses 0x%x; choose another "
+                                   "format or size, or fewer uses",
+                                   desc->name, nb_gpu_format_name(desc->format), image.width, image.height,
+                                   image.layer_count, desc->access);
     VkResult made = image_open(v, &image, usage);
     if (made != VK_SUCCESS) return nbi_vulkan_fail(v, made, "vkCreateImage");
     nb_result result = image_bind(v, &image);

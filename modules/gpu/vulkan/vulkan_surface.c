@@ -188,8 +188,8 @@ static nb_result surface_renew(nbi_vulkan *v) {
     if (!v->window.surface_create(v->window.user, v->instance, &made)) made = 0;
     memcpy(&v->surface.handle, &made, sizeof v->surface.handle);
     if (made == 0)
-        return nb_report_failure(&v->hooks, NB_ITEM_VULKAN_SURFACE, NB_ERR_STALE, "vulkan",
-                                 "the window has no surface");
+        return nb_report_throttled(&v->hooks, &v->throttle, 0, false, NB_ITEM_VULKAN_SURFACE, NB_ERR_STALE, "vulkan",
+                                   "the window has no surface");
     v->surface.is_lost = false;
     return NB_OK;
 }

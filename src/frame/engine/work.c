@@ -23,11 +23,13 @@ void nbi_work_phase_end(nb_engine *engine, uint64_t now_ns) {
     if (engine->wait_depth != 0) close_waits(engine, now_ns);
 }
 
-static nb_result check_frame(const nb_engine *engine, const char *function) {
+static nb_result check_frame(nb_engine *engine, const char *function) {
     if (!nbi_is_coordinator(engine))
-        return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
+        return nbi_fail_throttled(&engine->hooks, &engine->throttle, 0, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function,
+                                  "called on another thread; call it on the thread that runs the frames");
     if (engine->is_in_frame) return NB_OK;
-    return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, function, "no frame runs");
+    return nbi_fail_throttled(&engine->hooks, &engine->throttle, 0, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, function,
+                              "no frame runs; call it inside a frame");
 }
 
 nb_result nb_engine_wait_begin(nb_engine *engine) {
@@ -43,7 +45,8 @@ nb_result nb_engine_wait_end(nb_engine *engine) {
     if (result != NB_OK) return result;
     uint32_t depth_min = nb_engine_phase(engine) == NB_PHASE_PRESENT ? 2 : 1; // Present's own wait ends with it
     if (engine->wait_depth < depth_min)
-        return NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "no wait has begun in this phase");
+        return nbi_fail_throttled(&engine->hooks, &engine->throttle, 0, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE,
+                                  __func__, "no wait has begun in this phase; call nb_engine_wait_begin before");
     if (engine->wait_depth == 1)
         close_waits(engine, nbi_engine_now_ns(engine));
     else

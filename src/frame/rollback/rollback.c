@@ -232,7 +232,8 @@ void nbi_rollback(nb_engine *engine) {
 
 static nb_result check_between_frames(nb_engine *engine, const char *function) {
     if (!nbi_is_coordinator(engine))
-        return nbi_fail(&engine->hooks, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function, "called on another thread");
+        return nbi_fail_throttled(&engine->hooks, &engine->throttle, 0, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function,
+                                  "called on another thread; call it on the thread that runs the frames");
     if (engine->is_in_frame || nbi_engine_is_calling(engine)) return NB_BUSY;
     return engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
 }

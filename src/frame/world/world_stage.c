@@ -313,7 +313,8 @@ nb_result nb_world_apply(nb_world *world, nb_stage **stages, size_t stage_count)
     if (world == NULL) return NBI_FAIL_NULL("world");
     nbi_world *self = nbi_world_of(world);
     if (self->is_driven && self->is_in_tick) {
-        return NBI_FAIL(&self->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, "the engine applies what ticks stage");
+        return NBI_WORLD_FAIL(self, 0, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, __func__,
+                              "the engine applies what ticks stage; do not apply it yourself");
     }
     return nbi_world_apply(self, stages, stage_count);
 }

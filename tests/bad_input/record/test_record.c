@@ -141,7 +141,7 @@ TEST(bad_ticks_are_refused_and_the_recording_goes_on) {
     nb_record_tick first = {.index = 5}, again = first, gap = {.index = 7};
     accepted(NB_OK, nb_recorder_push(recorder, &first));
     refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_recorder_push(recorder, &again));
-    refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_recorder_push(recorder, &gap));
+    refused_again(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_recorder_push(recorder, &gap));
     refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_recorder_push_state(recorder, 5, &bytes, 8));
     accepted(NB_OK, nb_recorder_flush(recorder));
     accepted(NB_OK, nb_recorder_flush(recorder));
@@ -186,7 +186,7 @@ TEST(bad_questions_to_a_replay_are_refused) {
     accepted(NB_OK, nb_replay_open_memory(c.bytes, c.size, &replay_desc, &replay));
     refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_replay_next(replay, NULL));
     refused(NB_ERR_RANGE, NB_ITEM_RECORD_ARGUMENT, nb_replay_seek(replay, 4));
-    refused(NB_ERR_RANGE, NB_ITEM_RECORD_ARGUMENT, nb_replay_seek(replay, 7));
+    refused_again(NB_ERR_RANGE, NB_ITEM_RECORD_ARGUMENT, nb_replay_seek(replay, 7));
     refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_replay_key_read(replay, 5, NULL, 8));
     refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_replay_load(replay, 5, NULL, NULL));
     refused(NB_ERR_MISUSE, NB_ITEM_RECORD_ARGUMENT, nb_replay_attach(replay, NULL));

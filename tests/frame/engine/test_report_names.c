@@ -162,6 +162,19 @@ TEST(work_that_is_refused_has_its_label_and_the_call) {
     assert_reported(&g, NB_ITEM_ENGINE_ARGUMENT, 2, "nb_context_command", "geology in Gameplay: command is NULL");
 }
 
+TEST(call_between_frames_that_needs_one_is_throttled) {
+    static log_lines log;
+    nb_engine *engine = NULL;
+    nb_engine_desc desc = rig_desc(0);
+    desc.hooks = log_lines_hooks(&log);
+    assert_int_equal(nb_engine_create(&desc, &engine), NB_OK);
+    for (int i = 0; i < 1000; ++i) assert_int_equal(nb_engine_wait_begin(engine), NB_ERR_MISUSE);
+    assert_throttled(&log, "no frame runs; call it inside a frame");
+    assert_int_equal(nb_engine_wait_end(engine), NB_ERR_MISUSE);
+    assert_int_equal(log.count.value, 5);
+    assert_int_equal(nb_engine_destroy(engine), NB_OK);
+}
+
 TEST(pool_that_is_full_names_module_and_field) {
     static game g;
     game_play(&g, FILLS_STAGE);

@@ -142,21 +142,22 @@ static nb_result add_bad_pass(const nb_context *context, void *user) {
     return nb_graph_use(graph, pass, image, NB_GPU_ACCESS_SAMPLED);
 }
 
-TEST(mistakes_in_a_frame_name_their_object_once_and_the_frame) {
+TEST(mistakes_in_a_frame_are_throttled_and_name_their_object_and_the_frame) {
     gpu_engine e;
     open_workers(&e, 0);
     const test_log *log = &e.r.log;
     e.record_result = NB_ERR_RANGE;
     run(&e, 20);
-    assert_int_equal(test_log_count(log, NB_ITEM_GPU_RECORD), 1);
+    assert_int_equal(test_log_count(log, NB_ITEM_GPU_RECORD), 2); // the 1st and 10th time
     assert_string_equal(log->last_function, "nb_engine_frame");
     assert_non_null(strstr(log->last_message, "pass \"main\", bucket 0: NB_ERR_RANGE"));
+    assert_non_null(strstr(log->last_message, "(10 times by now, 8 of them not logged)"));
     e.record_result = NB_OK;
     nb_module_desc bad = {.name = "bad", .user = &e};
     bad.handlers[NB_PHASE_FRAME_GRAPH] = add_bad_pass;
     nb_module module = attach(&e.rig, bad);
     run(&e, 20);
-    assert_int_equal(test_log_count(log, NB_ITEM_GRAPH_UNWRITTEN), 1);
+    assert_int_equal(test_log_count(log, NB_ITEM_GRAPH_UNWRITTEN), 2);
     assert_string_equal(log->last_function, "nb_engine_frame");
     assert_non_null(strstr(log->last_message, "pass 'bloom' reads 'glow', which no pass writes"));
     assert_int_equal(nb_engine_module_detach(e.rig.engine, module), NB_OK);

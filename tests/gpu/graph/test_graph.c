@@ -417,6 +417,8 @@ TEST(handles_of_other_assemblies_are_stale) {
     graph_fixture f, other;
     graph_open(&f);
     graph_open(&other);
+    // Reports are told apart by the index, so that a host that keeps handles over frames is throttled.
+    image(&other, "first"), pass(&other, "first");
     nb_graph_resource a = image(&f, "a"), foreign = image(&other, "a"), out;
     nb_graph_pass p = pass(&f, "p"), foreign_pass = pass(&other, "p");
     assert_int_equal(nb_graph_use(f.graph, p, foreign, COLOR), NB_ERR_STALE);
@@ -466,7 +468,7 @@ TEST(full_pools_refuse_and_keep_what_is_there) {
         use(&f, q, b, COLOR); // nothing new
         assert_int_equal(nb_graph_keep(f.graph, b), NB_OK);
         assert_order(&f, "p q");
-        assert_int_equal(test_log_count(&f.log, NB_ITEM_GRAPH_FULL), 5 * ((uint32_t)round + 1));
+        assert_int_equal(test_log_count(&f.log, NB_ITEM_GRAPH_FULL), 5); // each once, not once an assembly
     }
     graph_close(&f);
 }

@@ -243,17 +243,19 @@ TEST(refused_objects_leave_nothing_and_can_be_made_again) {
 TEST(images_that_no_device_has_are_refused) {
     static rig r;
     rig_open_validated(&r);
-    nb_gpu_image_desc desc = {.name = "image", .width = 8, .height = 8};
+    nb_gpu_image_desc desc = {.name = "depth", .width = 8, .height = 8};
     desc.format = NB_GPU_FORMAT_DEPTH32F;
     desc.access = NB_GPU_ACCESS_COLOR;
     assert_int_equal(r.b->image_create(r.self, 0, &desc), NB_ERR_UNSUPPORTED);
+    desc.name = "color";
     desc.format = NB_GPU_FORMAT_RGBA8;
     desc.access = NB_GPU_ACCESS_DEPTH;
     assert_int_equal(r.b->image_create(r.self, 0, &desc), NB_ERR_UNSUPPORTED);
+    desc.name = "wide";
     desc.access = NB_GPU_ACCESS_COLOR;
     desc.width = 1u << 30;
-    assert_int_equal(r.b->image_create(r.self, 0, &desc), NB_ERR_UNSUPPORTED);
-    assert_int_equal(vulkan_log_count(&r.log, NB_ITEM_VULKAN_FORMAT), 3);
+    for (int i = 0; i < 10; ++i) assert_int_equal(r.b->image_create(r.self, 0, &desc), NB_ERR_UNSUPPORTED);
+    assert_int_equal(vulkan_log_count(&r.log, NB_ITEM_VULKAN_FORMAT), 4); // of the last one the 1st and 10th time
     rig_close(&r);
 }
 

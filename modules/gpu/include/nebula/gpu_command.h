@@ -41,8 +41,9 @@ typedef struct nb_gpu_draw_args {
 NB_EXTERN_C_BEGIN
 
 // All of these are called in a record function, for its command. Where one fails the command is left out, counted in
-// nb_gpu_stats.misuse_count and reported with the pass, once for each; the recording goes on. A binding, an index
-// buffer or a pipeline that was refused leaves none, so that nothing is drawn with what was there before.
+// nb_gpu_stats.misuse_count and reported with pass and object, of repetitions only some; the recording goes on. A
+// binding, an index buffer or a pipeline that was refused leaves none, so that nothing is drawn with what was there
+// before.
 
 // The pipeline of what follows; bindings stay, constants do not.
 // Thread: the record function's. Owner: unchanged. Fails: NB_ERR_STALE, NB_ERR_MISUSE (of another kind or with other

@@ -46,7 +46,7 @@ typedef struct nb_replay_game {
 typedef enum nb_verdict {
     NB_VERDICT_NONE = 0,
     NB_VERDICT_SAME,              // every hash is the recorded one
-    NB_VERDICT_DIVERGED,          // this build comes to another state, each time
+    NB_VERDICT_DIVERGED,          // this build computes another state, each time
     NB_VERDICT_NOT_DETERMINISTIC, // two runs of this build differ
     NB_VERDICT_OTHER_GAME,        // recorded by another one: nothing was simulated
     NB_VERDICT_OTHER_LAYOUT,      // recorded with other states: nothing was simulated
@@ -63,7 +63,7 @@ typedef struct nb_verify_desc {
     uint32_t worker_count; // as in nb_scheduler_desc: 0 = the machine's, NB_WORKER_COUNT_NONE = none
     uint64_t from_tick;    // where to begin: at the last key state at or before; 0 = at the start
     uint64_t until_tick;   // the tick before which to end; 0 = the end
-    // Called now and then, and at the end, while ticks are compared; may be NULL. The replay is not its to use.
+    // Called up to a hundred times while ticks are compared, and at the end; may be NULL. The replay is not its to use.
     void (*progress)(void *user, uint64_t done_count, uint64_t total_count);
     void *user;
     nb_hooks hooks; // of the engines, too
