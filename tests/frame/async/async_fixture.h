@@ -17,7 +17,7 @@ typedef struct fate {
 } fate;
 
 typedef struct asyncs {
-    tasks tasks;
+    tasks *tasks;
     test_heap heap;
     test_log log;
     nb_async *async;
@@ -80,11 +80,11 @@ static inline bool is_wanted_version(void *user, uint64_t generation, const void
 
 static inline void asyncs_open_desc(asyncs *a, uint32_t worker_count, nb_async_desc desc) {
     memset(a, 0, sizeof *a);
-    tasks_open(&a->tasks, worker_count);
+    a->tasks = tasks_open(worker_count);
     a->frame.host = a;
     a->coordinator_id = nbi_thread_id();
     nb_clock_manual_init(&a->clock, 1000);
-    desc.scheduler = a->tasks.scheduler;
+    desc.scheduler = a->tasks->scheduler;
     desc.clock = nb_clock_manual_get(&a->clock);
     desc.hooks = test_hooks(&a->log, &a->heap);
     assert_int_equal(nb_async_create(&desc, &a->async), NB_OK);
@@ -110,7 +110,7 @@ static inline void asyncs_close(asyncs *a) {
     assert_int_equal(async_stats(a).live_count, 0);
     assert_int_equal(nb_async_destroy(a->async), NB_OK);
     assert_int_equal(a->heap.live_count.value, 0);
-    tasks_close(&a->tasks);
+    tasks_close(a->tasks);
 }
 
 // A job with all callbacks.

@@ -9,7 +9,7 @@ static asyncs a; // too large for a stack under sanitizers
 // Until the job is there, and the thread that put it there has left: only then the next poll certainly finds it.
 static void await_stage(nb_async_job job, nb_async_stage stage) {
     AWAIT(nb_async_stage_get(a.async, job) == stage);
-    AWAIT(stats_of(&a.tasks).alive_count == 0);
+    AWAIT(stats_of(a.tasks).alive_count == 0);
 }
 
 // --- steps ---
@@ -68,7 +68,7 @@ static nb_async_status step_takes_turns(nb_async_call *call, void *state) {
 TEST(yield_lets_the_jobs_before_it_run_first) {
     asyncs_open(&a, 0);
     for (uint32_t i = 0; i < 3; ++i) submit_job(&a, i, step_takes_turns);
-    AWAIT((nb_scheduler_help(a.tasks.scheduler, 0, NULL), a.step_count.value == 9));
+    AWAIT((nb_scheduler_help(a.tasks->scheduler, 0, NULL), a.step_count.value == 9));
     for (uint32_t i = 0; i < 9; ++i) assert_int_equal(a.order[i], i % 3);
     asyncs_close(&a);
 }
@@ -83,14 +83,14 @@ static nb_async_status step_checks(nb_async_call *call, void *state) {
 TEST(check_goes_on_before_jobs_that_were_queued) {
     asyncs_open(&a, 0);
     for (uint32_t i = 0; i < 3; ++i) submit_job(&a, i, step_checks);
-    AWAIT((nb_scheduler_help(a.tasks.scheduler, 0, NULL), a.step_count.value == 9));
+    AWAIT((nb_scheduler_help(a.tasks->scheduler, 0, NULL), a.step_count.value == 9));
     for (uint32_t i = 0; i < 9; ++i) assert_int_equal(a.order[i], i / 3);
     asyncs_close(&a);
     // One that checks is cancelled where it stands, and those behind it are found.
     asyncs_open(&a, 0);
     nb_async_job first = submit_job(&a, 0, step_checks);
     submit_job(&a, 1, step_checks);
-    assert_int_equal(nb_scheduler_help(a.tasks.scheduler, 0, NULL), NB_OK);
+    assert_int_equal(nb_scheduler_help(a.tasks->scheduler, 0, NULL), NB_OK);
     assert_int_equal(a.step_count.value, 1);
     submit_job(&a, 2, step_checks);
     assert_int_equal(nb_async_cancel(a.async, first), NB_OK);
@@ -313,9 +313,9 @@ TEST(commits_follow_priority_and_then_submission) {
         for (uint32_t i = 0; i < 8; ++i) {
             submit_for((nb_async_class)(i % NB_ASYNC_CLASS_COUNT), priorities[i], i);
         }
-        if (workers == 0) nb_scheduler_help(a.tasks.scheduler, LIMIT_NS, NULL);
+        if (workers == 0) nb_scheduler_help(a.tasks->scheduler, LIMIT_NS, NULL);
         AWAIT(async_stats(&a).complete_count == 8);
-        AWAIT(stats_of(&a.tasks).alive_count == 0);
+        AWAIT(stats_of(a.tasks).alive_count == 0);
         poll_once(&a);
         assert_int_equal(a.order_count, 8);
         for (uint32_t i = 0; i < 8; ++i) assert_int_equal(a.order[i], expected[i]);
@@ -325,7 +325,7 @@ TEST(commits_follow_priority_and_then_submission) {
 
 static void await_complete(uint64_t count) {
     AWAIT(async_stats(&a).complete_count == count);
-    AWAIT(stats_of(&a.tasks).alive_count == 0);
+    AWAIT(stats_of(a.tasks).alive_count == 0);
 }
 
 TEST(budget_defers_what_does_not_fit) {
@@ -622,10 +622,10 @@ TEST(full_pool_refuses_and_counts_until_a_job_has_ended) {
 
 TEST(full_scheduler_delays_jobs_and_loses_none) {
     memset(&a, 0, sizeof a);
-    tasks_open_desc(&a.tasks, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 64});
+    a.tasks = tasks_open_room(0, 64);
     a.frame.host = &a;
     a.coordinator_id = nbi_thread_id();
-    nb_async_desc desc = {.scheduler = a.tasks.scheduler, .job_count_max = 256, .hooks = test_hooks(&a.log, &a.heap)};
+    nb_async_desc desc = {.scheduler = a.tasks->scheduler, .job_count_max = 256, .hooks = test_hooks(&a.log, &a.heap)};
     assert_int_equal(nb_async_create(&desc, &a.async), NB_OK);
     for (uint32_t i = 0; i < 256; ++i) submit_job(&a, i, step_yields);
     assert_true(async_stats(&a).stall_count > 0);
@@ -637,7 +637,7 @@ TEST(nothing_touches_the_heap_after_the_first_blocking_call) {
     asyncs_open(&a, 1);
     submit_job(&a, 0, step_io_may_fail);
     FRAMES_UNTIL(&a, async_stats(&a).live_count == 0);
-    uint64_t calls = a.heap.call_count.value + a.tasks.heap.call_count.value;
+    uint64_t calls = a.heap.call_count.value + a.tasks->heap.call_count.value;
     for (uint32_t round = 0; round < 50; ++round) {
         for (uint32_t i = 0; i < 16; ++i) {
             nb_async_job job = submit_job(&a, 1 + i, i % 3 == 0 ? step_io_may_fail : step_yields);
@@ -645,17 +645,16 @@ TEST(nothing_touches_the_heap_after_the_first_blocking_call) {
         }
         FRAMES_UNTIL(&a, async_stats(&a).live_count == 0);
     }
-    assert_int_equal(a.heap.call_count.value + a.tasks.heap.call_count.value, calls);
+    assert_int_equal(a.heap.call_count.value + a.tasks->heap.call_count.value, calls);
     asyncs_close(&a);
 }
 
 TEST(creation_survives_every_failed_allocation) {
-    tasks t;
-    tasks_open(&t, 1);
+    tasks *t = tasks_open(1);
     uint32_t failed_count = 0;
     for (uint32_t n = 1;; ++n) {
         test_heap heap = {.fail_at = n};
-        nb_async_desc desc = {.scheduler = t.scheduler, .hooks = test_hooks(&a.log, &heap)};
+        nb_async_desc desc = {.scheduler = t->scheduler, .hooks = test_hooks(&a.log, &heap)};
         nb_async *async = (nb_async *)(uintptr_t)0x5A5A;
         nb_result result = nb_async_create(&desc, &async);
         if (result == NB_OK) {
@@ -669,16 +668,15 @@ TEST(creation_survives_every_failed_allocation) {
         assert_int_equal(heap.live_count.value, 0);
     }
     assert_true(failed_count >= 1);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 TEST(creation_without_a_group_leaves_nothing_behind) {
-    tasks t;
-    tasks_open_desc(
-        &t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 64, .group_count_max = 1});
+    tasks *t = tasks_open_desc(
+        (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 64, .group_count_max = 1});
     nb_async *first = NULL, *second = NULL;
     test_heap heap = {.fail_at = 0};
-    nb_async_desc desc = {.scheduler = t.scheduler, .hooks = test_hooks(NULL, &heap)};
+    nb_async_desc desc = {.scheduler = t->scheduler, .hooks = test_hooks(NULL, &heap)};
     assert_int_equal(nb_async_create(&desc, &first), NB_OK);
     assert_int_equal(nb_async_create(&desc, &second), NB_FULL);
     assert_null(second);
@@ -686,7 +684,7 @@ TEST(creation_without_a_group_leaves_nothing_behind) {
     assert_int_equal(nb_async_create(&desc, &second), NB_OK);
     assert_int_equal(nb_async_destroy(second), NB_OK);
     assert_int_equal(heap.live_count.value, 0);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 // --- draining ---
@@ -776,7 +774,7 @@ TEST(drain_after_the_scheduler_was_stopped_discards_what_it_left) {
     nb_async_job first = submit_job(&a, 0, step_held);
     assert_true(event_await(&a.started, 1));
     for (uint32_t i = 1; i < 10; ++i) submit_job(&a, i, step_yields);
-    assert_int_equal(nb_scheduler_stop(a.tasks.scheduler), NB_OK);
+    assert_int_equal(nb_scheduler_stop(a.tasks->scheduler), NB_OK);
     submit_job(&a, 10, step_at_once);
     assert_int_equal(nb_async_stage_get(a.async, first), NB_ASYNC_STAGE_RUNNING);
     event_set(&a.may_go);
