@@ -174,3 +174,13 @@ static inline bool is_untouched(const void *memory, size_t size_bytes, int fille
 
 // A pointer that no call writes over where it fails.
 #define UNTOUCHED(type) ((type *)(uintptr_t)0x5A5A)
+
+// A creation finds no memory from a call of the heap on, touches nothing and leaves nothing.
+#define refused_memory(heap, call, out, ...)                      \
+    do {                                                          \
+        (heap).fail_from = call;                                  \
+        refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, __VA_ARGS__); \
+        (heap).fail_from = 0;                                     \
+        assert_ptr_equal(out, UNTOUCHED(void));                   \
+        assert_int_equal((heap).live_count.value, 0);             \
+    } while (0)

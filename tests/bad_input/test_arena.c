@@ -358,9 +358,7 @@ TEST(thread_arenas_refuse_a_bad_desc) {
     nb_thread_arenas_desc fine = {.hooks = bad_hooks(&heap)};
     refused(NB_ERR_MISUSE, NB_ITEM_ARENA_ARGUMENT, nb_thread_arenas_create(&fine, NULL));
     assert_int_equal(heap.call_count.value, 0);
-    heap.fail_at = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_thread_arenas_create(&fine, &arenas));
-    assert_ptr_equal(arenas, UNTOUCHED(nb_thread_arenas));
+    refused_memory(heap, 1, arenas, nb_thread_arenas_create(&fine, &arenas));
 }
 
 TEST(thread_arena_functions_refuse_null) {

@@ -253,9 +253,7 @@ TEST(handle_pool_refuses_a_bad_desc) {
     refused(NB_ERR_RANGE, NB_ITEM_HANDLE_ARGUMENT, nb_handle_pool_create(&desc, &pool));
     assert_int_equal(heap.call_count.value, 0);
     desc.use_count_max = 0;
-    heap.fail_at = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_handle_pool_create(&desc, &pool));
-    assert_ptr_equal(pool, UNTOUCHED(nb_handle_pool));
+    refused_memory(heap, 1, pool, nb_handle_pool_create(&desc, &pool));
     silent(nb_handle_pool_destroy(NULL));
 }
 
@@ -345,9 +343,7 @@ TEST(label_table_refuses_a_bad_desc) {
     refused(NB_ERR_RANGE, NB_ITEM_LABEL_ARGUMENT, nb_labels_create(&desc, &labels));
     assert_int_equal(heap.call_count.value, 0);
     desc.label_count_max = 1;
-    heap.fail_at = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_labels_create(&desc, &labels));
-    assert_ptr_equal(labels, UNTOUCHED(nb_labels));
+    refused_memory(heap, 1, labels, nb_labels_create(&desc, &labels));
     silent(nb_labels_destroy(NULL));
 }
 

@@ -44,10 +44,7 @@ TEST(creation_refuses_a_bad_desc) {
         refused(NB_ERR_MISUSE, NB_ITEM_FENCE_ARGUMENT, nb_fence_create(&desc, &out));
     }
     refused(NB_ERR_MISUSE, NB_ITEM_FENCE_ARGUMENT, nb_fence_create(&fine, NULL));
-    heap.fail_from = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_fence_create(&fine, &out));
-    assert_ptr_equal(out, UNTOUCHED(nb_fence));
-    assert_int_equal(heap.live_count.value, 0);
+    refused_memory(heap, 1, out, nb_fence_create(&fine, &out));
 }
 
 TEST(functions_refuse_null) {

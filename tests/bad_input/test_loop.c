@@ -234,9 +234,7 @@ TEST(input_refuses_a_bad_desc) {
     assert_untouched(storage, 0x5A);
     assert_int_equal(heap.call_count.value, 0);
     desc.memory = NULL;
-    heap.fail_at = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_input_create(&desc, &input));
-    assert_ptr_equal(input, UNTOUCHED(nb_input));
+    refused_memory(heap, 1, input, nb_input_create(&desc, &input));
     silent(nb_input_destroy(NULL));
 }
 

@@ -21,9 +21,7 @@ TEST(services_refuse_a_bad_desc) {
     desc.service_count_max = 0;
     refused(NB_ERR_MISUSE, NB_ITEM_SERVICE_ARGUMENT, nb_services_create(&desc, NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_SERVICE_ARGUMENT, nb_services_create(NULL, NULL));
-    heap.fail_at = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_services_create(&desc, &set));
-    assert_ptr_equal(set, UNTOUCHED(nb_services));
+    refused_memory(heap, 1, set, nb_services_create(&desc, &set));
     accepted(NB_OK, nb_services_destroy(NULL));
 }
 

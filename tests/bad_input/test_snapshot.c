@@ -35,10 +35,7 @@ TEST(creation_refuses_a_bad_desc) {
     refused(NB_ERR_RANGE, NB_ITEM_SNAPSHOT_ARGUMENT, nb_snapshots_create(&desc, &out));
     desc.region_count_max = 0;
     refused(NB_ERR_MISUSE, NB_ITEM_SNAPSHOT_ARGUMENT, nb_snapshots_create(&desc, NULL));
-    heap.fail_from = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_snapshots_create(&desc, &out));
-    assert_ptr_equal(out, UNTOUCHED(nb_snapshots));
-    assert_int_equal(heap.live_count.value, 0);
+    refused_memory(heap, 1, out, nb_snapshots_create(&desc, &out));
 }
 
 TEST(functions_refuse_null) {

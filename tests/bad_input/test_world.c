@@ -53,9 +53,7 @@ TEST(world_refuses_a_bad_desc) {
     refused(NB_ERR_RANGE, NB_ITEM_WORLD_ARGUMENT, nb_world_create(&desc, &world));
     assert_int_equal(heap.call_count.value, 0);
     desc.table_count_max = 0;
-    heap.fail_at = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_world_create(&desc, &world));
-    assert_ptr_equal(world, UNTOUCHED(nb_world));
+    refused_memory(heap, 1, world, nb_world_create(&desc, &world));
     silent(nb_world_destroy(NULL));
 }
 

@@ -116,9 +116,7 @@ TEST(label_table_without_memory_is_not_created) {
     nb_labels_desc desc = {.hooks = test_hooks(&log, &heap)};
     nb_labels *labels = NULL;
     assert_int_equal(nb_labels_create(&desc, &labels), NB_ERR_MEMORY);
-    assert_null(labels);
-    assert_int_equal(heap.live_count.value, 0);
-    assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY), 1);
+    assert_not_created(labels, &heap, &log, NB_ITEM_BASE_MEMORY);
 }
 
 TEST(label_desc_default_creates_the_same_table_as_null) {

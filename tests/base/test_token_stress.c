@@ -9,19 +9,26 @@
 
 // Rounds: thread 0 prepares one, all threads run it at once, thread 0 looks at what came of it. Threads count failures
 // instead of asserting, because cmocka may only be left from the main thread.
-typedef struct rounds {
+typedef struct rounds rounds;
+
+typedef struct race_steps {
+    void (*prepare)(rounds *r); // finds the user zeroed
+    void (*run)(rounds *r, uint32_t index);
+    void (*inspect)(rounds *r);
+    size_t user_size_bytes;
+} race_steps;
+
+struct rounds {
+    race_steps steps;
     uint32_t thread_count;
     uint64_t round_count;
-    void (*prepare)(struct rounds *r);
-    void (*run)(struct rounds *r, uint32_t index);
-    void (*inspect)(struct rounds *r);
     void *user;
     nb_hooks hooks;
     uint64_t seed, round;
     test_gate gate;
     nb_atomic_u32 failure_count;
     nb_atomic_u32 progress; // steps of all threads in this round
-} rounds;
+};
 
 static void expect(rounds *r, bool condition) {
     if (!condition) nbi_atomic_fetch_add_seq_cst_u32(&r->failure_count, 1);
@@ -34,12 +41,13 @@ static void rounds_thread(void *user, uint32_t index) {
         if (index == 0) {
             r->round = round;
             nbi_atomic_store_relaxed_u32(&r->progress, 0);
-            r->prepare(r);
+            memset(r->user, 0, r->steps.user_size_bytes);
+            r->steps.prepare(r);
         }
         test_gate_pass(&r->gate, ++passes * r->thread_count);
-        r->run(r, index);
+        r->steps.run(r, index);
         test_gate_pass(&r->gate, ++passes * r->thread_count);
-        if (index == 0) r->inspect(r);
+        if (index == 0) r->steps.inspect(r);
         // Nobody may go on with a test that has failed: a mutant would spin in the ruins.
         if (nbi_atomic_load_seq_cst_u32(&r->failure_count) != 0) r->round_count = 0;
         test_gate_pass(&r->gate, ++passes * r->thread_count);
@@ -47,18 +55,20 @@ static void rounds_thread(void *user, uint32_t index) {
 }
 
 // Runs all rounds and expects no failure, no leak and no log record.
-static void rounds_run(rounds *r, const char *name) {
+static void rounds_run(const char *name, race_steps steps, uint32_t thread_count, uint64_t round_count) {
     static test_log log;
     test_heap heap = {0};
-    memset(&log, 0, sizeof log);
-    r->hooks = test_hooks(&log, &heap);
-    r->hooks.logger.level_min = NB_LOG_WARNING;
-    r->seed = test_seed(name);
+    rounds r = {.steps = steps, .thread_count = thread_count, .round_count = round_count, .seed = test_seed(name)};
+    r.user = malloc(steps.user_size_bytes);
+    assert_non_null(r.user);
+    r.hooks = test_hooks(&log, &heap);
+    r.hooks.logger.level_min = NB_LOG_WARNING;
     test_thread threads[THREAD_COUNT_MAX];
-    test_threads_start(threads, r->thread_count, rounds_thread, r);
-    test_threads_join(threads, r->thread_count);
-    if (r->failure_count.value != 0) fprintf(stderr, "%s: round %llu\n", name, (unsigned long long)r->round);
-    assert_int_equal(r->failure_count.value, 0);
+    test_threads_start(threads, thread_count, rounds_thread, &r);
+    test_threads_join(threads, thread_count);
+    free(r.user);
+    if (r.failure_count.value != 0) fprintf(stderr, "%s: round %llu\n", name, (unsigned long long)r.round);
+    assert_int_equal(r.failure_count.value, 0);
     assert_int_equal(heap.live_count.value, 0);
     for (int item = 1; item < TEST_LOG_ITEM_MAX; ++item) assert_int_equal(log.counts[item].value, 0);
 }
@@ -110,7 +120,6 @@ typedef struct child_race {
 
 static void child_race_prepare(rounds *r) {
     child_race *race = r->user;
-    memset(race, 0, sizeof *race);
     race->root = root_create(r);
 }
 
@@ -144,14 +153,8 @@ static void child_race_inspect(rounds *r) {
 }
 
 TEST(child_race_lets_no_child_escape) {
-    static child_race race;
-    rounds r = {.thread_count = 3,
-                .round_count = test_size(80, 166, 50000),
-                .prepare = child_race_prepare,
-                .run = child_race_run,
-                .inspect = child_race_inspect,
-                .user = &race};
-    rounds_run(&r, "child_race_lets_no_child_escape");
+    race_steps steps = {child_race_prepare, child_race_run, child_race_inspect, sizeof(child_race)};
+    rounds_run("child_race_lets_no_child_escape", steps, 3, test_size(80, 166, 50000));
 }
 
 // --- children and parents released while the tree is cancelled ---
@@ -198,14 +201,8 @@ static void release_race_inspect(rounds *r) {
 }
 
 TEST(release_during_cancel_is_safe) {
-    static release_race race;
-    rounds r = {.thread_count = 8,
-                .round_count = test_size(30, 66, 10000),
-                .prepare = release_race_prepare,
-                .run = release_race_run,
-                .inspect = release_race_inspect,
-                .user = &race};
-    rounds_run(&r, "release_during_cancel_is_safe");
+    race_steps steps = {release_race_prepare, release_race_run, release_race_inspect, sizeof(release_race)};
+    rounds_run("release_during_cancel_is_safe", steps, 8, test_size(30, 66, 10000));
 }
 
 // The same with one child a round and very many rounds.
@@ -224,14 +221,8 @@ static void drop_race_run(rounds *r, uint32_t index) {
 static void drop_race_inspect(rounds *r) { nb_token_release(((release_race *)r->user)->root); }
 
 TEST(child_dropped_while_parent_cancels) {
-    static release_race race;
-    rounds r = {.thread_count = 8,
-                .round_count = test_size(2000, 5000, 1000000),
-                .prepare = drop_race_prepare,
-                .run = drop_race_run,
-                .inspect = drop_race_inspect,
-                .user = &race};
-    rounds_run(&r, "child_dropped_while_parent_cancels");
+    race_steps steps = {drop_race_prepare, drop_race_run, drop_race_inspect, sizeof(release_race)};
+    rounds_run("child_dropped_while_parent_cancels", steps, 8, test_size(2000, 5000, 1000000));
 }
 
 // --- several cancels at once: whoever returns, all is cancelled, and each token and task is counted by one ---
@@ -244,7 +235,6 @@ typedef struct count_race {
 
 static void count_race_prepare(rounds *r) {
     count_race *race = r->user;
-    memset(race, 0, sizeof *race);
     race->root = root_create(r);
     for (uint32_t i = 0; i < COUNT_TOKENS; ++i) {
         race->tokens[i] = child_create(r, i % 3 == 0 ? race->root : race->tokens[i - 1]);
@@ -278,14 +268,8 @@ static void count_race_inspect(rounds *r) {
 }
 
 TEST(eight_cancels_count_each_token_and_task_once) {
-    static count_race race;
-    rounds r = {.thread_count = 8,
-                .round_count = test_size(20, 66, 5000),
-                .prepare = count_race_prepare,
-                .run = count_race_run,
-                .inspect = count_race_inspect,
-                .user = &race};
-    rounds_run(&r, "eight_cancels_count_each_token_and_task_once");
+    race_steps steps = {count_race_prepare, count_race_run, count_race_inspect, sizeof(count_race)};
+    rounds_run("eight_cancels_count_each_token_and_task_once", steps, 8, test_size(20, 66, 5000));
 }
 
 // --- a long cancel lets others at the tree ---
@@ -337,7 +321,6 @@ typedef struct reason_race {
 
 static void reason_race_prepare(rounds *r) {
     reason_race *race = r->user;
-    memset(race, 0, sizeof *race);
     race->token = root_create(r);
 }
 
@@ -358,14 +341,8 @@ static void reason_race_run(rounds *r, uint32_t index) {
 static void reason_race_inspect(rounds *r) { nb_token_release(((reason_race *)r->user)->token); }
 
 TEST(reason_and_data_are_visible_to_who_sees_the_flag) {
-    static reason_race race;
-    rounds r = {.thread_count = 5,
-                .round_count = test_size(3000, 10000, 500000),
-                .prepare = reason_race_prepare,
-                .run = reason_race_run,
-                .inspect = reason_race_inspect,
-                .user = &race};
-    rounds_run(&r, "reason_and_data_are_visible_to_who_sees_the_flag");
+    race_steps steps = {reason_race_prepare, reason_race_run, reason_race_inspect, sizeof(reason_race)};
+    rounds_run("reason_and_data_are_visible_to_who_sees_the_flag", steps, 5, test_size(3000, 10000, 500000));
 }
 
 // --- tasks coming and going while the token is cancelled ---
@@ -379,7 +356,6 @@ typedef struct task_race {
 
 static void task_race_prepare(rounds *r) {
     task_race *race = r->user;
-    memset(race, 0, sizeof *race);
     race->root = root_create(r);
     race->token = child_create(r, race->root);
 }
@@ -421,14 +397,8 @@ static void task_race_inspect(rounds *r) {
 }
 
 TEST(tasks_are_counted_or_refused_never_both) {
-    static task_race race;
-    rounds r = {.thread_count = 4,
-                .round_count = test_size(200, 333, 50000),
-                .prepare = task_race_prepare,
-                .run = task_race_run,
-                .inspect = task_race_inspect,
-                .user = &race};
-    rounds_run(&r, "tasks_are_counted_or_refused_never_both");
+    race_steps steps = {task_race_prepare, task_race_run, task_race_inspect, sizeof(task_race)};
+    rounds_run("tasks_are_counted_or_refused_never_both", steps, 4, test_size(200, 333, 50000));
 }
 
 // --- callbacks ---
@@ -456,7 +426,6 @@ static void callback_race_called(void *user, nb_token *token) {
 
 static void callback_race_prepare(rounds *r) {
     callback_race *race = r->user;
-    memset(race, 0, sizeof *race);
     race->token = root_create(r);
     for (uint32_t i = 0; i < THREAD_COUNT_MAX; ++i) {
         race->storage[i].r = r;
@@ -489,14 +458,8 @@ static void callback_race_inspect(rounds *r) {
 }
 
 TEST(callback_never_runs_after_its_unregister) {
-    static callback_race race;
-    rounds r = {.thread_count = 4,
-                .round_count = test_size(3000, 6666, 500000),
-                .prepare = callback_race_prepare,
-                .run = callback_race_run,
-                .inspect = callback_race_inspect,
-                .user = &race};
-    rounds_run(&r, "callback_never_runs_after_its_unregister");
+    race_steps steps = {callback_race_prepare, callback_race_run, callback_race_inspect, sizeof(callback_race)};
+    rounds_run("callback_never_runs_after_its_unregister", steps, 4, test_size(3000, 6666, 500000));
 }
 
 // Registers again and again until the cancel has come; the last one must have run exactly once. Mostly there is no
@@ -515,7 +478,6 @@ static void once_race_called(void *user, nb_token *token) {
 
 static void once_race_prepare(rounds *r) {
     once_race *race = r->user;
-    memset(race, 0, sizeof *race);
     race->token = root_create(r);
 }
 
@@ -549,14 +511,8 @@ static void once_race_inspect(rounds *r) {
 }
 
 TEST(callback_registered_during_cancel_runs_once) {
-    static once_race race;
-    rounds r = {.thread_count = 3,
-                .round_count = test_size(100, 333, 20000),
-                .prepare = once_race_prepare,
-                .run = once_race_run,
-                .inspect = once_race_inspect,
-                .user = &race};
-    rounds_run(&r, "callback_registered_during_cancel_runs_once");
+    race_steps steps = {once_race_prepare, once_race_run, once_race_inspect, sizeof(once_race)};
+    rounds_run("callback_registered_during_cancel_runs_once", steps, 3, test_size(100, 333, 20000));
 }
 
 // --- waiting ---
@@ -570,7 +526,6 @@ static void wait_race_prepare(rounds *r) {
     wait_race *race = r->user;
     race->root = root_create(r);
     race->token = child_create(r, race->root);
-    race->note = 0;
 }
 
 static void wait_race_run(rounds *r, uint32_t index) {
@@ -598,14 +553,8 @@ static void wait_race_inspect(rounds *r) {
 }
 
 TEST(waiters_are_woken_and_see_what_the_canceller_wrote) {
-    static wait_race race;
-    rounds r = {.thread_count = 3,
-                .round_count = test_size(3000, 6666, 500000),
-                .prepare = wait_race_prepare,
-                .run = wait_race_run,
-                .inspect = wait_race_inspect,
-                .user = &race};
-    rounds_run(&r, "waiters_are_woken_and_see_what_the_canceller_wrote");
+    race_steps steps = {wait_race_prepare, wait_race_run, wait_race_inspect, sizeof(wait_race)};
+    rounds_run("waiters_are_woken_and_see_what_the_canceller_wrote", steps, 3, test_size(3000, 6666, 500000));
 }
 
 // --- linked tokens ---
@@ -625,7 +574,6 @@ static bool linked_tokens_end(const rounds *r) { return r->round % 2 == 1; }
 
 static void link_race_prepare(rounds *r) {
     link_race *race = r->user;
-    memset(race, 0, sizeof *race);
     for (int i = 0; i < LINK_GROUPS; ++i) {
         link_group *group = &race->groups[i];
         for (int source = 0; source < 2; ++source) group->sources[source] = root_create(r);
@@ -669,14 +617,8 @@ static void link_race_inspect(rounds *r) {
 }
 
 TEST(linked_tokens_end_or_are_cancelled_once) {
-    static link_race race;
-    rounds r = {.thread_count = 4,
-                .round_count = test_size(60, 133, 20000),
-                .prepare = link_race_prepare,
-                .run = link_race_run,
-                .inspect = link_race_inspect,
-                .user = &race};
-    rounds_run(&r, "linked_tokens_end_or_are_cancelled_once");
+    race_steps steps = {link_race_prepare, link_race_run, link_race_inspect, sizeof(link_race)};
+    rounds_run("linked_tokens_end_or_are_cancelled_once", steps, 4, test_size(60, 133, 20000));
 }
 
 // A cancel that comes second returns when the first has marked everything, behind every link.
@@ -705,14 +647,8 @@ static void linked_race_inspect(rounds *r) {
 }
 
 TEST(losing_cancel_waits_for_linked_tokens) {
-    static linked_race race;
-    rounds r = {.thread_count = 2,
-                .round_count = test_size(5, 16, 500),
-                .prepare = linked_race_prepare,
-                .run = linked_race_run,
-                .inspect = linked_race_inspect,
-                .user = &race};
-    rounds_run(&r, "losing_cancel_waits_for_linked_tokens");
+    race_steps steps = {linked_race_prepare, linked_race_run, linked_race_inspect, sizeof(linked_race)};
+    rounds_run("losing_cancel_waits_for_linked_tokens", steps, 2, test_size(5, 16, 500));
 }
 
 // --- deadlines and shields ---
@@ -735,7 +671,6 @@ static void deadline_race_set(rounds *r, uint32_t i) {
 
 static void deadline_race_prepare(rounds *r) {
     deadline_race *race = r->user;
-    memset(race, 0, sizeof *race);
     race->root = root_create(r);
     for (uint32_t i = 0; i < DEADLINE_TOKENS; ++i) race->tokens[i] = child_create(r, race->root);
     for (uint32_t i = 0; i < DEADLINE_TOKENS_FIRST; ++i) deadline_race_set(r, i);
@@ -772,14 +707,8 @@ static void deadline_race_inspect(rounds *r) {
 }
 
 TEST(expiring_from_several_threads_counts_once) {
-    static deadline_race race;
-    rounds r = {.thread_count = 4,
-                .round_count = test_size(20, 66, 5000),
-                .prepare = deadline_race_prepare,
-                .run = deadline_race_run,
-                .inspect = deadline_race_inspect,
-                .user = &race};
-    rounds_run(&r, "expiring_from_several_threads_counts_once");
+    race_steps steps = {deadline_race_prepare, deadline_race_run, deadline_race_inspect, sizeof(deadline_race)};
+    rounds_run("expiring_from_several_threads_counts_once", steps, 4, test_size(20, 66, 5000));
 }
 
 typedef struct shield_race {
@@ -821,12 +750,6 @@ static void shield_race_inspect(rounds *r) {
 }
 
 TEST(cancel_is_not_lost_at_the_end_of_a_shield) {
-    static shield_race race;
-    rounds r = {.thread_count = 3,
-                .round_count = test_size(100, 166, 50000),
-                .prepare = shield_race_prepare,
-                .run = shield_race_run,
-                .inspect = shield_race_inspect,
-                .user = &race};
-    rounds_run(&r, "cancel_is_not_lost_at_the_end_of_a_shield");
+    race_steps steps = {shield_race_prepare, shield_race_run, shield_race_inspect, sizeof(shield_race)};
+    rounds_run("cancel_is_not_lost_at_the_end_of_a_shield", steps, 3, test_size(100, 166, 50000));
 }

@@ -562,9 +562,7 @@ TEST(trace_without_memory_is_not_created) {
             desc.hooks = test_hooks(&log, &heap);
             nb_trace *trace = NULL;
             assert_int_equal(nb_trace_create(&desc, &trace), NB_ERR_MEMORY);
-            assert_null(trace);
-            assert_int_equal(heap.live_count.value, 0);
-            assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY), 1);
+            assert_not_created(trace, &heap, &log, NB_ITEM_BASE_MEMORY);
         }
     }
 }

@@ -93,6 +93,14 @@ static inline void test_heap_free(void *user, void *memory, size_t size_bytes) {
     free(memory);
 }
 
+// Nothing came of a creation that found no memory, or no file, and it is logged once.
+static inline void assert_not_created(const void *object, const test_heap *heap, const test_log *log,
+                                      nb_log_item item) {
+    assert_null(object);
+    assert_int_equal(heap->live_count.value, 0);
+    assert_int_equal(test_log_count(log, item), 1);
+}
+
 // Hooks that log into `log` and allocate from `heap`; either may be NULL.
 static inline nb_hooks test_hooks(test_log *log, test_heap *heap) {
     nb_hooks hooks = {0};

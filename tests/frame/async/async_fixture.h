@@ -3,6 +3,7 @@
 
 // What the tests of async jobs share: a scheduler with jobs, and callbacks that count what became of each.
 
+#include "support/async_job.h"
 #include "tasks/tasks_fixture.h"
 
 #include "nebula/async.h"
@@ -116,16 +117,9 @@ static inline void asyncs_close(asyncs *a) {
 // A job with all callbacks.
 static inline nb_async_job_desc job_desc(asyncs *a, job_state *state, uint32_t number, nb_async_step_fn step) {
     *state = (job_state){.a = a, .number = number};
-    return (nb_async_job_desc){
-        .step = step,
-        .commit = commit_count,
-        .publish = publish_count,
-        .discard = discard_count,
-        .is_wanted = is_wanted_version,
-        .user = a,
-        .state = state,
-        .state_size_bytes = sizeof *state,
-    };
+    nb_async_job_desc desc = async_job_of(step, commit_count, publish_count, discard_count, state, sizeof *state);
+    desc.is_wanted = is_wanted_version, desc.user = a;
+    return desc;
 }
 
 static inline nb_async_job submit_job(asyncs *a, uint32_t number, nb_async_step_fn step) {

@@ -58,32 +58,36 @@ TEST(step_counter_works_without_the_macros) {
     asyncs_close(&a);
 }
 
-static nb_async_status step_takes_turns(nb_async_call *call, void *state) {
-    job_state *s = state;
+// The first of three steps, or the next one; `again` but for the last.
+static nb_async_status note_step(nb_async_call *call, const job_state *s, nb_async_status again) {
     uint32_t at = nbi_atomic_fetch_add_seq_cst_u32(&s->a->step_count, 1);
     s->a->order[at] = s->number;
-    return ++call->step < 3 ? NB_ASYNC_STATUS_YIELD : NB_ASYNC_STATUS_DONE;
+    return ++call->step < 3 ? again : NB_ASYNC_STATUS_DONE;
+}
+
+// Leaves the jobs of the nine steps of three jobs in a.order.
+static void run_three(nb_async_step_fn step) {
+    asyncs_open(&a, 0);
+    for (uint32_t i = 0; i < 3; ++i) submit_job(&a, i, step);
+    AWAIT((nb_scheduler_help(a.tasks->scheduler, 0, NULL), a.step_count.value == 9));
+}
+
+static nb_async_status step_takes_turns(nb_async_call *call, void *state) {
+    return note_step(call, state, NB_ASYNC_STATUS_YIELD);
 }
 
 TEST(yield_lets_the_jobs_before_it_run_first) {
-    asyncs_open(&a, 0);
-    for (uint32_t i = 0; i < 3; ++i) submit_job(&a, i, step_takes_turns);
-    AWAIT((nb_scheduler_help(a.tasks->scheduler, 0, NULL), a.step_count.value == 9));
+    run_three(step_takes_turns);
     for (uint32_t i = 0; i < 9; ++i) assert_int_equal(a.order[i], i % 3);
     asyncs_close(&a);
 }
 
 static nb_async_status step_checks(nb_async_call *call, void *state) {
-    job_state *s = state;
-    uint32_t at = nbi_atomic_fetch_add_seq_cst_u32(&s->a->step_count, 1);
-    s->a->order[at] = s->number;
-    return ++call->step < 3 ? NB_ASYNC_STATUS_CHECK : NB_ASYNC_STATUS_DONE;
+    return note_step(call, state, NB_ASYNC_STATUS_CHECK);
 }
 
 TEST(check_goes_on_before_jobs_that_were_queued) {
-    asyncs_open(&a, 0);
-    for (uint32_t i = 0; i < 3; ++i) submit_job(&a, i, step_checks);
-    AWAIT((nb_scheduler_help(a.tasks->scheduler, 0, NULL), a.step_count.value == 9));
+    run_three(step_checks);
     for (uint32_t i = 0; i < 9; ++i) assert_int_equal(a.order[i], i / 3);
     asyncs_close(&a);
     // One that checks is cancelled where it stands, and those behind it are found.
@@ -256,19 +260,21 @@ TEST(missing_io_threads_are_told_to_the_step) {
 
 // --- generations ---
 
+// A job of the generation that is wanted from now on.
+static void submit_version(uint32_t number, nb_async_step_fn step, uint64_t generation) {
+    job_state s;
+    nb_async_job_desc desc = job_desc(&a, &s, number, step);
+    desc.generation = generation;
+    nbi_atomic_store_release_u64(&a.wanted_version, generation);
+    assert_int_equal(nb_async_submit(a.async, &desc, NULL), NB_OK);
+}
+
 TEST(result_of_an_older_generation_is_not_published) {
     asyncs_open(&a, 1);
-    job_state s;
-    nb_async_job_desc desc = job_desc(&a, &s, 0, step_held);
-    desc.generation = 1;
-    nbi_atomic_store_release_u64(&a.wanted_version, 1);
-    assert_int_equal(nb_async_submit(a.async, &desc, NULL), NB_OK);
+    submit_version(0, step_held, 1);
     assert_true(event_await(&a.started, 1));
     // Unloaded, and loaded again as generation 2, while generation 1 is still being made.
-    nbi_atomic_store_release_u64(&a.wanted_version, 2);
-    desc = job_desc(&a, &s, 1, step_at_once);
-    desc.generation = 2;
-    assert_int_equal(nb_async_submit(a.async, &desc, NULL), NB_OK);
+    submit_version(1, step_at_once, 2);
     event_set(&a.may_go);
     FRAMES_UNTIL(&a, async_stats(&a).live_count == 0);
     assert_discarded(&a, 0, NB_ERR_STALE);
@@ -280,11 +286,7 @@ TEST(result_of_an_older_generation_is_not_published) {
 
 TEST(generation_is_asked_for_again_before_publication) {
     asyncs_open(&a, 1);
-    job_state s;
-    nb_async_job_desc desc = job_desc(&a, &s, 0, step_at_once);
-    desc.generation = 1;
-    nbi_atomic_store_release_u64(&a.wanted_version, 1);
-    assert_int_equal(nb_async_submit(a.async, &desc, NULL), NB_OK);
+    submit_version(0, step_at_once, 1);
     AWAIT((poll_once(&a), committed(&a, 0) == 1));
     nbi_atomic_store_release_u64(&a.wanted_version, 2);
     publish_once(&a);

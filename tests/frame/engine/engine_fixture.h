@@ -46,6 +46,12 @@ static inline nb_module attach(rig *r, nb_module_desc desc) {
 
 static inline void run_ticks(rig *r, uint64_t count) { assert_int_equal(nb_engine_run_ticks(r->engine, count), NB_OK); }
 
+// Takes the first output into a hash.
+static inline nb_result mix_first(uint64_t *hash, const nb_outputs *outputs) {
+    *hash = *hash * 31 + *(const uint64_t *)nb_outputs_next(outputs, NULL, NULL);
+    return NB_OK;
+}
+
 // A line for each handler that ran, in its order.
 #define JOURNAL_MAX 4096
 typedef struct journal {

@@ -76,10 +76,8 @@ static nb_result watch(const nb_context *context, void *user) {
 }
 
 static nb_result note(const nb_context *context, void *user, const nb_outputs *outputs) {
-    planet *p = user;
     (void)context;
-    p->seen = p->seen * 31 + *(const uint64_t *)nb_outputs_next(outputs, NULL, NULL);
-    return NB_OK;
+    return mix_first(&((planet *)user)->seen, outputs);
 }
 
 // Runs some ticks at a frame rate; 0 = one tick a frame.

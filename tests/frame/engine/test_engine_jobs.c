@@ -49,6 +49,11 @@ static nb_module_desc crowd_desc(crowd *c) {
     return (nb_module_desc){.name = "crowd", .parallel = make, .merge = merge, .job_count = JOB_COUNT, .user = c};
 }
 
+static void crowd_open(rig *r, crowd *c, uint32_t worker_count) {
+    rig_open(r, worker_count);
+    attach(r, crowd_desc(c));
+}
+
 TEST(outputs_merge_by_index_with_any_number_of_workers) {
     uint64_t expected = 0;
     uint64_t frames = test_size(50, 500, 5000);
@@ -112,8 +117,7 @@ TEST(commands_are_recorded_in_parallel_and_submitted_in_order) {
 TEST(failing_job_is_a_failure_of_its_module) {
     rig r;
     crowd c;
-    rig_open(&r, 1);
-    attach(&r, crowd_desc(&c));
+    crowd_open(&r, &c, 1);
     c.fail_job = 4;
     assert_int_equal(nb_engine_frame_delta(r.engine, 0), NB_ERR_OS);
     assert_int_equal(c.merged_jobs, 3); // those before it
@@ -127,8 +131,7 @@ TEST(failing_job_is_a_failure_of_its_module) {
 TEST(outputs_beyond_their_memory_are_a_failure) {
     rig r;
     crowd c;
-    rig_open(&r, 0);
-    attach(&r, crowd_desc(&c));
+    crowd_open(&r, &c, 0);
     c.full_job = 1;
     assert_int_equal(nb_engine_frame_delta(r.engine, 0), NB_ERR_MEMORY);
     assert_int_equal(rig_stats(&r).output_full_count, 1);

@@ -260,6 +260,20 @@ static nb_result replace_soon(owner *o, const char *name) {
     return result;
 }
 
+static void open_two(rig *r, owner *first, owner *other, kind which) {
+    open_rig(r, 2);
+    open_owner(first, r, "first", which);
+    open_owner(other, r, "other", which);
+}
+
+// A module that another one takes the place of.
+static nb_module_desc open_old(rig *r, uint32_t worker_count, owner *old, owner *next) {
+    open_rig(r, worker_count);
+    open_owner(old, r, "first", KIND_TASK);
+    *next = (owner){.r = r};
+    return desc_of(next, "first");
+}
+
 // --- work in flight ---
 
 static const char *name_of(kind which) {
@@ -278,9 +292,7 @@ TEST(module_with_work_in_flight_is_not_replaced) {
     for (uint32_t which = 0; which < KIND_COUNT; ++which) {
         rig r;
         owner first, other;
-        open_rig(&r, 2);
-        open_owner(&first, &r, "first", (kind)which);
-        open_owner(&other, &r, "other", (kind)which);
+        open_two(&r, &first, &other, (kind)which);
         start(&first);
         // Said once for a row of refusals, and in the words of the user.
         assert_int_equal(replace(&first, "first"), NB_BUSY);
@@ -308,9 +320,7 @@ TEST(work_of_others_does_not_keep_a_module) {
     for (uint32_t which = 0; which < KIND_COUNT; ++which) {
         rig r;
         owner first, other;
-        open_rig(&r, 2);
-        open_owner(&first, &r, "first", (kind)which);
-        open_owner(&other, &r, "other", (kind)which);
+        open_two(&r, &first, &other, (kind)which);
         start(&other);
         for (uint32_t i = 0; i < 10; ++i) assert_int_equal(replace_soon(&first, "first"), NB_OK);
         assert_true(is_held(&other));
@@ -371,14 +381,10 @@ TEST(work_that_outlives_its_engine_has_an_owner) {
 TEST(module_that_cannot_be_replaced_goes_on) {
     rig r;
     owner old, next;
-    open_rig(&r, 0);
-    open_owner(&old, &r, "first", KIND_TASK);
+    nb_module_desc desc = open_old(&r, 0, &old, &next);
     frame(&r);
     uint32_t frames = old.frame_count;
-    memset(&next, 0, sizeof next);
-    next.r = &r;
     next.attach_result = NB_ERR_OS;
-    nb_module_desc desc = desc_of(&next, "first");
     assert_int_equal(nb_engine_module_replace(r.engine, old.module, &desc), NB_ERR_OS);
     // No memory, at any call.
     nb_result result = NB_ERR_MEMORY;
@@ -408,12 +414,8 @@ TEST(module_that_cannot_be_replaced_goes_on) {
 TEST(replaced_module_begins_nothing) {
     rig r;
     owner old, next;
-    open_rig(&r, 1);
-    open_owner(&old, &r, "first", KIND_TASK);
-    memset(&next, 0, sizeof next);
-    next.r = &r;
+    nb_module_desc desc = open_old(&r, 1, &old, &next);
     old.tries = true;
-    nb_module_desc desc = desc_of(&next, "first");
     assert_int_equal(nb_engine_module_replace(r.engine, old.module, &desc), NB_OK);
     for (uint32_t i = 0; i < 4; ++i) assert_int_equal(old.results[i], NB_CLOSED);
     close_owner(&old);
@@ -432,12 +434,8 @@ static uint32_t count_name(rig *r, const char *name) {
 TEST(replaced_module_does_not_take_its_name_back) {
     rig r;
     owner old, next;
-    open_rig(&r, 0);
-    open_owner(&old, &r, "first", KIND_TASK);
-    memset(&next, 0, sizeof next);
-    next.r = &r;
+    nb_module_desc desc = open_old(&r, 0, &old, &next);
     old.tries_name = true;
-    nb_module_desc desc = desc_of(&next, "first");
     assert_int_equal(nb_engine_module_replace(r.engine, old.module, &desc), NB_OK);
     assert_int_equal(old.results[0], NB_ERR_MISUSE);
     assert_int_equal(rig_stats(&r).module_count, 1);

@@ -374,6 +374,11 @@ typedef struct race {
     nb_atomic_u64 destroyed_count, accepted_count;
 } race;
 
+static void race_begin(race *r, uint32_t retire_count_max) {
+    begin(&r->f, retire_count_max);
+    r->round_count = test_size(5000, 50000, 500000);
+}
+
 // Two threads hand a number to and fro, each waiting for the other: a lost wake-up shows as a wait of ten seconds.
 static void ping_pong(void *user, uint32_t index) {
     race *r = user;
@@ -390,9 +395,7 @@ static void ping_pong(void *user, uint32_t index) {
 
 TEST(no_wake_up_is_lost) {
     static race r;
-    memset(&r, 0, sizeof r);
-    begin(&r.f, 0);
-    r.round_count = test_size(5000, 50000, 500000);
+    race_begin(&r, 0);
     test_thread threads[2];
     test_threads_start(threads, 2, ping_pong, &r);
     test_threads_join(threads, 2);
@@ -425,9 +428,7 @@ static void retire_many(void *user, uint32_t index) {
 
 TEST(objects_of_many_threads_end_exactly_once) {
     static race r;
-    memset(&r, 0, sizeof r);
-    begin(&r.f, 32);
-    r.round_count = test_size(5000, 50000, 500000);
+    race_begin(&r, 32);
     test_thread threads[3];
     test_threads_start(threads, 3, retire_many, &r);
     test_gate_pass(&r.gate, 4);

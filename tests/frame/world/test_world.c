@@ -115,9 +115,7 @@ TEST(spawned_row_is_zero_also_where_another_was) {
 
 TEST(full_table_refuses_counts_and_logs_once) {
     static test_log log;
-    memset(&log, 0, sizeof log);
-    nb_hooks hooks = test_hooks(&log, NULL);
-    fixture f = fixture_open(65, &hooks); // one more than a block
+    fixture f = fixture_logged(65, &log); // one more than a block
     nb_entity entity = {0x5A};
     for (uint32_t i = 0; i < 65; ++i) unit_spawn(&f, i);
     assert_int_equal(nb_world_spawn(f.world, f.units, &entity), NB_FULL);
@@ -289,9 +287,7 @@ TEST(teleported_row_has_no_way_behind_it) {
 
 TEST(rows_do_not_come_or_go_directly_in_a_tick) {
     static test_log log;
-    memset(&log, 0, sizeof log);
-    nb_hooks hooks = test_hooks(&log, NULL);
-    fixture f = fixture_open(100, &hooks);
+    fixture f = fixture_logged(100, &log);
     nb_entity entity = unit_spawn(&f, 1), other;
     saved bytes = fixture_save(&f, NB_SAVE_FILE);
     assert_int_equal(nb_world_tick_begin(f.world), NB_OK);

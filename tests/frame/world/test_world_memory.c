@@ -4,14 +4,7 @@
 #include "frame/world/world_fixture.h"
 
 static nb_result declare_all(const nb_hooks *hooks, nb_world **world) {
-    nb_table table = {0};
-    nb_world_desc desc = {.hooks = *hooks};
-    nb_table_desc units = {"units", 100, unit_columns, UNIT_COLUMNS, false, false};
-    nb_table_desc clock = {"clock", 0, clock_columns, CLOCK_COLUMNS, false, true};
-    nb_result result = nb_world_create(&desc, world);
-    if (result == NB_OK) result = nb_world_table_add(*world, &units, &table);
-    if (result == NB_OK) result = nb_world_table_add(*world, &clock, &table);
-    return result;
+    return declare_two_tables((nb_world_desc){.hooks = *hooks}, world);
 }
 
 static uint32_t declare_with_failing_heap(bool is_lasting) {

@@ -164,9 +164,7 @@ TEST(despawn_staged_twice_is_counted_not_repeated) {
 
 TEST(full_stage_refuses_and_keeps_what_it_has) {
     static test_log log;
-    memset(&log, 0, sizeof log);
-    nb_hooks hooks = test_hooks(&log, NULL);
-    fixture f = fixture_open(1000, &hooks);
+    fixture f = fixture_logged(1000, &log);
     static stage_memory m;
     nb_stage *stage = stage_open(&m, &f, 1, 0);
     uint32_t count = 0;
@@ -209,9 +207,7 @@ TEST(full_table_skips_staged_rows_and_applies_the_rest) {
 
 TEST(reset_stage_is_empty_and_what_it_held_is_stale) {
     static test_log log;
-    memset(&log, 0, sizeof log);
-    nb_hooks hooks = test_hooks(&log, NULL);
-    fixture f = fixture_open(10, &hooks);
+    fixture f = fixture_logged(10, &log);
     static stage_memory m;
     nb_stage *stage = stage_open(&m, &f, 1, 0);
     nb_staged old = stage_unit(stage, &f, 1);
@@ -232,9 +228,7 @@ TEST(reset_stage_is_empty_and_what_it_held_is_stale) {
 
 TEST(two_stages_of_one_job_are_refused_before_anything_changes) {
     static test_log log;
-    memset(&log, 0, sizeof log);
-    nb_hooks hooks = test_hooks(&log, NULL);
-    fixture f = fixture_open(10, &hooks);
+    fixture f = fixture_logged(10, &log);
     static stage_memory m[3];
     nb_stage *stages[3] = {stage_open(&m[0], &f, 1, 3), stage_open(&m[1], &f, 1, 1), stage_open(&m[2], &f, 1, 3)};
     for (int i = 0; i < 3; ++i) stage_unit(stages[i], &f, 1);

@@ -72,13 +72,22 @@ static void draw_mesh(nb_gpu_command *command, uint32_t first_vertex, float dept
     nb_gpu_draw(command, 3, 1, first_vertex, 0);
 }
 
+static void push_tint(nb_gpu_command *command, float red, float green, float blue, float alpha) {
+    constants push = {.tint = {red, green, blue, alpha}};
+    nb_gpu_push(command, &push, sizeof push);
+}
+
+static void set_mesh(nb_gpu_command *command, const scene *c, nb_gpu_pipeline pipeline) {
+    nb_gpu_set_pipeline(command, pipeline);
+    nb_gpu_set_buffer(command, 0, c->mesh, 0, 0);
+}
+
 // --- drawing ---
 
 static nb_result record_faces(nb_gpu_command *command, uint32_t bucket, uint32_t bucket_count, void *user) {
     scene *c = (scene *)user;
     (void)bucket, (void)bucket_count;
-    nb_gpu_set_pipeline(command, c->special);
-    nb_gpu_set_buffer(command, 0, c->mesh, 0, 0);
+    set_mesh(command, c, c->special);
     draw_mesh(command, 3, 0, 1, 0, 0);
     return NB_OK;
 }
@@ -103,16 +112,13 @@ TEST(faces_are_culled_by_their_winding) {
 static nb_result record_indexed(nb_gpu_command *command, uint32_t bucket, uint32_t bucket_count, void *user) {
     scene *c = (scene *)user;
     (void)bucket, (void)bucket_count;
-    nb_gpu_set_pipeline(command, c->flat);
-    nb_gpu_set_buffer(command, 0, c->mesh, 0, 0);
+    set_mesh(command, c, c->flat);
     nb_gpu_set_indices(command, c->indices, 4);
-    constants push = {.tint = {0, 1, 0, 1}};
-    nb_gpu_push(command, &push, sizeof push);
+    push_tint(command, 0, 1, 0, 1);
     // Indices from the third on, each moved by three vertices: the triangle of the left half.
     nb_gpu_draw_indexed(command, 3, 1, 2, 3, 0);
     nb_gpu_set_scissor(command, (nb_gpu_rect){.x = (int32_t)WIDTH - 4, .width = 4, .height = 4});
-    push.tint[0] = 1, push.tint[1] = 0;
-    nb_gpu_push(command, &push, sizeof push);
+    push_tint(command, 1, 0, 0, 1);
     // The second and the third of the draws in the buffer: nothing, and all of the picture.
     nb_gpu_draw_indirect(command, c->indices, 64 + sizeof(nb_gpu_draw_args), 2);
     return NB_OK;
@@ -138,10 +144,8 @@ TEST(draws_by_indices_and_from_buffers) {
 static nb_result record_blended(nb_gpu_command *command, uint32_t bucket, uint32_t bucket_count, void *user) {
     scene *c = (scene *)user;
     (void)bucket, (void)bucket_count;
-    nb_gpu_set_pipeline(command, c->special);
-    nb_gpu_set_buffer(command, 0, c->mesh, 0, 0);
-    constants push = {.tint = {1, 0, 0, 0.5f}};
-    nb_gpu_push(command, &push, sizeof push);
+    set_mesh(command, c, c->special);
+    push_tint(command, 1, 0, 0, 0.5f);
     nb_gpu_set_viewport(command, (nb_gpu_rect){.x = 10, .y = 6, .width = 10, .height = 6});
     nb_gpu_set_scissor(command, (nb_gpu_rect){.x = 2, .y = 1, .width = 13, .height = 20});
     nb_gpu_draw(command, 3, 1, 0, 0);
@@ -177,8 +181,7 @@ TEST(blends_in_its_viewport_and_scissor) {
 static nb_result record_depth(nb_gpu_command *command, uint32_t bucket, uint32_t bucket_count, void *user) {
     scene *c = (scene *)user;
     (void)bucket, (void)bucket_count;
-    nb_gpu_set_pipeline(command, c->deep);
-    nb_gpu_set_buffer(command, 0, c->mesh, 0, 0);
+    set_mesh(command, c, c->deep);
     draw_mesh(command, 3, 0.75f, 1, 0, 0); // the left half, near
     draw_mesh(command, 0, 0.25f, 0, 1, 0); // everything, further away
     return NB_OK;
@@ -187,8 +190,7 @@ static nb_result record_depth(nb_gpu_command *command, uint32_t bucket, uint32_t
 static nb_result record_behind(nb_gpu_command *command, uint32_t bucket, uint32_t bucket_count, void *user) {
     scene *c = (scene *)user;
     (void)bucket, (void)bucket_count;
-    nb_gpu_set_pipeline(command, c->special);
-    nb_gpu_set_buffer(command, 0, c->mesh, 0, 0);
+    set_mesh(command, c, c->special);
     draw_mesh(command, 0, 0.5f, 1, 1, 1); // between the two
     return NB_OK;
 }

@@ -176,9 +176,7 @@ TEST(uploads_keep_their_order_where_they_overlap) {
         {.from = 128, .to = FROM, .to_offset = 32, .size_bytes = 4},
         {.from = 128, .to = FROM, .to_offset = 60, .size_bytes = 4},
     };
-    nb_gpu_item item = rig_item_begin(&r, 0, 0, 0);
-    r.b->copy_buffer(r.self, &item, FROM, 0, TO, 0, 64);
-    rig_item_end(&r, &item);
+    rig_copy(&r, 0, FROM, TO, 64);
     rig_submit(&r, uploads, 4);
     rig_finish(&r);
     const char *found = (const char *)r.b->buffer_memory(r.self, TO);
@@ -231,12 +229,8 @@ TEST(missing_barrier_between_copies_is_reported) {
         r.plan = &plan;
         if (is_broken) steps[1].transition_count = 0;
         nbi_atomic_store_release_u32(&r.log.is_quiet, is_broken);
-        nb_gpu_item item = rig_item_begin(&r, 0, 0, 0);
-        r.b->copy_buffer(r.self, &item, RIG_FRAME_BUFFER, 0, BETWEEN, 0, 64);
-        rig_item_end(&r, &item);
-        item = rig_item_begin(&r, 1, 0, 0);
-        r.b->copy_buffer(r.self, &item, BETWEEN, 0, TO, 0, 64);
-        rig_item_end(&r, &item);
+        rig_copy(&r, 0, RIG_FRAME_BUFFER, BETWEEN, 64);
+        rig_copy(&r, 1, BETWEEN, TO, 64);
         rig_submit(&r, NULL, 0);
         rig_finish(&r);
         assert_int_equal(rig_close_count(&r) > 0, is_broken);
@@ -269,9 +263,7 @@ TEST(what_a_shader_writes_is_copied) {
     r.b->push(r.self, &item, 0, push, sizeof push);
     r.b->dispatch(r.self, &item, 4, 1, 1);
     rig_item_end(&r, &item);
-    item = rig_item_begin(&r, 1, 0, 0);
-    r.b->copy_buffer(r.self, &item, FILLED, 0, TO, 0, 1024);
-    rig_item_end(&r, &item);
+    rig_copy(&r, 1, FILLED, TO, 1024);
     rig_submit(&r, NULL, 0);
     rig_finish(&r);
     const uint32_t *found = (const uint32_t *)r.b->buffer_memory(r.self, TO);
