@@ -184,3 +184,12 @@ static inline bool is_untouched(const void *memory, size_t size_bytes, int fille
         assert_ptr_equal(out, UNTOUCHED(void));                   \
         assert_int_equal((heap).live_count.value, 0);             \
     } while (0)
+
+// A function that is called from another thread makes so many reports of an item.
+#define stranger_heard(item, count, run, user)                                  \
+    do {                                                                        \
+        listen_begin();                                                         \
+        test_thread_run(run, user);                                             \
+        listen_end();                                                           \
+        check_heard(OWN_LOGGER, item, count, "a stranger", __FILE__, __LINE__); \
+    } while (0)

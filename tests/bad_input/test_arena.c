@@ -293,11 +293,7 @@ static void assert_all_refused(const arena_caller *caller, nb_result result) {
     assert_int_equal(caller->mark_generation, 0);
 }
 
-static void run_in_thread(void (*run)(void *, uint32_t), void *user) {
-    test_thread thread;
-    test_threads_start(&thread, 1, run, user);
-    test_threads_join(&thread, 1);
-}
+static void run_in_thread(void (*run)(void *, uint32_t), void *user) { test_threads_run(1, run, user); }
 
 TEST(arena_refuses_threads_that_do_not_own_it) {
     nb_arena arena;

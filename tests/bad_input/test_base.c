@@ -241,19 +241,17 @@ static const nb_handle bad_handles[] = {
 TEST(handle_pool_refuses_a_bad_desc) {
     test_heap heap = {0};
     nb_handle_pool *pool = UNTOUCHED(nb_handle_pool);
-    nb_handle_pool_desc desc = {.hooks = bad_hooks(&heap)};
-    refused(NB_ERR_MISUSE, NB_ITEM_HANDLE_ARGUMENT, nb_handle_pool_create(&desc, NULL));
+    nb_handle_pool_desc fine = {.capacity = 4, .hooks = bad_hooks(&heap)}, bad[] = {fine, fine, fine};
+    bad[0].capacity = NB_HANDLE_CAPACITY_MAX + 1;
+    bad[1].capacity = UINT32_MAX;
+    bad[2].use_count_max = NB_HANDLE_USE_COUNT_MAX + 1;
+    for (int i = 0; i < 3; ++i) {
+        refused(NB_ERR_RANGE, NB_ITEM_HANDLE_ARGUMENT, nb_handle_pool_create(&bad[i], &pool));
+    }
+    refused(NB_ERR_MISUSE, NB_ITEM_HANDLE_ARGUMENT, nb_handle_pool_create(&fine, NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_HANDLE_ARGUMENT, nb_handle_pool_create(NULL, NULL));
-    desc.capacity = NB_HANDLE_CAPACITY_MAX + 1;
-    refused(NB_ERR_RANGE, NB_ITEM_HANDLE_ARGUMENT, nb_handle_pool_create(&desc, &pool));
-    desc.capacity = UINT32_MAX;
-    refused(NB_ERR_RANGE, NB_ITEM_HANDLE_ARGUMENT, nb_handle_pool_create(&desc, &pool));
-    desc.capacity = 4;
-    desc.use_count_max = NB_HANDLE_USE_COUNT_MAX + 1;
-    refused(NB_ERR_RANGE, NB_ITEM_HANDLE_ARGUMENT, nb_handle_pool_create(&desc, &pool));
     assert_int_equal(heap.call_count.value, 0);
-    desc.use_count_max = 0;
-    refused_memory(heap, 1, pool, nb_handle_pool_create(&desc, &pool));
+    refused_memory(heap, 1, pool, nb_handle_pool_create(&fine, &pool));
     silent(nb_handle_pool_destroy(NULL));
 }
 

@@ -41,10 +41,11 @@ static void scheduler_close(nb_scheduler *scheduler, test_heap *heap) {
     assert_int_equal(heap->live_count.value, 0);
 }
 
+static test_heap heap; // of the case that runs
+
 // --- creating ---
 
 TEST(creation_refuses_a_bad_desc) {
-    test_heap heap = {0};
     nb_scheduler *out = UNTOUCHED(nb_scheduler);
     nb_scheduler_desc many_workers = {.worker_count = NB_SCHEDULER_THREAD_COUNT_MAX - 1, .hooks = bad_hooks(&heap)};
     nb_scheduler_desc most_workers = {.worker_count = NB_WORKER_COUNT_NONE - 1, .hooks = bad_hooks(&heap)};
@@ -109,7 +110,6 @@ TEST(functions_refuse_no_scheduler) {
 // --- submitting ---
 
 TEST(submit_refuses_a_bad_desc) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0x5A};
     char argument[NB_TASK_ARGUMENT_SIZE_MAX + 1] = {0};
@@ -141,7 +141,6 @@ TEST(submit_refuses_a_bad_desc) {
 }
 
 TEST(submit_refuses_a_group_or_token_that_is_none) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0x5A};
     uint64_t memory[64] = {0}; // no token
@@ -164,7 +163,6 @@ TEST(submit_refuses_a_group_or_token_that_is_none) {
 // --- handles ---
 
 TEST(null_and_foreign_handles_are_refused) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     static const uint64_t values[] = {
         0, 1, 5, 64, 65, 0x400000, 0x400001, UINT64_MAX - 1, UINT64_MAX, (uint64_t)1 << 63};
@@ -184,7 +182,6 @@ TEST(null_and_foreign_handles_are_refused) {
 }
 
 TEST(stale_handles_are_refused) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0};
     nb_group group = {0};
@@ -204,7 +201,6 @@ TEST(stale_handles_are_refused) {
 }
 
 TEST(promote_refuses_levels_that_are_none) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0};
     accepted(NB_OK, nb_task_submit(scheduler, &(nb_task_desc){.run = never_run}, &task));
@@ -219,7 +215,6 @@ TEST(promote_refuses_levels_that_are_none) {
 // --- waiting and helping ---
 
 TEST(waiting_and_helping_at_their_limits) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0};
     nb_group group = {0};
@@ -242,7 +237,6 @@ TEST(waiting_and_helping_at_their_limits) {
 }
 
 TEST(frame_wait_refuses_what_is_no_frame) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_fence_report report;
     memset(&report, 0x5A, sizeof report);
@@ -287,7 +281,6 @@ static void run_inside(nb_task_context *context, void *argument) {
 }
 
 TEST(calls_from_the_wrong_place_are_refused) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     inside in = {0}, *pointer = &in;
     nb_task task = {0};
@@ -330,7 +323,6 @@ static void never_merge(void *user, void *value, const void *later) {
 }
 
 TEST(parallel_for_refuses_a_bad_desc) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_parallel_report report;
     memset(&report, 0x5A, sizeof report);
@@ -352,7 +344,6 @@ TEST(parallel_for_refuses_a_bad_desc) {
 }
 
 TEST(parallel_reduce_refuses_a_bad_desc) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     uint64_t value = 0x5A5A, initial = 0;
     nb_reduce_desc fine = {.run = never_reduce,
@@ -396,8 +387,7 @@ typedef struct elsewhere {
     nb_result opened, closed;
 } elsewhere;
 
-static void open_elsewhere(void *user, uint32_t index) {
-    (void)index;
+static void open_elsewhere(void *user) {
     elsewhere *e = user;
     e->opened = nb_scheduler_budget_open(e->scheduler, 0);
     e->closed = nb_scheduler_budget_close(e->scheduler);
@@ -406,9 +396,7 @@ static void open_elsewhere(void *user, uint32_t index) {
 TEST(budget_refuses_other_threads) {
     tasks *t = tasks_open(0);
     elsewhere e = {.scheduler = t->scheduler};
-    test_thread thread;
-    test_threads_start(&thread, 1, open_elsewhere, &e);
-    test_threads_join(&thread, 1);
+    test_thread_run(open_elsewhere, &e);
     assert_int_equal(e.opened, NB_ERR_THREAD);
     assert_int_equal(e.closed, NB_ERR_THREAD);
     assert_int_equal(test_log_count(&t->log, NB_ITEM_TASK_THREAD), 2);

@@ -222,14 +222,6 @@ static nb_async_status on_step(nb_async_call *call, void *state) {
     NB_ASYNC_IO(call, on_io, state);
     NB_ASYNC_END(call);
 }
-static nb_async_status pause_for_ever(nb_async_call *call, void *state) {
-    (void)state;
-    NB_ASYNC_BEGIN(call);
-    for (;;) {
-        NB_ASYNC_FRAME(call);
-    }
-    NB_ASYNC_END(call);
-}
 static bool is_wanted(void *user, uint64_t generation, const void *state) {
     (void)state;
     act(user, PLACE_IS_WANTED);
@@ -393,7 +385,8 @@ static void submit_all(careless *c) {
     assert_int_equal(nb_async_submit(async, &job, NULL), NB_OK);
     job.generation = 1; // not wanted
     assert_int_equal(nb_async_submit(async, &job, NULL), NB_OK);
-    nb_async_job_desc last = {.step = pause_for_ever, .discard = on_discard, .state = &c, .state_size_bytes = sizeof c};
+    nb_async_job_desc last = {
+        .step = async_pause_for_ever, .discard = on_discard, .state = &c, .state_size_bytes = sizeof c};
     assert_int_equal(nb_async_submit(async, &last, NULL), NB_OK);
     nb_task_desc task = {
         .run = on_task, .argument = &c, .argument_size_bytes = sizeof c, .on_complete = on_complete, .user = c};

@@ -604,31 +604,23 @@ TEST(a_divergence_is_named) {
 }
 
 TEST(key_states_are_those_of_their_ticks) {
-    memory_sink sink;
-    uint64_t recorded_hash;
-    record_game(&sink, &recorded_hash, false);
-    nb_replay *replay = NULL;
-    assert_int_equal(nb_replay_open_memory(sink.bytes, sink.size_bytes, NULL, &replay), NB_OK);
-    rig r;
-    game g;
-    game_open(&r, &g, false);
+    static replayed p;
+    replayed_open(&p, false);
     uint64_t key_tick = 99;
-    assert_int_equal(nb_replay_load(replay, 19, nb_engine_states(r.engine), &key_tick), NB_OK);
+    assert_int_equal(nb_replay_load(p.replay, 19, nb_engine_states(p.r.engine), &key_tick), NB_OK);
     assert_int_equal(key_tick, 0);
-    assert_int_equal(g.ticks, 0);
-    assert_int_equal(nb_replay_load(replay, 20, nb_engine_states(r.engine), &key_tick), NB_OK);
+    assert_int_equal(p.g.ticks, 0);
+    assert_int_equal(nb_replay_load(p.replay, 20, nb_engine_states(p.r.engine), &key_tick), NB_OK);
     assert_int_equal(key_tick, 20);
-    assert_int_equal(g.ticks, 20);
+    assert_int_equal(p.g.ticks, 20);
     nb_record_tick tick;
-    assert_int_equal(nb_replay_next(replay, &tick), NB_OK);
+    assert_int_equal(nb_replay_next(p.replay, &tick), NB_OK);
     assert_int_equal(tick.index, 20);
     // The hash of the state before tick 20 is the one recorded after tick 19.
-    assert_int_equal(nb_replay_seek(replay, 19), NB_OK);
-    assert_int_equal(nb_replay_next(replay, &tick), NB_OK);
-    assert_int_equal(tick.hash, nb_states_hash(nb_engine_states(r.engine)));
-    nb_replay_close(replay);
-    rig_close(&r);
-    free(sink.bytes);
+    assert_int_equal(nb_replay_seek(p.replay, 19), NB_OK);
+    assert_int_equal(nb_replay_next(p.replay, &tick), NB_OK);
+    assert_int_equal(tick.hash, nb_states_hash(nb_engine_states(p.r.engine)));
+    replayed_close(&p);
 }
 
 TEST(another_layout_is_not_fed) {

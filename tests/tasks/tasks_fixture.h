@@ -128,6 +128,17 @@ static inline nb_task submit_pointer(tasks *t, nb_task_desc desc, task_function 
     return task;
 }
 
+static inline void submit_many(tasks *t, nb_task_desc desc, task_function run, void *pointer, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) submit_pointer(t, desc, run, pointer);
+}
+
+// The same, and waits until all have started.
+static inline void submit_started(tasks *t, nb_task_desc desc, task_function run, void *pointer, const event *started,
+                                  uint32_t count) {
+    submit_many(t, desc, run, pointer, count);
+    assert_true(event_await(started, count));
+}
+
 // Counts its runs in an event.
 static inline void run_event(nb_task_context *context, void *argument) {
     (void)context;
@@ -186,6 +197,12 @@ static inline nb_task submit_held(tasks *t, nb_task_desc desc, held *h) {
     nb_task task = submit_pointer(t, desc, run_held, h);
     assert_true(event_await(&h->started, 1));
     return task;
+}
+
+// Lets it go, and waits for it.
+static inline void held_wait(tasks *t, held *h, nb_task task) {
+    event_set(&h->may_end);
+    assert_int_equal(nb_task_wait(t->scheduler, task, NB_NEVER_NS), NB_OK);
 }
 
 // Lets all of them go, and waits until `count` have ended.

@@ -54,10 +54,8 @@ TEST(cancelled_token_stops_queued_tasks_and_counts_them) {
     nb_token *token = token_open(t);
     event runs = {0};
     nb_group group = group_begin(t);
-    for (int i = 0; i < 47; ++i) {
-        submit_pointer(t, (nb_task_desc){.token = token, .group = group}, run_event, &runs);
-    }
-    for (int i = 0; i < 3; ++i) submit_pointer(t, (nb_task_desc){.group = group}, run_event, &runs);
+    submit_many(t, (nb_task_desc){.token = token, .group = group}, run_event, &runs, 47);
+    submit_many(t, (nb_task_desc){.group = group}, run_event, &runs, 3);
     token_cancel(token, 0, 47);
     print_message("Cancelled %u stale tasks\n", (unsigned)stats_of(t).cancel_count);
     assert_int_equal(nb_group_end(t->scheduler, group, NB_NEVER_NS), NB_CANCELLED);
@@ -93,13 +91,8 @@ TEST(cancel_counts_running_and_queued_tasks_exactly) {
     stoppable s = {0};
     event runs = {0};
     nb_group group = group_begin(t);
-    for (int i = 0; i < 2; ++i) {
-        submit_pointer(t, (nb_task_desc){.token = token, .group = group}, run_until_stopped, &s);
-    }
-    assert_true(event_await(&s.started, 2));
-    for (int i = 0; i < 10; ++i) {
-        submit_pointer(t, (nb_task_desc){.token = token, .group = group}, run_event, &runs);
-    }
+    submit_started(t, (nb_task_desc){.token = token, .group = group}, run_until_stopped, &s, &s.started, 2);
+    submit_many(t, (nb_task_desc){.token = token, .group = group}, run_event, &runs, 10);
     token_cancel(token, 2, 10);
     assert_int_equal(nb_group_end(t->scheduler, group, NB_NEVER_NS), NB_CANCELLED);
     assert_int_equal(s.saw_stop.value, 2);
@@ -197,15 +190,10 @@ TEST(stop_refuses_new_tasks_and_cancels_queued_ones) {
         tasks *t = tasks_open(workers);
         held h = {0};
         event runs = {0};
-        nb_token *token = token_open(t);
         nb_group group = group_begin(t);
-        for (uint32_t i = 0; i < workers; ++i) {
-            submit_pointer(t, (nb_task_desc){.group = group, .token = token}, run_held, &h);
-        }
-        assert_true(event_await(&h.started, workers));
-        for (int i = 0; i < 1000; ++i) {
-            submit_pointer(t, (nb_task_desc){.group = group, .token = token}, run_event, &runs);
-        }
+        nb_token *token = token_open(t);
+        submit_started(t, (nb_task_desc){.group = group, .token = token}, run_held, &h, &h.started, workers);
+        submit_many(t, (nb_task_desc){.group = group, .token = token}, run_event, &runs, 1000);
         assert_int_equal(nb_scheduler_stop(t->scheduler), NB_OK);
         assert_int_equal(nb_scheduler_stop(t->scheduler), NB_OK);
         nb_task_desc late = {.run = run_nothing};
@@ -224,12 +212,11 @@ TEST(stop_refuses_new_tasks_and_cancels_queued_ones) {
 TEST(destroy_cancels_what_is_queued) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         tasks *t = tasks_open(workers);
+        nb_token *token = token_open(t);
         stoppable s = {0};
         event runs = {0};
-        nb_token *token = token_open(t);
-        for (uint32_t i = 0; i < workers; ++i) submit_pointer(t, (nb_task_desc){0}, run_until_stopped, &s);
-        assert_true(event_await(&s.started, workers));
-        for (int i = 0; i < 500; ++i) submit_pointer(t, (nb_task_desc){.token = token}, run_event, &runs);
+        submit_started(t, (nb_task_desc){0}, run_until_stopped, &s, &s.started, workers);
+        submit_many(t, (nb_task_desc){.token = token}, run_event, &runs, 500);
         assert_int_equal(nb_scheduler_destroy(t->scheduler), NB_OK);
         // A worker whose task has seen the stop may be faster than the cancel.
         if (workers == 0) assert_int_equal(event_count(&runs), 0);
@@ -315,7 +302,7 @@ TEST(accounting_is_exact_when_stopped_in_the_middle) {
         chaos c = {.t = t};
         // Critical: what the first ones start may fill the pool before the last one is in.
         nb_task_desc first = {.priority = NB_PRIORITY_CRITICAL};
-        for (int i = 0; i < 100; ++i) submit_pointer(t, first, run_chaos, &c);
+        submit_many(t, first, run_chaos, &c, 100);
         nbi_atomic_fetch_add_seq_cst_u32(&c.submitted, 100);
         if (workers == 0) nb_scheduler_help(t->scheduler, 1000000, NULL);
         AWAIT(nbi_atomic_load_seq_cst_u32(&c.ran) > 50);

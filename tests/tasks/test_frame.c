@@ -85,8 +85,7 @@ TEST(test_tasks_from_different_frames_independent) {
     event runs = {0};
     framed_begin();
     nb_frame first = f.frame;
-    for (int i = 0; i < 2; ++i) submit_pointer(f.t, in_frame(), run_held, &late);
-    assert_true(event_await(&late.started, 2));
+    submit_started(f.t, in_frame(), run_held, &late, &late.started, 2);
     assert_int_equal(framed_wait(nbi_clock_now_ns() + 1000000, NULL), NB_TIMEOUT);
     framed_begin();
     nb_task task = submit_pointer(f.t, in_frame(), run_event, &runs);
@@ -554,8 +553,7 @@ TEST(quarantined_label_no_longer_holds_its_frame) {
         nb_task task = submit_held(t, bound, &late);
         nb_result result = nb_scheduler_frame_wait(t->scheduler, fence, frame, nbi_clock_now_ns() + 1000000, NULL);
         assert_int_equal(result, i < 3 ? NB_TIMEOUT : NB_OK);
-        event_set(&late.may_end);
-        assert_int_equal(nb_task_wait(t->scheduler, task, NB_NEVER_NS), NB_OK);
+        held_wait(t, &late, task);
     }
     assert_true(nb_fence_is_quarantined(fence, slow));
     tasks_close(t);

@@ -19,13 +19,16 @@ static nb_scheduler_desc small_desc(test_log *log, test_heap *heap, uint32_t wor
 
 // --- creation ---
 
-// One call after the other fails, until none does; `is_lasting`: with all later ones.
-static uint32_t create_with_failing_heap(bool is_lasting) {
+// One call after the other fails, of the heap or of the pages, until none does; `is_lasting`: with all later ones.
+static uint32_t create_with_failing(bool is_heap, bool is_lasting) {
     static test_log log;
     for (uint32_t n = 1;; ++n) {
         os_reset();
         memset(&log, 0, sizeof log);
-        test_heap heap = {.fail_at = is_lasting ? 0 : n, .fail_from = is_lasting ? n : 0};
+        uint64_t fail_at = is_lasting ? 0 : n, fail_from = is_lasting ? n : 0;
+        test_heap heap = {0};
+        if (is_heap) heap.fail_at = fail_at, heap.fail_from = fail_from;
+        if (!is_heap) os.pages.fail_at = fail_at, os.pages.fail_from = fail_from;
         nb_scheduler_desc desc = small_desc(&log, &heap, 2);
         nb_scheduler *scheduler = (nb_scheduler *)(uintptr_t)0x5A5A;
         nb_result result = nb_scheduler_create(&desc, &scheduler);
@@ -36,41 +39,20 @@ static uint32_t create_with_failing_heap(bool is_lasting) {
         }
         assert_int_equal(result, NB_ERR_MEMORY);
         assert_ptr_equal(scheduler, (nb_scheduler *)(uintptr_t)0x5A5A);
-        assert_true(test_log_count(&log, NB_ITEM_BASE_MEMORY) >= 1);
+        if (is_heap) assert_true(test_log_count(&log, NB_ITEM_BASE_MEMORY) >= 1);
         assert_nothing_left(&heap);
     }
 }
 
 TEST(creation_survives_every_failed_allocation) {
     // The scheduler, and a lane each for the coordinator, two workers and the other threads, at the least.
-    assert_in_range(create_with_failing_heap(false), 5, 100);
-    assert_in_range(create_with_failing_heap(true), 5, 100);
-}
-
-static uint32_t create_with_failing_pages(bool is_lasting) {
-    for (uint32_t n = 1;; ++n) {
-        os_reset();
-        os.pages.fail_at = is_lasting ? 0 : n;
-        os.pages.fail_from = is_lasting ? n : 0;
-        test_heap heap = {0};
-        static test_log log;
-        nb_scheduler_desc desc = small_desc(&log, &heap, 2);
-        nb_scheduler *scheduler = NULL;
-        nb_result result = nb_scheduler_create(&desc, &scheduler);
-        if (result == NB_OK) {
-            assert_int_equal(nb_scheduler_destroy(scheduler), NB_OK);
-            assert_nothing_left(&heap);
-            return n - 1;
-        }
-        assert_int_equal(result, NB_ERR_MEMORY);
-        assert_null(scheduler);
-        assert_nothing_left(&heap);
-    }
+    assert_in_range(create_with_failing(true, false), 5, 100);
+    assert_in_range(create_with_failing(true, true), 5, 100);
 }
 
 TEST(creation_survives_every_failed_page_call) {
-    assert_in_range(create_with_failing_pages(false), 2, 100);
-    assert_in_range(create_with_failing_pages(true), 2, 100);
+    assert_in_range(create_with_failing(false, false), 2, 100);
+    assert_in_range(create_with_failing(false, true), 2, 100);
 }
 
 typedef struct worker_ends {
@@ -130,13 +112,11 @@ TEST(creation_survives_a_stack_that_the_os_refuses) {
 
 typedef struct attaching {
     tasks *t;
-    nb_result failed, second;
-    nb_result waited;
+    nb_result failed, second, waited;
     event runs;
 } attaching;
 
-static void attach_twice(void *user, uint32_t index) {
-    (void)index;
+static void attach_twice(void *user) {
     attaching *a = user;
     nb_scheduler *scheduler = a->t->scheduler;
     a->failed = nb_scheduler_attach(scheduler);
@@ -160,9 +140,7 @@ TEST(attach_survives_failed_memory) {
         uint64_t pages = nbi_atomic_load_seq_cst_u64(&os.pages.call_count);
         if (kind == 1) os.pages.fail_from = pages + 1;
         if (kind == 2) os.pages.fail_from = pages + 2;
-        test_thread thread;
-        test_threads_start(&thread, 1, attach_twice, &a);
-        test_threads_join(&thread, 1);
+        test_thread_run(attach_twice, &a);
         assert_int_equal(a.failed, NB_ERR_MEMORY);
         assert_int_equal(a.waited, NB_OK);
         assert_int_equal(a.second, NB_OK);
@@ -176,12 +154,11 @@ TEST(attach_survives_failed_memory) {
 typedef struct borrowing {
     tasks *t;
     nb_result task_result, group_result;
-    event runs, done;
+    event runs;
 } borrowing;
 
 // A thread that is not attached and for which there is no memory either waits without helping.
-static void wait_without_a_lane(void *user, uint32_t index) {
-    (void)index;
+static void wait_without_a_lane(void *user) {
     borrowing *b = user;
     event *runs = &b->runs;
     nb_scheduler *scheduler = b->t->scheduler;
@@ -192,7 +169,6 @@ static void wait_without_a_lane(void *user, uint32_t index) {
     for (int i = 0; i < 20; ++i) nb_task_submit(scheduler, &desc, &task);
     b->task_result = nb_task_wait(scheduler, task, nbi_clock_now_ns() + LIMIT_NS);
     b->group_result = nb_group_end(scheduler, group, nbi_clock_now_ns() + LIMIT_NS);
-    event_set(&b->done);
 }
 
 TEST(waiting_works_without_memory) {
@@ -200,10 +176,7 @@ TEST(waiting_works_without_memory) {
     tasks *t = tasks_open(1);
     borrowing b = {.t = t, .task_result = NB_ERR_OS, .group_result = NB_ERR_OS};
     t->heap.fail_from = 1;
-    test_thread thread;
-    test_threads_start(&thread, 1, wait_without_a_lane, &b);
-    assert_true(event_await(&b.done, 1));
-    test_threads_join(&thread, 1);
+    test_thread_run(wait_without_a_lane, &b);
     assert_int_equal(b.task_result, NB_OK);
     assert_int_equal(b.group_result, NB_OK);
     assert_int_equal(event_count(&b.runs), 20);

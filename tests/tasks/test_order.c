@@ -98,9 +98,7 @@ TEST(each_submitter_is_served_in_its_order) {
         static order ran;
         ran.count.value = 0;
         submitter s = {.t = t, .ran = &ran, .is_attached = is_attached != 0, .count = SUBMITTER_TASKS};
-        test_thread threads[3];
-        test_threads_start(threads, 3, submit_in_order, &s);
-        test_threads_join(threads, 3);
+        test_threads_run(3, submit_in_order, &s);
         assert_int_equal(s.failures.value, 0);
         while (help_one_in_no_time(t->scheduler) == NB_OK) {
         }
@@ -140,9 +138,7 @@ static void take_turns(void *user, uint32_t index) {
 static void submit_round(turns *all, order *ran, uint32_t count) {
     ran->count.value = 0;
     submitter s = {.t = all->t, .ran = ran, .count = count};
-    test_thread thread;
-    test_threads_start(&thread, 1, submit_in_order, &s);
-    test_threads_join(&thread, 1);
+    test_threads_run(1, submit_in_order, &s);
     assert_int_equal(s.failures.value, 0);
 }
 
@@ -518,11 +514,8 @@ static void spawn_and_wait(nb_task_context *context, void *argument) {
 static void let_others_run_beside(uint32_t shift) {
     tasks *t = tasks_open(2);
     crowd c = {.is_held = {1}}, *waiting = &c;
-    nb_task_desc desc = {.run = spawn_and_wait,
-                         .argument = &waiting,
-                         .argument_size_bytes = sizeof waiting,
-                         .priority = NB_PRIORITY_HIGH,
-                         .lifetime = NB_LIFETIME_FLOATING};
+    nb_task_desc desc = {.run = spawn_and_wait, .argument = &waiting, .argument_size_bytes = sizeof waiting};
+    desc.priority = NB_PRIORITY_HIGH, desc.lifetime = NB_LIFETIME_FLOATING;
     assert_int_equal(nb_task_submit(t->scheduler, &desc, NULL), NB_OK);
     AWAIT(nbi_atomic_load_acquire_u32(&c.other_count) == 1);
     for (uint32_t i = 0; i < shift; ++i) {

@@ -73,8 +73,7 @@ TEST(nobody_else_can_claim_a_pinned_task) {
     assert_int_equal(nb_scheduler_help(t->scheduler, 0, NULL), NB_EMPTY);
     assert_int_equal(nb_task_wait(t->scheduler, task, nbi_clock_now_ns() + 1000000), NB_TIMEOUT);
     assert_int_equal(nb_task_promote(t->scheduler, task, NB_PRIORITY_CRITICAL), NB_OK);
-    event_set(&busy.may_end);
-    assert_int_equal(nb_task_wait(t->scheduler, task, NB_NEVER_NS), NB_OK);
+    held_wait(t, &busy, task);
     assert_int_equal(all.wrong.value, 0);
     tasks_close(t);
 }

@@ -65,9 +65,7 @@ TEST(submit_reaches_a_worker_that_is_about_to_sleep) {
         tasks *t = tasks_open(workers);
         submit_one_by_one(t, rounds, seed);
         parking p = {t, rounds};
-        test_thread threads[2];
-        test_threads_start(threads, 2, submit_from_outside, &p);
-        test_threads_join(threads, 2);
+        test_threads_run(2, submit_from_outside, &p);
         assert_int_equal(failures.value, 0);
         assert_true(parks_of(t, 1) > 0);
         tasks_close(t);

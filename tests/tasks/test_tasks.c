@@ -158,8 +158,7 @@ TEST(running_task_is_busy) {
     assert_int_equal(nb_task_cancel(t->scheduler, task), NB_BUSY);
     assert_int_equal(nb_task_promote(t->scheduler, task, NB_PRIORITY_CRITICAL), NB_BUSY);
     assert_false(nb_task_is_complete(t->scheduler, task));
-    event_set(&h.may_end);
-    assert_int_equal(nb_task_wait(t->scheduler, task, NB_NEVER_NS), NB_OK);
+    held_wait(t, &h, task);
     assert_int_equal(h.ended.count.value, 1);
     tasks_close(t);
 }
@@ -252,9 +251,9 @@ TEST(full_pool_keeps_an_eighth_for_critical) {
 
 typedef struct inline_note {
     uint64_t thread_id;
-    uint32_t runs;
     bool is_aligned;
     nb_priority priority;
+    uint32_t runs;
 } inline_note;
 
 static void run_inline_note(nb_task_context *context, void *argument) {
@@ -266,19 +265,20 @@ static void run_inline_note(nb_task_context *context, void *argument) {
     nb_task_set_result(context, NB_ERR_RANGE);
 }
 
+static nb_task_desc inline_desc(inline_note *const *pointer, nb_group group) {
+    nb_task_desc desc = {.run = run_inline_note, .argument = pointer, .argument_size_bytes = sizeof *pointer};
+    desc.group = group, desc.runs_inline = true;
+    return desc;
+}
+
 TEST(task_without_room_runs_inline_if_asked) {
     tasks *t = tasks_open_room(0, 8);
     event runs = {0};
     uint32_t accepted = 0;
     nb_group group = group_begin(t);
     while (submit_plain(t, NB_PRIORITY_NORMAL, &runs) == NB_OK) ++accepted;
-    inline_note note = {0};
-    inline_note *pointer = &note;
-    nb_task_desc desc = {.run = run_inline_note,
-                         .argument = &pointer,
-                         .argument_size_bytes = sizeof pointer,
-                         .group = group,
-                         .runs_inline = true};
+    inline_note note = {0}, *pointer = &note;
+    nb_task_desc desc = inline_desc(&pointer, group);
     nb_task task = {0x5A};
     assert_int_equal(nb_task_submit(t->scheduler, &desc, &task), NB_OK);
     assert_int_equal(note.runs, 1);
@@ -307,13 +307,8 @@ TEST(inline_task_tells_its_group_and_needs_one_that_is_open) {
     nb_group group = group_begin(t);
     while (submit_plain(t, NB_PRIORITY_NORMAL, &runs) == NB_OK) {
     }
-    inline_note note = {0};
-    inline_note *pointer = &note;
-    nb_task_desc desc = {.run = run_inline_note,
-                         .argument = &pointer,
-                         .argument_size_bytes = sizeof pointer,
-                         .group = group,
-                         .runs_inline = true};
+    inline_note note = {0}, *pointer = &note;
+    nb_task_desc desc = inline_desc(&pointer, group);
     assert_int_equal(nb_task_submit(t->scheduler, &desc, NULL), NB_OK);
     assert_int_equal(note.runs, 1);
     assert_int_equal(nb_group_end(t->scheduler, group, 0), NB_ERR_RANGE); // what the task has set
@@ -527,8 +522,7 @@ TEST(no_thread_runs_more_than_60_percent) {
 TEST(four_tasks_run_at_once_on_workers) {
     tasks *t = tasks_open(4);
     held h = {0};
-    for (int i = 0; i < 4; ++i) submit_pointer(t, (nb_task_desc){0}, run_held, &h);
-    assert_true(event_await(&h.started, 4));
+    submit_started(t, (nb_task_desc){0}, run_held, &h, &h.started, 4);
     event_set(&h.may_end);
     assert_true(event_await(&h.ended, 4));
     assert_int_equal(h.timeouts.value, 0);
@@ -608,9 +602,7 @@ TEST(other_threads_submit_and_wait) {
             tasks *t = tasks_open(workers);
             memset(&seen, 0, sizeof seen);
             external x = {.t = t, .is_attached = is_attached != 0, .seen = &seen};
-            test_thread threads[EXTERNAL_THREADS];
-            test_threads_start(threads, EXTERNAL_THREADS, use_from_outside, &x);
-            test_threads_join(threads, EXTERNAL_THREADS);
+            test_threads_run(EXTERNAL_THREADS, use_from_outside, &x);
             assert_int_equal(x.failures.value, 0);
             assert_true(once_is_exact(&seen, EXTERNAL_THREADS * EXTERNAL_TASKS));
             tasks_close(t);
@@ -676,8 +668,7 @@ typedef struct laneless {
     tasks *t;
     nb_result task_result, group_result, early_result;
     held h;
-    event runs;
-    event waiting;
+    event runs, waiting;
 } laneless;
 
 // There is no lane for this thread: it can submit and wait, and others do the work.
@@ -731,8 +722,7 @@ TEST(threads_beyond_the_limit_still_submit_and_wait) {
     tasks_close(t);
 }
 
-static void try_destroy(void *user, uint32_t index) {
-    (void)index;
+static void try_destroy(void *user) {
     laneless *l = user;
     l->task_result = nb_scheduler_destroy(l->t->scheduler);
 }
@@ -745,9 +735,7 @@ static void run_destroy(nb_task_context *context, void *argument) {
 TEST(coordinator_is_the_thread_that_created_it) {
     tasks *t = tasks_open(0);
     laneless l = {.t = t};
-    test_thread thread;
-    test_threads_start(&thread, 1, try_destroy, &l);
-    test_threads_join(&thread, 1);
+    test_thread_run(try_destroy, &l);
     assert_int_equal(l.task_result, NB_ERR_THREAD);
     submit_pointer(t, (nb_task_desc){0}, run_destroy, &l);
     assert_int_equal(nb_scheduler_help(t->scheduler, 0, NULL), NB_OK);

@@ -139,12 +139,18 @@ TEST(group_with_a_cancelled_task_says_so) {
     tasks_close(t);
 }
 
+// A group that has timed out: its task is held.
+static nb_group group_held(tasks *t, held *h) {
+    nb_group group = group_begin(t);
+    submit_held(t, (nb_task_desc){.group = group}, h);
+    assert_int_equal(nb_group_end(t->scheduler, group, 0), NB_TIMEOUT);
+    return group;
+}
+
 TEST(group_that_timed_out_is_ended_again) {
     tasks *t = tasks_open(1);
     held h = {0};
-    nb_group group = group_begin(t);
-    submit_held(t, (nb_task_desc){.group = group}, &h);
-    assert_int_equal(nb_group_end(t->scheduler, group, 0), NB_TIMEOUT);
+    nb_group group = group_held(t, &h);
     uint64_t deadline_ns = nbi_clock_now_ns() + 2000000;
     assert_int_equal(nb_group_end(t->scheduler, group, deadline_ns), NB_TIMEOUT);
     assert_true(nbi_clock_now_ns() >= deadline_ns);
@@ -160,9 +166,7 @@ TEST(group_that_timed_out_is_ended_again) {
 TEST(group_that_is_over_after_a_time_out_is_ended_once) {
     tasks *t = tasks_open(1);
     held h = {0};
-    nb_group group = group_begin(t);
-    submit_held(t, (nb_task_desc){.group = group}, &h);
-    assert_int_equal(nb_group_end(t->scheduler, group, 0), NB_TIMEOUT);
+    nb_group group = group_held(t, &h);
     event_set(&h.may_end);
     AWAIT(nb_group_pending_count(t->scheduler, group) == 0);
     assert_int_equal(nb_group_end(t->scheduler, group, 0), NB_OK);
@@ -172,8 +176,7 @@ TEST(group_that_is_over_after_a_time_out_is_ended_once) {
 
 #define FEW_GROUPS 32
 
-static void cycle_groups(void *user, uint32_t index) {
-    (void)index;
+static void cycle_groups(void *user) {
     tasks *t = user;
     for (uint32_t i = 0; i < 4 * FEW_GROUPS; ++i) {
         nb_group group = {0};
@@ -189,9 +192,7 @@ static void cycle_groups(void *user, uint32_t index) {
 TEST(groups_of_a_thread_without_a_lane_come_back) {
     tasks *t =
         tasks_open_desc((nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .group_count_max = FEW_GROUPS});
-    test_thread thread;
-    test_threads_start(&thread, 1, cycle_groups, t);
-    test_threads_join(&thread, 1);
+    test_thread_run(cycle_groups, t);
     assert_int_equal(t->log.counts[0].value, 0);
     tasks_close(t);
 }
@@ -311,8 +312,7 @@ TEST(waiting_for_a_group_helps_with_nested_groups) {
     tasks *t = tasks_open(1);
     parent_task parent = {0};
     nb_group group = group_begin(t);
-    submit_pointer(t, (nb_task_desc){.group = group}, run_parent, &parent);
-    assert_true(event_await(&parent.started, 1));
+    submit_started(t, (nb_task_desc){.group = group}, run_parent, &parent, &parent.started, 1);
     assert_int_equal(nb_group_end(t->scheduler, group, NB_NEVER_NS), NB_OK);
     assert_int_equal(parent.failures, 0);
     tasks_close(t);
@@ -449,8 +449,7 @@ TEST(wait_for_a_running_task_times_out_and_never_early) {
     }
     assert_int_equal(nb_task_wait(t->scheduler, task, 0), NB_TIMEOUT);
     assert_false(nb_task_is_complete(t->scheduler, task));
-    event_set(&h.may_end);
-    assert_int_equal(nb_task_wait(t->scheduler, task, NB_NEVER_NS), NB_OK);
+    held_wait(t, &h, task);
     tasks_close(t);
 }
 

@@ -12,6 +12,18 @@ static void await_stage(nb_async_job job, nb_async_stage stage) {
     AWAIT(stats_of(a.tasks).alive_count == 0);
 }
 
+static nb_async_job submit_until(uint32_t number, nb_async_step_fn step, nb_async_stage stage) {
+    nb_async_job job = submit_job(&a, number, step);
+    await_stage(job, stage);
+    return job;
+}
+
+static void cancel_and_poll(nb_async_job job, uint32_t number) {
+    assert_int_equal(nb_async_cancel(a.async, job), NB_OK);
+    poll_once(&a);
+    assert_discarded(&a, number, NB_CANCELLED);
+}
+
 // --- steps ---
 
 static nb_async_status step_yields(nb_async_call *call, void *state) {
@@ -407,9 +419,7 @@ TEST(cancel_before_the_first_step_ends_the_job_at_once) {
     assert_int_equal(nb_async_cancel(a.async, job), NB_OK);
     assert_int_equal(nb_async_stage_get(a.async, job), NB_ASYNC_STAGE_DONE);
     assert_int_equal(nb_async_cancel(a.async, job), NB_CANCELLED);
-    assert_int_equal(nb_async_cancel(a.async, first), NB_OK);
-    poll_once(&a);
-    assert_discarded(&a, 0, NB_CANCELLED);
+    cancel_and_poll(first, 0);
     assert_discarded(&a, 1, NB_CANCELLED);
     assert_int_equal(nb_async_cancel(a.async, job), NB_EMPTY);
     assert_int_equal(async_stats(&a).resume_count, 0);
@@ -463,9 +473,7 @@ TEST(cancel_during_and_before_a_blocking_call) {
     assert_true(event_await(&a.io_started, 1));
     nb_async_job queued = submit_job(&a, 1, step_io_held);
     AWAIT(nb_async_stage_get(a.async, queued) == NB_ASYNC_STAGE_IO);
-    assert_int_equal(nb_async_cancel(a.async, queued), NB_OK);
-    poll_once(&a);
-    assert_discarded(&a, 1, NB_CANCELLED); // without the thread that hangs
+    cancel_and_poll(queued, 1); // without the thread that hangs
     assert_int_equal(nb_async_cancel(a.async, inside), NB_OK);
     poll_once(&a);
     assert_int_equal(discarded(&a, 0), 0);
@@ -479,22 +487,16 @@ TEST(cancel_during_and_before_a_blocking_call) {
 
 TEST(cancel_of_a_paused_job_ends_it_in_the_next_poll) {
     asyncs_open(&a, 1);
-    nb_async_job job = submit_job(&a, 0, step_waits_for_frames);
-    await_stage(job, NB_ASYNC_STAGE_PAUSED);
-    assert_int_equal(nb_async_cancel(a.async, job), NB_OK);
-    poll_once(&a);
-    assert_discarded(&a, 0, NB_CANCELLED);
+    nb_async_job job = submit_until(0, step_waits_for_frames, NB_ASYNC_STAGE_PAUSED);
+    cancel_and_poll(job, 0);
     assert_int_equal(async_stats(&a).resume_count, 1);
     asyncs_close(&a);
 }
 
 TEST(cancel_after_completion_and_between_commit_and_publish) {
     asyncs_open(&a, 1);
-    nb_async_job job = submit_job(&a, 0, step_at_once);
-    await_stage(job, NB_ASYNC_STAGE_DONE);
-    assert_int_equal(nb_async_cancel(a.async, job), NB_OK);
-    poll_once(&a);
-    assert_discarded(&a, 0, NB_CANCELLED);
+    nb_async_job job = submit_until(0, step_at_once, NB_ASYNC_STAGE_DONE);
+    cancel_and_poll(job, 0);
     assert_int_equal(committed(&a, 0), 0);
     job = submit_job(&a, 1, step_at_once);
     AWAIT((poll_once(&a), committed(&a, 1) == 1));
@@ -800,15 +802,10 @@ TEST(reopened_after_a_drain_it_accepts_jobs_again) {
     }
 }
 
-static void poll_elsewhere(void *user, uint32_t index) {
-    (void)index;
-    ((asyncs *)user)->order[5] = (uint32_t)nb_async_poll(a.async, NULL);
-}
+static void poll_elsewhere(void *user) { ((asyncs *)user)->order[5] = (uint32_t)nb_async_poll(a.async, NULL); }
 
 static nb_result commit_while_another_polls(void *host, void *state) {
-    test_thread other;
-    test_threads_start(&other, 1, poll_elsewhere, &a);
-    test_threads_join(&other, 1);
+    test_thread_run(poll_elsewhere, &a);
     return commit_count(host, state);
 }
 

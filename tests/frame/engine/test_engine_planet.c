@@ -212,8 +212,7 @@ typedef struct outcome {
 
 static outcome run(uint32_t workers, uint64_t rate, bool has_stalls, uint64_t tick_count) {
     static planet p;
-    memset(&p, 0, sizeof p);
-    p.has_stalls = has_stalls;
+    p = (planet){.has_stalls = has_stalls};
     rig r;
     nb_engine_desc desc = rig_desc(workers);
     desc.hashes_ticks = true;

@@ -260,16 +260,19 @@ static nb_result replace_soon(owner *o, const char *name) {
     return result;
 }
 
-static void open_two(rig *r, owner *first, owner *other, kind which) {
-    open_rig(r, 2);
+static void open_first(rig *r, uint32_t worker_count, owner *first, kind which) {
+    open_rig(r, worker_count);
     open_owner(first, r, "first", which);
+}
+
+static void open_two(rig *r, owner *first, owner *other, kind which) {
+    open_first(r, 2, first, which);
     open_owner(other, r, "other", which);
 }
 
 // A module that another one takes the place of.
 static nb_module_desc open_old(rig *r, uint32_t worker_count, owner *old, owner *next) {
-    open_rig(r, worker_count);
-    open_owner(old, r, "first", KIND_TASK);
+    open_first(r, worker_count, old, KIND_TASK);
     *next = (owner){.r = r};
     return desc_of(next, "first");
 }
@@ -288,9 +291,10 @@ static const char *name_of(kind which) {
     }
 }
 
+static rig r; // of the case that runs
+
 TEST(module_with_work_in_flight_is_not_replaced) {
     for (uint32_t which = 0; which < KIND_COUNT; ++which) {
-        rig r;
         owner first, other;
         open_two(&r, &first, &other, (kind)which);
         start(&first);
@@ -318,7 +322,6 @@ TEST(module_with_work_in_flight_is_not_replaced) {
 
 TEST(work_of_others_does_not_keep_a_module) {
     for (uint32_t which = 0; which < KIND_COUNT; ++which) {
-        rig r;
         owner first, other;
         open_two(&r, &first, &other, (kind)which);
         start(&other);
@@ -335,10 +338,8 @@ TEST(work_of_others_does_not_keep_a_module) {
 }
 
 TEST(work_of_the_host_is_nobodys) {
-    rig r;
     owner first, *pointer = &first;
-    open_rig(&r, 1);
-    open_owner(&first, &r, "first", KIND_TASK);
+    open_first(&r, 1, &first, KIND_TASK);
     nbi_atomic_store_release_u32(&first.is_held, 1);
     nb_task_desc task = {.run = run_task, .argument = &pointer, .argument_size_bytes = sizeof pointer};
     assert_int_equal(nb_task_submit(nb_engine_scheduler(r.engine), &task, NULL), NB_OK);
@@ -348,10 +349,8 @@ TEST(work_of_the_host_is_nobodys) {
 }
 
 TEST(service_is_in_flight_until_its_last_call) {
-    rig r;
     owner first;
-    open_rig(&r, 0);
-    open_owner(&first, &r, "first", KIND_SERVICE);
+    open_first(&r, 0, &first, KIND_SERVICE);
     start(&first);
     let_go(&first);
     assert_int_equal(replace(&first, "first"), NB_OK); // no frame was needed: the service has ended
@@ -361,10 +360,8 @@ TEST(service_is_in_flight_until_its_last_call) {
 
 // A callback on a token of the host's own: it is registered when its module, engine and scheduler are gone.
 TEST(work_that_outlives_its_engine_has_an_owner) {
-    rig r;
     owner first;
-    open_rig(&r, 0);
-    open_owner(&first, &r, "first", KIND_CALLBACK);
+    open_first(&r, 0, &first, KIND_CALLBACK);
     nb_token_desc desc = {.hooks = test_hooks(&r.log, &r.heap)};
     assert_int_equal(nb_token_create(&desc, &first.token), NB_OK);
     start(&first);
@@ -379,7 +376,6 @@ TEST(work_that_outlives_its_engine_has_an_owner) {
 // --- new code that fails ---
 
 TEST(module_that_cannot_be_replaced_goes_on) {
-    rig r;
     owner old, next;
     nb_module_desc desc = open_old(&r, 0, &old, &next);
     frame(&r);
@@ -412,7 +408,6 @@ TEST(module_that_cannot_be_replaced_goes_on) {
 // --- on_detach ---
 
 TEST(replaced_module_begins_nothing) {
-    rig r;
     owner old, next;
     nb_module_desc desc = open_old(&r, 1, &old, &next);
     old.tries = true;
@@ -422,17 +417,16 @@ TEST(replaced_module_begins_nothing) {
     rig_close(&r);
 }
 
-static uint32_t count_name(rig *r, const char *name) {
+static uint32_t count_name(rig *own, const char *name) {
     nb_module modules[8];
-    uint32_t found = 0, count = nb_engine_order_get(r->engine, NB_PHASE_GAMEPLAY, modules, 8);
+    uint32_t found = 0, count = nb_engine_order_get(own->engine, NB_PHASE_GAMEPLAY, modules, 8);
     for (uint32_t i = 0; i < count; ++i) {
-        found += strcmp(nb_engine_module_name(r->engine, modules[i]), name) == 0 ? 1 : 0;
+        found += strcmp(nb_engine_module_name(own->engine, modules[i]), name) == 0 ? 1 : 0;
     }
     return found;
 }
 
 TEST(replaced_module_does_not_take_its_name_back) {
-    rig r;
     owner old, next;
     nb_module_desc desc = open_old(&r, 0, &old, &next);
     old.tries_name = true;

@@ -331,7 +331,7 @@ TEST(creation_survives_every_failed_allocation) {
     for (int is_lasting = 0; is_lasting <= 1; ++is_lasting) {
         uint64_t n = 1;
         for (;; ++n) {
-            test_heap heap = {.fail_at = is_lasting ? 0 : n, .fail_from = is_lasting ? n : 0};
+            test_heap heap = test_heap_failing(n, is_lasting);
             static test_log log;
             nb_timelines_desc desc = {.hooks = test_hooks(&log, &heap)};
             nb_timelines *set = object(0x5A5A);
@@ -396,9 +396,7 @@ static void ping_pong(void *user, uint32_t index) {
 TEST(no_wake_up_is_lost) {
     static race r;
     race_begin(&r, 0);
-    test_thread threads[2];
-    test_threads_start(threads, 2, ping_pong, &r);
-    test_threads_join(threads, 2);
+    test_threads_run(2, ping_pong, &r);
     assert_int_equal(r.problem_count.value, 0);
     end(&r.f);
 }

@@ -217,12 +217,10 @@ static void write_own_rows(void *user, uint32_t index) {
 TEST(threads_write_rows_of_one_block_together) {
     fixture f = fixture_plain(1000);
     crowd c = {.f = &f, .thread_count = 4, .round_count = (uint32_t)test_size(20, 200, 2000)};
-    test_thread threads[4];
     for (uint32_t i = 0; i < 1000; ++i) unit_spawn(&f, 0);
     uint64_t before = nb_world_hash(f.world);
     assert_int_equal(nb_world_tick_begin(f.world), NB_OK);
-    test_threads_start(threads, 4, write_own_rows, &c);
-    test_threads_join(threads, 4);
+    test_threads_run(4, write_own_rows, &c);
     assert_int_equal(nb_world_tick_end(f.world), NB_OK);
     for (uint32_t row = 0; row < 1000; ++row) {
         assert_int_equal(*NB_ROW(f.world, f.units, HEALTH, uint32_t, row), row * c.round_count);

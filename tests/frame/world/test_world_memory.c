@@ -11,14 +11,11 @@ static uint32_t declare_with_failing_heap(bool is_lasting) {
     static test_log log;
     for (uint32_t n = 1;; ++n) {
         memset(&log, 0, sizeof log);
-        test_heap heap = {.fail_at = is_lasting ? 0 : n, .fail_from = is_lasting ? n : 0};
+        test_heap heap = test_heap_failing(n, is_lasting);
         nb_hooks hooks = test_hooks(&log, &heap);
         nb_world *world = NULL;
         nb_result result = declare_all(&hooks, &world);
-        if (result != NB_OK) {
-            assert_int_equal(result, NB_ERR_MEMORY);
-            assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY), 1);
-        }
+        assert_ok_or_no_memory(result, &log);
         // The table that failed is not there, and its name is free.
         if (result != NB_OK && world != NULL) {
             nb_table_desc again = {"units", 100, unit_columns, UNIT_COLUMNS, false, false};

@@ -444,9 +444,7 @@ static uint64_t hash_with_lanes(gpu_rig *r, scene *s, uint32_t lane_count, uint3
     gpu_pass_add(r->gpu, (gpu_pass){.record = draw_scene, .user = s, .bucket_count = bucket_count});
     assert_int_equal(nb_gpu_frame_compile(r->gpu), NB_OK);
     lanes l = {.gpu = r->gpu};
-    test_thread threads[8];
-    test_threads_start(threads, lane_count, record_lane, &l);
-    test_threads_join(threads, lane_count);
+    test_threads_run(lane_count, record_lane, &l);
     assert_int_equal(l.failed.value, 0);
     assert_int_equal(nb_gpu_frame_submit(r->gpu), NB_OK);
     assert_int_equal(nb_gpu_frame_end(r->gpu), NB_OK);

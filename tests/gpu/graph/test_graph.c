@@ -83,11 +83,11 @@ TEST(pass_put_behind_another_runs_behind_it) {
 TEST(pass_that_reads_and_writes_counts_as_writer) {
     graph_open(&f);
     nb_graph_resource b = buffer(&f, "b");
-    nb_graph_pass read = kept_pass(&f, "read"), both = pass(&f, "both"), fill = pass(&f, "fill");
-    use(&f, read, b, UNIFORM);
+    use(&f, kept_pass(&f, "read"), b, UNIFORM);
+    nb_graph_pass both = pass(&f, "both");
     use(&f, both, b, STORAGE_READ);
     use(&f, both, b, STORAGE);
-    use(&f, fill, b, COPY_TO);
+    use(&f, pass(&f, "fill"), b, COPY_TO);
     assert_order(&f, "both fill read");
     assert_int_equal(nb_graph_declared(f.graph, 1, b), STORAGE | STORAGE_READ);
     assert_int_equal(nb_graph_declared(f.graph, 0, b), UNIFORM);
@@ -97,17 +97,21 @@ TEST(pass_that_reads_and_writes_counts_as_writer) {
 
 // --- which passes run ---
 
+// Two passes, of which the second reads what the first draws.
+static void use_a_to_b(nb_graph_resource a, nb_graph_resource b) {
+    use(&f, pass(&f, "makes_a"), a, COLOR);
+    nb_graph_pass a_to_b = pass(&f, "a_to_b");
+    use(&f, a_to_b, a, SAMPLED);
+    use(&f, a_to_b, b, COLOR);
+}
+
 TEST(passes_that_nobody_needs_are_left_out) {
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = image(&f, "b"), screen = import(&f, "screen", 0, PRESENT);
     nb_graph_resource old = import(&f, "old", SAMPLED, 0);
-    nb_graph_pass makes_a = pass(&f, "makes_a"), a_to_b = pass(&f, "a_to_b"), shows = pass(&f, "shows"),
-                  writes_old = pass(&f, "writes_old");
-    use(&f, makes_a, a, COLOR);
-    use(&f, a_to_b, a, SAMPLED);
-    use(&f, a_to_b, b, COLOR);
-    use(&f, shows, screen, COLOR);
-    use(&f, writes_old, old, COLOR);
+    use_a_to_b(a, b);
+    use(&f, pass(&f, "shows"), screen, COLOR);
+    use(&f, pass(&f, "writes_old"), old, COLOR);
     assert_order(&f, "shows");
     assert_int_equal(f.plan->culled_count, 3);
     assert_false(f.plan->resources[0].is_used);
@@ -119,11 +123,8 @@ TEST(passes_that_nobody_needs_are_left_out) {
 TEST(what_is_wanted_brings_all_it_needs) {
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = image(&f, "b");
-    nb_graph_pass makes_a = pass(&f, "makes_a"), a_to_b = pass(&f, "a_to_b"), reads_b = pass(&f, "reads_b");
-    use(&f, makes_a, a, COLOR);
-    use(&f, a_to_b, a, SAMPLED);
-    use(&f, a_to_b, b, COLOR);
-    use(&f, reads_b, b, SAMPLED);
+    use_a_to_b(a, b);
+    use(&f, pass(&f, "reads_b"), b, SAMPLED);
     assert_int_equal(nb_graph_keep(f.graph, b), NB_OK);
     assert_order(&f, "makes_a a_to_b");
     graph_close(&f);
@@ -132,11 +133,11 @@ TEST(what_is_wanted_brings_all_it_needs) {
 TEST(writers_before_a_clear_are_left_out) {
     graph_open(&f);
     nb_graph_resource a = image(&f, "a");
-    nb_graph_pass lost = pass(&f, "lost"), clears = pass(&f, "clears"), adds = pass(&f, "adds");
-    use(&f, lost, a, COLOR);
+    use(&f, pass(&f, "lost"), a, COLOR);
+    nb_graph_pass clears = pass(&f, "clears");
     use(&f, clears, a, COLOR);
     clear(&f, clears, a);
-    use(&f, adds, a, COLOR);
+    use(&f, pass(&f, "adds"), a, COLOR);
     assert_int_equal(nb_graph_keep(f.graph, a), NB_OK);
     assert_order(&f, "clears adds");
     graph_close(&f);
