@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the bad-input tests share: one call at a time, what it gives, and what it reports, to the object's own logger
+// One suite, with a file per public header, that gives each public function arguments it must refuse;
+// scripts/check_bad_input.sh names the functions that are missing.
+//
+// What its files share: one call at a time, what it gives, and what it reports, to the object's own logger
 // or, where there is no object, to the default one on stderr. Every report is an error with a number, in the name of a
 // public function, and where assertions are compiled in the object's assertion hook hears of it too.
 //
@@ -183,13 +186,4 @@ static inline bool is_untouched(const void *memory, size_t size_bytes, int fille
         (heap).fail_from = 0;                                     \
         assert_ptr_equal(out, UNTOUCHED(void));                   \
         assert_int_equal((heap).live_count.value, 0);             \
-    } while (0)
-
-// A function that is called from another thread makes so many reports of an item.
-#define stranger_heard(item, count, run, user)                                  \
-    do {                                                                        \
-        listen_begin();                                                         \
-        test_thread_run(run, user);                                             \
-        listen_end();                                                           \
-        check_heard(OWN_LOGGER, item, count, "a stranger", __FILE__, __LINE__); \
     } while (0)

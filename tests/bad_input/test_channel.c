@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What channels do with bad arguments and foreign threads.
+// nebula/channel.h: channels that are none, bad descs and counts, foreign threads.
 
 #include "bad_input/bad_input.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the frame fence does with bad arguments, from a wrong thread and at a wrong moment.
+// nebula/fence.h: fences and frames that are none, foreign threads, calls at the wrong moment.
 
 #include "bad_input/bad_input.h"
 
@@ -170,7 +170,7 @@ static void act_as_stranger(void *user) {
 TEST(other_threads_are_not_the_coordinator) {
     stranger s = {.fence = fence_open(&heap)};
     accepted(NB_OK, nb_fence_begin(s.fence, &s.frame));
-    stranger_heard(NB_ITEM_FENCE_THREAD, 3, act_as_stranger, &s);
+    LISTENED(OWN_LOGGER, NB_ITEM_FENCE_THREAD, 3, test_thread_run(act_as_stranger, &s));
     assert_int_equal(s.begin, NB_ERR_THREAD);
     assert_int_equal(s.seal, NB_ERR_THREAD);
     assert_int_equal(s.forgive, NB_ERR_THREAD);

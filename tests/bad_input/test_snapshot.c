@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What snapshots do with bad arguments, stale pointers and foreign threads.
+// nebula/snapshot.h: sets and snapshots that are none, bad regions, stale pointers, foreign threads.
 
 #include "bad_input/bad_input.h"
 
@@ -182,7 +182,7 @@ static void act_as_stranger(void *user) {
 TEST(other_threads_are_not_the_publisher) {
     stranger s = {.snapshots = ring_open(&heap)};
     accepted(NB_OK, nb_snapshots_publish(s.snapshots, NULL));
-    stranger_heard(NB_ITEM_SNAPSHOT_THREAD, 3, act_as_stranger, &s);
+    LISTENED(OWN_LOGGER, NB_ITEM_SNAPSHOT_THREAD, 3, test_thread_run(act_as_stranger, &s));
     assert_int_equal(s.add, NB_ERR_THREAD);
     assert_int_equal(s.move, NB_ERR_THREAD);
     assert_int_equal(s.publish, NB_ERR_THREAD);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the scheduler does with bad arguments, handles that are none, and calls from the wrong place.
+// nebula/tasks.h: schedulers, tasks and groups that are none, bad descs, calls from the wrong place.
 
 #include "bad_input/bad_input.h"
 #include "tasks/tasks_fixture.h"

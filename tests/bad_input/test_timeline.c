@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What timelines do with bad arguments.
+// nebula/timeline.h: timelines that are none, bad descs, values out of order.
 
 #include "bad_input/bad_input.h"
 

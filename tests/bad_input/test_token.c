@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tokens do with bad arguments, and with memory that is no token.
+// nebula/token.h: memory that is no token, bad descs, ends without a begin.
 
 #include "bad_input/bad_input.h"
 

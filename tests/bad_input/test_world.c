@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What worlds and stages do with bad arguments.
+// nebula/world.h, with nebula/world_view.h and nb_world_compare of nebula/compare.h: worlds, tables, rows, stages and
+// views that are none, bad descs and bytes.
 
 #include "bad_input/bad_input.h"
 

@@ -226,8 +226,7 @@ TEST(send_racing_close_is_delivered_or_refused) {
 typedef struct blocked {
     packets channel;
     bool is_sender;
-    nb_atomic_u32 returned_count;
-    nb_atomic_u32 wrong_count;
+    nb_atomic_u32 returned_count, wrong_count;
 } blocked;
 
 static void block(void *user, uint32_t index) {
@@ -377,8 +376,8 @@ TEST(no_wake_is_lost_between_two_threads) {
 typedef struct impatient {
     packets channel;
     test_gate gate;
-    uint64_t seed;
     nb_atomic_u32 received_count, wrong_count;
+    uint64_t seed;
 } impatient;
 
 // Receives with deadlines that mostly pass, until closed.

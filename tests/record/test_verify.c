@@ -45,6 +45,13 @@ static nb_verify_report verify_named(const ship_recording *r, fault kind) {
     return report;
 }
 
+static void assert_names_x(const char *provider, const char *table, const char *column, uint32_t column_count) {
+    assert_string_equal(provider, "world");
+    assert_string_equal(table, "ships");
+    assert_string_equal(column, "x");
+    assert_int_equal(column_count, 1);
+}
+
 static bool has_text(const nb_verify_report *report, const char *text) { return strstr(report->text, text) != NULL; }
 
 // --- what is right ---
@@ -282,10 +289,7 @@ TEST(a_changed_constant_is_named_with_column_and_row) {
     nb_verify_report report = verify_named(&plain, FAULT_CONSTANT);
     assert_int_equal(report.tick_count, FAULT_TICK + 1);
     assert_int_equal(report.phase, NB_PHASE_FIXED_SIM);
-    assert_string_equal(report.provider, "world");
-    assert_string_equal(report.table, "ships");
-    assert_string_equal(report.column, "x");
-    assert_int_equal(report.column_count, 1);
+    assert_names_x(report.provider, report.table, report.column, report.column_count);
     assert_int_equal(report.difference.kind, NB_DIFFERENCE_VALUE);
     assert_int_equal(report.difference.row, FAULT_ROW);
     assert_string_equal(report.difference.column, "x");
@@ -498,10 +502,7 @@ TEST(two_recordings_differ_where_they_do) {
     diff = compare(&plain, FAULT_NONE, &plain, FAULT_CONSTANT, game);
     assert_int_equal(diff.kind, NB_REPLAY_DIFF_HASH);
     assert_int_equal(diff.tick, FAULT_TICK);
-    assert_string_equal(diff.provider, "world");
-    assert_string_equal(diff.table, "ships");
-    assert_string_equal(diff.column, "x");
-    assert_int_equal(diff.column_count, 1);
+    assert_names_x(diff.provider, diff.table, diff.column, diff.column_count);
     assert_int_equal(diff.difference.kind, NB_DIFFERENCE_VALUE);
     assert_int_equal(diff.difference.row, FAULT_ROW);
     assert_int_equal(diff.difference_tick, 120);

@@ -78,6 +78,11 @@ static inline tasks *tasks_open(uint32_t worker_count) {
 
 static inline nb_scheduler_stats stats_of(const tasks *t) { return nb_scheduler_stats_get(t->scheduler); }
 
+static inline void assert_ended(const tasks *t, uint64_t run_count, uint64_t cancel_count) {
+    assert_int_equal(stats_of(t).run_count, run_count);
+    assert_int_equal(stats_of(t).cancel_count, cancel_count);
+}
+
 // Nothing is left of the scheduler.
 static inline void tasks_destroy(tasks *t) {
     assert_int_equal(nb_scheduler_destroy(t->scheduler), NB_OK);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the device and its null backend do with bad arguments.
+// nebula/gpu.h, with nebula/gpu_command.h and nebula/gpu_null.h: devices and objects that are none, bad descs, calls at
+// the wrong moment.
 
 #include "bad_input/bad_input.h"
 

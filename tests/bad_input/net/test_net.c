@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What links and netplay do with bad arguments.
+// nebula/netplay.h and nebula/link.h: links and matches that are none, bad descs, bytes and players.
 
 #include "bad_input/bad_input.h"
 

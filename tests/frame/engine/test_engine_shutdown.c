@@ -222,23 +222,25 @@ typedef struct backlog {
     uint32_t submit_count;
 } backlog;
 
+static nb_result submit_one(nb_scheduler *scheduler, backlog *b);
+
 static void run_backlog(nb_task_context *context, void *argument) {
     backlog *b = pointer_of(argument);
     nbi_atomic_fetch_add_relaxed_u32(&b->runs, 1);
+    if (b->is_endless) submit_one(context->scheduler, b);
+}
+
+static nb_result submit_one(nb_scheduler *scheduler, backlog *b) {
     void *pointer = b;
-    nb_task_desc desc = {.run = run_backlog, .argument = &pointer, .argument_size_bytes = sizeof pointer};
-    if (b->is_endless) nb_task_submit(context->scheduler, &desc, NULL);
+    nb_task_desc desc = task_with_pointer(run_backlog, &pointer);
+    return nb_task_submit(scheduler, &desc, NULL);
 }
 
 static nb_result submit_backlog(const nb_context *context, void *user) {
     backlog *b = user;
-    void *pointer = b;
-    nb_task_desc desc = {.run = run_backlog, .argument = &pointer, .argument_size_bytes = sizeof pointer};
-    for (; b->submit_count > 0; --b->submit_count) {
-        nb_result result = nb_task_submit(context->scheduler, &desc, NULL);
-        if (result != NB_OK) return result;
-    }
-    return NB_OK;
+    nb_result result = NB_OK;
+    for (; b->submit_count > 0 && result == NB_OK; --b->submit_count) result = submit_one(context->scheduler, b);
+    return result;
 }
 
 static void backlog_open(rig *r, backlog *b, uint64_t target_ns) {

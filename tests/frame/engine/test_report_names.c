@@ -174,19 +174,27 @@ TEST(work_that_is_refused_has_its_label_and_the_call) {
 }
 
 TEST(pool_that_is_full_names_module_and_field) {
+    static const struct {
+        mistake made;
+        nb_log_item item;
+        uint32_t count_max;
+        const char *function, *text, *advice;
+    } rows[] = {
+        {FILLS_STAGE, NB_ITEM_WORLD_STAGE, 2, "nb_stage_spawn", "module \"geology\", tick handler: staging buffer full",
+         "(65536 bytes); raise nb_engine_desc.stage_bytes"},
+        {FILLS_TABLE, NB_ITEM_WORLD_FULL, 1, "nb_stage_spawn", "table 'rocks' has no room for more than 500 rows",
+         "raise nb_table_desc.row_count_max"},
+        {FILLS_STAGES, NB_ITEM_ENGINE_FULL, 1, "nb_context_stage", "module \"geology\": no room for more than 2 stages",
+         "raise nb_engine_desc.stage_count_max"},
+        {FILLS_COMMANDS, NB_ITEM_ENGINE_FULL, 1, "nb_context_command", "module \"geology\": 4 commands",
+         "raise nb_engine_desc.command_count_max"},
+    };
     static game g;
-    assert_play_reported(&g, FILLS_STAGE, NB_ITEM_WORLD_STAGE, 2, "nb_stage_spawn",
-                         "module \"geology\", tick handler: staging buffer full");
-    assert_says(&g.log, NB_ITEM_WORLD_STAGE, "(65536 bytes); raise nb_engine_desc.stage_bytes");
-    assert_play_reported(&g, FILLS_TABLE, NB_ITEM_WORLD_FULL, 1, "nb_stage_spawn",
-                         "table 'rocks' has no room for more than 500 rows");
-    assert_says(&g.log, NB_ITEM_WORLD_FULL, "raise nb_table_desc.row_count_max");
-    assert_play_reported(&g, FILLS_STAGES, NB_ITEM_ENGINE_FULL, 1, "nb_context_stage",
-                         "module \"geology\": no room for more than 2 stages");
-    assert_says(&g.log, NB_ITEM_ENGINE_FULL, "raise nb_engine_desc.stage_count_max");
-    assert_play_reported(&g, FILLS_COMMANDS, NB_ITEM_ENGINE_FULL, 1, "nb_context_command",
-                         "module \"geology\": 4 commands");
-    assert_says(&g.log, NB_ITEM_ENGINE_FULL, "raise nb_engine_desc.command_count_max");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        print_message("%s\n", rows[i].advice);
+        assert_play_reported(&g, rows[i].made, rows[i].item, rows[i].count_max, rows[i].function, rows[i].text);
+        assert_says(&g.log, rows[i].item, rows[i].advice);
+    }
 }
 
 TEST(more_mistakes_than_there_is_room_for_share_a_count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the frame graph does with bad arguments.
+// nebula/frame_graph.h, with the names of nebula/gpu_types.h: graphs, passes and resources that are none, bad descs.
 
 #include "bad_input/bad_input.h"
 
