@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT
 # Sourced by the scripts that test a program with a golden file: they need both, and count their failures in a folder of their own.
 if [ $# -ne 2 ]; then
