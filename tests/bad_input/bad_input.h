@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the bad-input tests share: one call at a time, what it gives, and what it reports, to the object's own logger
+// One suite, with a file per public header, that gives each public function arguments it must refuse;
+// scripts/check_bad_input.sh names the functions that are missing.
+//
+// What its files share: one call at a time, what it gives, and what it reports, to the object's own logger
 // or, where there is no object, to the default one on stderr. Every report is an error with a number, in the name of a
 // public function, and where assertions are compiled in the object's assertion hook hears of it too.
 //
@@ -180,3 +183,13 @@ static inline bool is_untouched(const void *memory, size_t size_bytes, int fille
 
 // A pointer that no call writes over where it fails.
 #define UNTOUCHED(type) ((type *)(uintptr_t)0x5A5A)
+
+// A creation finds no memory from a call of the heap on, touches nothing and leaves nothing.
+#define refused_memory(heap, call, out, ...)                      \
+    do {                                                          \
+        (heap).fail_from = call;                                  \
+        refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, __VA_ARGS__); \
+        (heap).fail_from = 0;                                     \
+        assert_ptr_equal(out, UNTOUCHED(void));                   \
+        assert_int_equal((heap).live_count.value, 0);             \
+    } while (0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What async jobs do with bad arguments.
+// nebula/async.h: job systems and jobs that are none, bad descs, calls from the wrong place.
 
 #include "bad_input/bad_input.h"
 

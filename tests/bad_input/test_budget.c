@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the budget controller does with bad arguments.
+// nebula/budget.h: controllers that are none, levels and times out of bounds.
 
 #include "bad_input/bad_input.h"
 

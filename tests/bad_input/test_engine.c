@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the engine does with bad arguments, and calls from the wrong place.
+// nebula/engine.h, with what an engine gives its handlers (nebula/context.h, nebula/effect.h, nebula/rollback.h) and
+// nebula/synctest.h: engines and contexts that are none, bad descs and handles, calls from the wrong place.
 
 #include "bad_input/bad_input.h"
 
@@ -115,15 +116,6 @@ TEST(contexts_of_no_engine_are_refused) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_check(&context, NB_LAYER_GAME));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_check_capability(NULL, NB_CAPABILITY_SUBMIT));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_check_capability(&context, NB_CAPABILITY_SUBMIT));
-}
-
-TEST(phases_that_are_none_give_the_row_of_none) {
-    accepted(NB_PHASE_NONE, nb_phase_info_get((nb_phase)77)->phase);
-    accepted(NB_PHASE_NONE, nb_barrier_phase(77));
-    accepted(0, nb_barrier_name(-5)[0]);
-    accepted('-', nb_phase_category_letter((nb_phase_category)77));
-    accepted(false, nb_phase_may_mutate((nb_phase)77, NB_LAYER_GAME, NB_CAPABILITY_ALL));
-    accepted(false, nb_phase_has_capability((nb_phase)-3, NB_CAPABILITY_SUBMIT));
 }
 
 TEST(creation_refuses_a_bad_desc) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the frame fence does with bad arguments, from a wrong thread and at a wrong moment.
+// nebula/fence.h: fences and frames that are none, foreign threads, calls at the wrong moment.
 
 #include "bad_input/bad_input.h"
 
@@ -21,8 +21,9 @@ static void fence_end(nb_fence *fence, test_heap *heap) {
     assert_int_equal(heap->live_count.value, 0);
 }
 
+static test_heap heap; // of the case that runs
+
 TEST(creation_refuses_a_bad_desc) {
-    test_heap heap = {0};
     nb_fence *out = UNTOUCHED(nb_fence);
     nb_fence_desc fine = {.hooks = bad_hooks(&heap)};
     nb_fence_desc bad[7];
@@ -44,10 +45,7 @@ TEST(creation_refuses_a_bad_desc) {
         refused(NB_ERR_MISUSE, NB_ITEM_FENCE_ARGUMENT, nb_fence_create(&desc, &out));
     }
     refused(NB_ERR_MISUSE, NB_ITEM_FENCE_ARGUMENT, nb_fence_create(&fine, NULL));
-    heap.fail_from = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_fence_create(&fine, &out));
-    assert_ptr_equal(out, UNTOUCHED(nb_fence));
-    assert_int_equal(heap.live_count.value, 0);
+    refused_memory(heap, 1, out, nb_fence_create(&fine, &out));
 }
 
 TEST(functions_refuse_null) {
@@ -81,7 +79,6 @@ TEST(functions_refuse_null) {
 }
 
 TEST(out_pointers_may_not_be_null) {
-    test_heap heap = {0};
     nb_fence *fence = fence_open(&heap);
     nb_frame frame;
     refused(NB_ERR_MISUSE, NB_ITEM_FENCE_ARGUMENT, nb_fence_begin(fence, NULL));
@@ -96,7 +93,6 @@ TEST(out_pointers_may_not_be_null) {
 
 // Null, no slot, a slot beyond the ring, a number not begun yet.
 TEST(functions_refuse_frames_that_never_were) {
-    test_heap heap = {0};
     nb_fence *fence = fence_open(&heap);
     nb_frame frame = {0};
     nb_fence_ticket ticket = {0x5A5A};
@@ -129,7 +125,6 @@ TEST(functions_refuse_frames_that_never_were) {
 }
 
 TEST(tickets_that_are_none_are_refused) {
-    test_heap heap = {0};
     nb_fence *fence = fence_open(&heap);
     nb_frame frame;
     nb_fence_ticket ticket;
@@ -147,7 +142,6 @@ TEST(tickets_that_are_none_are_refused) {
 }
 
 TEST(sealing_needs_an_open_frame) {
-    test_heap heap = {0};
     nb_fence *fence = fence_open(&heap);
     nb_frame frame;
     refused(NB_ERR_MISUSE, NB_ITEM_FENCE_ARGUMENT, nb_fence_seal(fence));
@@ -163,8 +157,7 @@ typedef struct stranger {
     nb_frame frame;
 } stranger;
 
-static void act_as_stranger(void *user, uint32_t index) {
-    (void)index;
+static void act_as_stranger(void *user) {
     stranger *s = user;
     nb_frame none = {0x5A5A};
     s->begin = nb_fence_begin(s->fence, &none);
@@ -175,15 +168,9 @@ static void act_as_stranger(void *user, uint32_t index) {
 }
 
 TEST(other_threads_are_not_the_coordinator) {
-    test_heap heap = {0};
     stranger s = {.fence = fence_open(&heap)};
-    test_thread thread;
     accepted(NB_OK, nb_fence_begin(s.fence, &s.frame));
-    listen_begin();
-    test_threads_start(&thread, 1, act_as_stranger, &s);
-    test_threads_join(&thread, 1);
-    listen_end();
-    check_heard(OWN_LOGGER, NB_ITEM_FENCE_THREAD, 3, "a stranger", __FILE__, __LINE__);
+    LISTENED(OWN_LOGGER, NB_ITEM_FENCE_THREAD, 3, test_thread_run(act_as_stranger, &s));
     assert_int_equal(s.begin, NB_ERR_THREAD);
     assert_int_equal(s.seal, NB_ERR_THREAD);
     assert_int_equal(s.forgive, NB_ERR_THREAD);
@@ -193,7 +180,6 @@ TEST(other_threads_are_not_the_coordinator) {
 }
 
 TEST(closed_fence_refuses_quietly) {
-    test_heap heap = {0};
     nb_fence *fence = fence_open(&heap);
     nb_frame frame, none = {0x5A5A};
     nb_fence_ticket ticket = {0x5A5A};

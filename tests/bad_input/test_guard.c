@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What guards, and the protection they are for, do with bad arguments.
+// nebula/guard.h, with nb_world_protect: guards that are none, and what cannot be protected.
 
 #include "bad_input/bad_input.h"
 

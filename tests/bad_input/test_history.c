@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What histories do with bad arguments.
+// nebula/history.h: histories that are none, bad descs, ticks out of reach.
 
 #include "bad_input/bad_input.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What random numbers do with ranges that hold nothing.
+// nebula/random.h: ranges that hold nothing.
 
 #include "bad_input/bad_input.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What services do with bad arguments.
+// nebula/service.h: services and sets that are none, bad descs and messages, foreign threads.
 
 #include "bad_input/bad_input.h"
 
-#include "nebula/log_service.h"
 #include "nebula/service.h"
 
 static nb_result serve(nb_service *service, void *user) {
@@ -21,9 +20,7 @@ TEST(services_refuse_a_bad_desc) {
     desc.service_count_max = 0;
     refused(NB_ERR_MISUSE, NB_ITEM_SERVICE_ARGUMENT, nb_services_create(&desc, NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_SERVICE_ARGUMENT, nb_services_create(NULL, NULL));
-    heap.fail_at = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_services_create(&desc, &set));
-    assert_ptr_equal(set, UNTOUCHED(nb_services));
+    refused_memory(heap, 1, set, nb_services_create(&desc, &set));
     accepted(NB_OK, nb_services_destroy(NULL));
 }
 
@@ -94,25 +91,5 @@ TEST(service_refuses_null_messages_and_foreign_threads) {
     refused(NB_ERR_THREAD, NB_ITEM_SERVICE_ARGUMENT, nb_service_recv(service, &message, NB_NEVER_NS));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_services_find(set, NULL));
     assert_int_equal(message, 0x5A);
-    accepted(NB_OK, nb_services_destroy(set));
-}
-
-TEST(log_service_refuses_null) {
-    nb_log_service log;
-    memset(&log, 0x5A, sizeof log);
-    nb_services *set = NULL;
-    nb_logger logger;
-    nb_log_service_stats stats;
-    nb_services_desc set_desc = {.hooks = bad_hooks(NULL)};
-    accepted(NB_OK, nb_services_create(&set_desc, &set));
-    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_log_service_start(NULL, set, NULL));
-    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_log_service_start(&log, NULL, NULL));
-    nb_log_service_desc desc = {.name = ""};
-    refused(NB_ERR_MISUSE, NB_ITEM_SERVICE_ARGUMENT, nb_log_service_start(&log, set, &desc));
-    assert_untouched(log, 0x5A);
-    reported_default(NB_ITEM_BASE_NULL, logger = nb_log_service_logger(NULL));
-    assert_true(logger.log == NULL);
-    reported_default(NB_ITEM_BASE_NULL, stats = nb_log_service_stats_get(NULL));
-    assert_int_equal(stats.written_count, 0);
     accepted(NB_OK, nb_services_destroy(set));
 }

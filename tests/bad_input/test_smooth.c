@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the smoother does with bad arguments.
+// nebula/smooth.h: smoothers that are none, rows and times out of bounds.
 
 #include "bad_input/bad_input.h"
 

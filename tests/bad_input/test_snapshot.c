@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What snapshots do with bad arguments, stale pointers and foreign threads.
+// nebula/snapshot.h: sets and snapshots that are none, bad regions, stale pointers, foreign threads.
 
 #include "bad_input/bad_input.h"
 
@@ -23,8 +23,9 @@ static void ring_end(nb_snapshots *snapshots, test_heap *heap) {
     assert_int_equal(heap->live_count.value, 0);
 }
 
+static test_heap heap; // of the case that runs
+
 TEST(creation_refuses_a_bad_desc) {
-    test_heap heap = {0};
     nb_snapshots *out = UNTOUCHED(nb_snapshots);
     nb_snapshots_desc desc = {.slot_count = 2, .hooks = bad_hooks(&heap)};
     refused(NB_ERR_RANGE, NB_ITEM_SNAPSHOT_ARGUMENT, nb_snapshots_create(&desc, &out));
@@ -35,10 +36,7 @@ TEST(creation_refuses_a_bad_desc) {
     refused(NB_ERR_RANGE, NB_ITEM_SNAPSHOT_ARGUMENT, nb_snapshots_create(&desc, &out));
     desc.region_count_max = 0;
     refused(NB_ERR_MISUSE, NB_ITEM_SNAPSHOT_ARGUMENT, nb_snapshots_create(&desc, NULL));
-    heap.fail_from = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_snapshots_create(&desc, &out));
-    assert_ptr_equal(out, UNTOUCHED(nb_snapshots));
-    assert_int_equal(heap.live_count.value, 0);
+    refused_memory(heap, 1, out, nb_snapshots_create(&desc, &out));
 }
 
 TEST(functions_refuse_null) {
@@ -66,7 +64,6 @@ TEST(functions_refuse_null) {
 }
 
 TEST(out_pointers_and_names_may_not_be_null) {
-    test_heap heap = {0};
     nb_snapshots *snapshots = ring_open(&heap);
     uint32_t region = 0x5A5A;
     nb_snapshot_region_desc desc = {.name = "x", .base = "x", .size_bytes = 1};
@@ -88,7 +85,6 @@ static nb_result fill_nothing(void *user, const nb_snapshot_fill *fill, size_t *
 }
 
 TEST(adding_refuses_what_cannot_be_copied) {
-    test_heap heap = {0};
     nb_snapshots *snapshots = ring_open(&heap);
     char name[NB_SNAPSHOT_NAME_SIZE_MAX + 2];
     memset(name, 'n', sizeof name);
@@ -135,7 +131,6 @@ TEST(adding_refuses_what_cannot_be_copied) {
 }
 
 TEST(moving_refuses_what_does_not_fit) {
-    test_heap heap = {0};
     nb_snapshots *snapshots = ring_open(&heap);
     uint32_t plain, filled;
     uint64_t versions[1] = {0};
@@ -155,7 +150,6 @@ TEST(moving_refuses_what_does_not_fit) {
 }
 
 TEST(snapshot_nobody_holds_is_refused) {
-    test_heap heap = {0};
     nb_snapshots *snapshots = ring_open(&heap);
     const nb_snapshot *snapshot;
     accepted(NB_OK, nb_snapshots_publish(snapshots, NULL));
@@ -175,8 +169,7 @@ typedef struct stranger {
     const nb_snapshot *snapshot;
 } stranger;
 
-static void act_as_stranger(void *user, uint32_t index) {
-    (void)index;
+static void act_as_stranger(void *user) {
     stranger *s = user;
     uint32_t region;
     nb_snapshot_region_desc desc = {.name = "new", .base = "x", .size_bytes = 1};
@@ -187,23 +180,16 @@ static void act_as_stranger(void *user, uint32_t index) {
 }
 
 TEST(other_threads_are_not_the_publisher) {
-    test_heap heap = {0};
     stranger s = {.snapshots = ring_open(&heap)};
-    test_thread thread;
     accepted(NB_OK, nb_snapshots_publish(s.snapshots, NULL));
-    listen_begin();
-    test_threads_start(&thread, 1, act_as_stranger, &s);
-    test_threads_join(&thread, 1);
-    listen_end();
-    check_heard(OWN_LOGGER, NB_ITEM_SNAPSHOT_THREAD, 3, "a stranger", __FILE__, __LINE__);
+    LISTENED(OWN_LOGGER, NB_ITEM_SNAPSHOT_THREAD, 3, test_thread_run(act_as_stranger, &s));
     assert_int_equal(s.add, NB_ERR_THREAD);
     assert_int_equal(s.move, NB_ERR_THREAD);
     assert_int_equal(s.publish, NB_ERR_THREAD);
     assert_int_equal(s.snapshot->version, 1);
     silent(nb_snapshot_release(s.snapshot));
     accepted(NB_OK, nb_snapshots_disown(s.snapshots));
-    test_threads_start(&thread, 1, act_as_stranger, &s);
-    test_threads_join(&thread, 1);
+    test_thread_run(act_as_stranger, &s);
     assert_int_equal(s.publish, NB_OK);
     silent(nb_snapshot_release(s.snapshot));
     accepted(NB_OK, nb_snapshots_disown(s.snapshots));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the registry of states does with bad arguments.
+// nebula/state.h, with nb_states_compare of nebula/compare.h: registries, descs and handles that are none.
 
 #include "bad_input/bad_input.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the scheduler does with bad arguments, handles that are none, and calls from the wrong place.
+// nebula/tasks.h: schedulers, tasks and groups that are none, bad descs, calls from the wrong place.
 
 #include "bad_input/bad_input.h"
+#include "tasks/tasks_fixture.h"
 
 #include "nebula/tasks.h"
 
@@ -40,10 +41,11 @@ static void scheduler_close(nb_scheduler *scheduler, test_heap *heap) {
     assert_int_equal(heap->live_count.value, 0);
 }
 
+static test_heap heap; // of the case that runs
+
 // --- creating ---
 
 TEST(creation_refuses_a_bad_desc) {
-    test_heap heap = {0};
     nb_scheduler *out = UNTOUCHED(nb_scheduler);
     nb_scheduler_desc many_workers = {.worker_count = NB_SCHEDULER_THREAD_COUNT_MAX - 1, .hooks = bad_hooks(&heap)};
     nb_scheduler_desc most_workers = {.worker_count = NB_WORKER_COUNT_NONE - 1, .hooks = bad_hooks(&heap)};
@@ -58,10 +60,7 @@ TEST(creation_refuses_a_bad_desc) {
     refused(NB_ERR_RANGE, NB_ITEM_TASK_ARGUMENT, nb_scheduler_create(&many_tasks, &out));
     refused(NB_ERR_RANGE, NB_ITEM_TASK_ARGUMENT, nb_scheduler_create(&most_tasks, &out));
     refused(NB_ERR_RANGE, NB_ITEM_TASK_ARGUMENT, nb_scheduler_create(&most_groups, &out));
-    heap.fail_from = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_scheduler_create(&fine, &out));
-    assert_ptr_equal(out, UNTOUCHED(nb_scheduler));
-    assert_int_equal(heap.live_count.value, 0);
+    refused_memory(heap, 1, out, nb_scheduler_create(&fine, &out));
     accepted(NB_OK, nb_scheduler_destroy(NULL));
 }
 
@@ -111,7 +110,6 @@ TEST(functions_refuse_no_scheduler) {
 // --- submitting ---
 
 TEST(submit_refuses_a_bad_desc) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0x5A};
     char argument[NB_TASK_ARGUMENT_SIZE_MAX + 1] = {0};
@@ -143,7 +141,6 @@ TEST(submit_refuses_a_bad_desc) {
 }
 
 TEST(submit_refuses_a_group_or_token_that_is_none) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0x5A};
     uint64_t memory[64] = {0}; // no token
@@ -166,7 +163,6 @@ TEST(submit_refuses_a_group_or_token_that_is_none) {
 // --- handles ---
 
 TEST(null_and_foreign_handles_are_refused) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     static const uint64_t values[] = {
         0, 1, 5, 64, 65, 0x400000, 0x400001, UINT64_MAX - 1, UINT64_MAX, (uint64_t)1 << 63};
@@ -186,7 +182,6 @@ TEST(null_and_foreign_handles_are_refused) {
 }
 
 TEST(stale_handles_are_refused) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0};
     nb_group group = {0};
@@ -206,7 +201,6 @@ TEST(stale_handles_are_refused) {
 }
 
 TEST(promote_refuses_levels_that_are_none) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0};
     accepted(NB_OK, nb_task_submit(scheduler, &(nb_task_desc){.run = never_run}, &task));
@@ -221,7 +215,6 @@ TEST(promote_refuses_levels_that_are_none) {
 // --- waiting and helping ---
 
 TEST(waiting_and_helping_at_their_limits) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_task task = {0};
     nb_group group = {0};
@@ -244,7 +237,6 @@ TEST(waiting_and_helping_at_their_limits) {
 }
 
 TEST(frame_wait_refuses_what_is_no_frame) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_fence_report report;
     memset(&report, 0x5A, sizeof report);
@@ -289,7 +281,6 @@ static void run_inside(nb_task_context *context, void *argument) {
 }
 
 TEST(calls_from_the_wrong_place_are_refused) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     inside in = {0}, *pointer = &in;
     nb_task task = {0};
@@ -332,7 +323,6 @@ static void never_merge(void *user, void *value, const void *later) {
 }
 
 TEST(parallel_for_refuses_a_bad_desc) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     nb_parallel_report report;
     memset(&report, 0x5A, sizeof report);
@@ -354,7 +344,6 @@ TEST(parallel_for_refuses_a_bad_desc) {
 }
 
 TEST(parallel_reduce_refuses_a_bad_desc) {
-    test_heap heap = {0};
     nb_scheduler *scheduler = scheduler_open(&heap);
     uint64_t value = 0x5A5A, initial = 0;
     nb_reduce_desc fine = {.run = never_reduce,
@@ -380,4 +369,73 @@ TEST(parallel_reduce_refuses_a_bad_desc) {
     refused(NB_ERR_RANGE, NB_ITEM_TASK_ARGUMENT, nb_parallel_reduce(scheduler, &large, &value));
     assert_int_equal(value, 0x5A5A);
     scheduler_close(scheduler, &heap);
+}
+
+// --- dependencies, results, memory and the budget ---
+
+TEST(functions_refuse_null) {
+    nb_task task = {1};
+    assert_int_equal(nb_task_depend(NULL, task, task), NB_ERR_MISUSE);
+    assert_int_equal(nb_scheduler_drain(NULL, 0, NULL), NB_ERR_MISUSE);
+    assert_null(nb_task_arena(NULL));
+    assert_int_equal(nb_scheduler_budget_open(NULL, 0), NB_ERR_MISUSE);
+    assert_int_equal(nb_scheduler_budget_close(NULL), NB_ERR_MISUSE);
+}
+
+typedef struct elsewhere {
+    nb_scheduler *scheduler;
+    nb_result opened, closed;
+} elsewhere;
+
+static void open_elsewhere(void *user) {
+    elsewhere *e = user;
+    e->opened = nb_scheduler_budget_open(e->scheduler, 0);
+    e->closed = nb_scheduler_budget_close(e->scheduler);
+}
+
+TEST(budget_refuses_other_threads) {
+    tasks *t = tasks_open(0);
+    elsewhere e = {.scheduler = t->scheduler};
+    test_thread_run(open_elsewhere, &e);
+    assert_int_equal(e.opened, NB_ERR_THREAD);
+    assert_int_equal(e.closed, NB_ERR_THREAD);
+    assert_int_equal(test_log_count(&t->log, NB_ITEM_TASK_THREAD), 2);
+    tasks_close(t);
+}
+
+TEST(depend_refuses_handles_that_are_none) {
+    tasks *t = tasks_open(0);
+    event runs = {0};
+    nb_task task = submit_pointer(t, (nb_task_desc){0}, run_event, &runs);
+    assert_int_equal(nb_task_depend(t->scheduler, (nb_task){0}, task), NB_EMPTY);
+    assert_int_equal(nb_task_depend(t->scheduler, (nb_task){UINT64_MAX}, task), NB_EMPTY);
+    // Nothing to wait for.
+    assert_int_equal(nb_task_depend(t->scheduler, task, (nb_task){0}), NB_OK);
+    assert_int_equal(nb_task_depend(t->scheduler, task, (nb_task){UINT64_MAX}), NB_OK);
+    assert_int_equal(nb_task_depend(t->scheduler, task, task), NB_ERR_DEADLOCK);
+    assert_int_equal(test_log_count(&t->log, NB_ITEM_TASK_DEADLOCK), 1);
+    assert_int_equal(nb_task_wait(t->scheduler, task, NB_NEVER_NS), NB_OK);
+    assert_int_equal(event_count(&runs), 1);
+    tasks_close(t);
+}
+
+TEST(submit_refuses_dependencies_without_an_array) {
+    tasks *t = tasks_open(0);
+    nb_task_desc desc = {.run = never_run, .dependency_count = 1};
+    assert_int_equal(nb_task_submit(t->scheduler, &desc, NULL), NB_ERR_MISUSE);
+    assert_int_equal(test_log_count(&t->log, NB_ITEM_TASK_ARGUMENT), 1);
+    nb_scheduler_desc many = {.dependency_count_max = NB_TASK_COUNT_MAX + 1, .hooks = test_hooks(&t->log, &t->heap)};
+    nb_scheduler *other = NULL;
+    assert_int_equal(nb_scheduler_create(&many, &other), NB_ERR_RANGE);
+    assert_null(other);
+    tasks_close(t);
+}
+
+TEST(drain_of_nothing_is_empty) {
+    tasks *t = tasks_open(0);
+    uint64_t count = 77;
+    assert_int_equal(nb_scheduler_drain(t->scheduler, 0, &count), NB_EMPTY);
+    assert_int_equal(nb_scheduler_drain(t->scheduler, UINT64_MAX, &count), NB_EMPTY);
+    assert_int_equal(count, 77);
+    tasks_close(t);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tokens do with bad arguments, and with memory that is no token.
+// nebula/token.h: memory that is no token, bad descs, ends without a begin.
 
 #include "bad_input/bad_input.h"
 
@@ -48,10 +48,11 @@ static nb_token *foreign_token(foreign *memory, int filled_with) {
     return (nb_token *)(void *)memory;
 }
 
+static test_heap heap; // of the case that runs
+
 // --- creating ---
 
 TEST(token_creation_refuses_a_bad_desc) {
-    test_heap heap = {0};
     foreign memory;
     nb_token *out = UNTOUCHED(nb_token), *root = root_open(&heap);
     char label[NB_TOKEN_LABEL_SIZE_MAX + 1];
@@ -84,7 +85,6 @@ TEST(token_creation_refuses_a_bad_desc) {
 }
 
 TEST(linked_token_refuses_bad_sources) {
-    test_heap heap = {0};
     foreign memory;
     nb_token *out = UNTOUCHED(nb_token), *root = root_open(&heap);
     nb_token *sources[] = {root, NULL}, *stale_sources[] = {root, foreign_token(&memory, 0)};
@@ -162,7 +162,6 @@ TEST(token_functions_refuse_memory_that_is_no_token) {
 // --- bad arguments for a good token ---
 
 TEST(cancelling_refuses_causes_that_are_none) {
-    test_heap heap = {0};
     nb_token *root = root_open(&heap);
     nb_cancel_counts counts;
     memset(&counts, 0x5A, sizeof counts);
@@ -180,7 +179,6 @@ TEST(cancelling_refuses_causes_that_are_none) {
 }
 
 TEST(callbacks_refuse_null_and_a_second_registration) {
-    test_heap heap = {0};
     nb_token *root = root_open(&heap);
     nb_token_callback callback = {0};
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_token_callback_register(root, NULL, never_run, NULL));
@@ -196,7 +194,6 @@ TEST(callbacks_refuse_null_and_a_second_registration) {
 }
 
 TEST(tasks_and_shields_refuse_an_end_without_a_begin) {
-    test_heap heap = {0};
     nb_token *root = root_open(&heap);
     nb_cancel_counts counts;
     memset(&counts, 0x5A, sizeof counts);
@@ -214,7 +211,6 @@ TEST(tasks_and_shields_refuse_an_end_without_a_begin) {
 }
 
 TEST(wait_and_deadline_at_their_limits) {
-    test_heap heap = {0};
     nb_token *root = root_open(&heap);
     nb_cancel_counts counts;
     accepted(NB_TIMEOUT, nb_token_wait(root, 0));
@@ -233,7 +229,6 @@ TEST(wait_and_deadline_at_their_limits) {
 
 // A child keeps its released parent: such a handle is known to be gone for certain.
 TEST(handle_given_back_twice_is_reported) {
-    test_heap heap = {0};
     nb_token *root = root_open(&heap), *child = NULL;
     accepted(NB_OK, nb_token_child(root, "child", &child));
     silent(nb_token_release(root));

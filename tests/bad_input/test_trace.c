@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the trace does with bad arguments, foreign threads and labels of other tables.
+// nebula/trace.h: traces that are none, foreign threads, labels of other tables.
 
 #include "bad_input/bad_input.h"
 

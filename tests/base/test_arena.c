@@ -498,8 +498,7 @@ typedef struct visitor {
     nb_result reset, adopt, owned_reset;
 } visitor;
 
-static void visit(void *user, uint32_t index) {
-    (void)index;
+static void visit(void *user) {
     visitor *v = user;
     v->memory = nb_arena_alloc(v->arena, 8, 8);
     v->reset = nb_arena_reset(v->arena);
@@ -512,9 +511,7 @@ TEST(foreign_thread_is_refused_until_it_adopts) {
     arena_open(&arena, kinds[1], 4096, NB_ARENA_POLICY_FAIL);
     assert_non_null(nb_arena_alloc(&arena, 100, 1));
     visitor v = {.arena = &arena};
-    test_thread thread;
-    test_threads_start(&thread, 1, visit, &v);
-    test_threads_join(&thread, 1);
+    test_thread_run(visit, &v);
     assert_null(v.memory);
     assert_int_equal(v.reset, NB_ERR_THREAD);
     assert_int_equal(v.adopt, NB_OK);

@@ -271,7 +271,7 @@ TEST(failing_memory_is_survived_at_every_call) {
         for (uint64_t call = 1; has_failed; ++call) {
             assert_true(call < 100);
             test_log log = {0};
-            test_heap heap = {.fail_at = from_on ? 0 : call, .fail_from = from_on ? call : 0};
+            test_heap heap = test_heap_failing(call, from_on);
             uint32_t refused = run_frames(&log, &heap);
             has_failed = nbi_atomic_load_relaxed_u64(&heap.call_count) >= call;
             assert_int_equal(refused != 0, has_failed);

@@ -43,6 +43,13 @@ static nb_channel_stats stats_of(const nb_channel *channel) {
     return nb_channel_stats_get(channel);
 }
 
+static numbers numbers_of(size_t capacity) {
+    numbers channel = {NULL};
+    nb_channel_desc desc = {.capacity = capacity};
+    assert_int_equal(numbers_create(&desc, &channel), NB_OK);
+    return channel;
+}
+
 TEST(items_come_out_in_order_for_every_kind_and_capacity) {
     for (size_t k = 0; k < KIND_COUNT; ++k) {
         for (size_t capacity = 1; capacity <= 64; capacity *= 2) {
@@ -146,9 +153,7 @@ TEST(closed_channel_refuses_sends_and_keeps_its_items) {
 }
 
 TEST(closed_full_channel_says_closed_to_senders) {
-    numbers channel = {NULL};
-    nb_channel_desc desc = {.capacity = 1};
-    assert_int_equal(numbers_create(&desc, &channel), NB_OK);
+    numbers channel = numbers_of(1);
     uint64_t item = 5;
     assert_int_equal(numbers_try_send(channel, &item), NB_OK);
     nb_channel_close(channel.base);
@@ -323,9 +328,7 @@ TEST(drain_into_a_full_arena_loses_nothing) {
 // --- time ---
 
 TEST(waiting_ends_at_the_deadline) {
-    numbers channel = {NULL};
-    nb_channel_desc desc = {.capacity = 1};
-    assert_int_equal(numbers_create(&desc, &channel), NB_OK);
+    numbers channel = numbers_of(1);
     uint64_t item = 1, untouched = 42;
     for (int end = 0; end < 2; ++end) {
         uint64_t start_ns = nbi_clock_now_ns(), deadline_ns = start_ns + 3000000;
@@ -349,9 +352,7 @@ TEST(waiting_ends_at_the_deadline) {
 // One sleep to the deadline, however long: a channel that looked again every so often would never need to be woken, and
 // every other test would pass without a single wake-up.
 TEST(waiting_alone_sleeps_in_one_piece) {
-    numbers channel = {NULL};
-    nb_channel_desc desc = {.capacity = 1};
-    assert_int_equal(numbers_create(&desc, &channel), NB_OK);
+    numbers channel = numbers_of(1);
     uint64_t item = 1;
     assert_int_equal(numbers_recv(channel, &item, nbi_clock_now_ns() + 50000000), NB_TIMEOUT);
     assert_int_equal(numbers_try_send(channel, &item), NB_OK);
@@ -497,19 +498,14 @@ typedef struct foreign_use {
     nb_result send, recv;
 } foreign_use;
 
-static void use_both_ends(void *user, uint32_t index) {
-    (void)index;
+static void use_both_ends(void *user) {
     foreign_use *use = user;
     uint64_t item = 9;
     use->send = numbers_try_send(use->channel, &item);
     use->recv = numbers_try_recv(use->channel, &item);
 }
 
-static void use_from_another_thread(foreign_use *use) {
-    test_thread thread;
-    test_threads_start(&thread, 1, use_both_ends, use);
-    test_threads_join(&thread, 1);
-}
+static void use_from_another_thread(foreign_use *use) { test_thread_run(use_both_ends, use); }
 
 TEST(single_end_is_refused_to_a_second_thread) {
     if (!NB_ASSERTIONS) skip();

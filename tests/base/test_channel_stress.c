@@ -170,26 +170,18 @@ static void stream_everything(nb_channel_kind kind, size_t capacity, uint32_t se
     traffic_end(&t);
 }
 
-TEST(spsc_stream_arrives_in_order) {
+static void stream_through_each_capacity(nb_channel_kind kind, uint32_t senders, uint32_t receivers) {
     uint64_t total = test_size(20000, 200000, 5000000);
     for (size_t capacity = 1; capacity <= 1024; capacity *= 32) {
-        stream_everything(NB_CHANNEL_KIND_SPSC, capacity, 1, 1, 1, total);
+        stream_everything(kind, capacity, senders, receivers, 1, total);
     }
 }
 
-TEST(mpsc_stream_keeps_each_senders_order) {
-    uint64_t total = test_size(20000, 200000, 5000000);
-    for (size_t capacity = 1; capacity <= 1024; capacity *= 32) {
-        stream_everything(NB_CHANNEL_KIND_MPSC, capacity, 4, 1, 1, total);
-    }
-}
+TEST(spsc_stream_arrives_in_order) { stream_through_each_capacity(NB_CHANNEL_KIND_SPSC, 1, 1); }
 
-TEST(mpmc_stream_arrives_once) {
-    uint64_t total = test_size(20000, 200000, 5000000);
-    for (size_t capacity = 1; capacity <= 1024; capacity *= 32) {
-        stream_everything(NB_CHANNEL_KIND_MPMC, capacity, 4, 4, 1, total);
-    }
-}
+TEST(mpsc_stream_keeps_each_senders_order) { stream_through_each_capacity(NB_CHANNEL_KIND_MPSC, 4, 1); }
+
+TEST(mpmc_stream_arrives_once) { stream_through_each_capacity(NB_CHANNEL_KIND_MPMC, 4, 4); }
 
 TEST(batches_mixed_with_single_calls_arrive_once) {
     uint64_t total = test_size(50000, 500000, 5000000);
@@ -234,8 +226,7 @@ TEST(send_racing_close_is_delivered_or_refused) {
 typedef struct blocked {
     packets channel;
     bool is_sender;
-    nb_atomic_u32 returned_count;
-    nb_atomic_u32 wrong_count;
+    nb_atomic_u32 returned_count, wrong_count;
 } blocked;
 
 static void block(void *user, uint32_t index) {
@@ -385,9 +376,8 @@ TEST(no_wake_is_lost_between_two_threads) {
 typedef struct impatient {
     packets channel;
     test_gate gate;
+    nb_atomic_u32 received_count, wrong_count;
     uint64_t seed;
-    nb_atomic_u32 received_count;
-    nb_atomic_u32 wrong_count;
 } impatient;
 
 // Receives with deadlines that mostly pass, until closed.

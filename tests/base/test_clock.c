@@ -40,9 +40,7 @@ static void advance_many(void *user, uint32_t index) {
 TEST(manual_clock_counts_every_advance_of_every_thread) {
     nb_clock_manual manual;
     nb_clock_manual_init(&manual, 0);
-    test_thread threads[3];
-    test_threads_start(threads, 3, advance_many, &manual);
-    test_threads_join(threads, 3);
+    test_threads_run(3, advance_many, &manual);
     nb_clock clock = nb_clock_manual_get(&manual);
     assert_int_equal(nb_clock_now_ns(&clock), 90000);
 }

@@ -116,9 +116,7 @@ TEST(label_table_without_memory_is_not_created) {
     nb_labels_desc desc = {.hooks = test_hooks(&log, &heap)};
     nb_labels *labels = NULL;
     assert_int_equal(nb_labels_create(&desc, &labels), NB_ERR_MEMORY);
-    assert_null(labels);
-    assert_int_equal(heap.live_count.value, 0);
-    assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY), 1);
+    assert_not_created(labels, &heap, &log, NB_ITEM_BASE_MEMORY);
 }
 
 TEST(label_desc_default_creates_the_same_table_as_null) {
@@ -164,9 +162,7 @@ TEST(label_interned_by_many_threads_at_once_is_one) {
     race.labels = labels_with(race.name_count, 0, NULL, NULL);
     race.ids = (uint32_t *)calloc((size_t)race.name_count * RACE_THREADS, sizeof *race.ids);
     assert_non_null(race.ids);
-    test_thread threads[RACE_THREADS];
-    test_threads_start(threads, RACE_THREADS, intern_all, &race);
-    test_threads_join(threads, RACE_THREADS);
+    test_threads_run(RACE_THREADS, intern_all, &race);
     assert_int_equal(race.wrong_count.value, 0);
     for (uint32_t i = 0; i < race.name_count * RACE_THREADS; ++i) {
         if (race.ids[i] != race.ids[i % race.name_count]) fail_msg("name %u has two labels", i % race.name_count);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The fixed-step loop: exact time, the three clamps, control, re-entry, misuse.
 
-#include "support/support.h"
+#include "base/loop_support.h"
 
 #include <float.h>
-
-#include "nebula/loop.h"
 
 #define MS UINT64_C(1000000)
 #define S UINT64_C(1000000000)
@@ -37,12 +35,6 @@ static uint32_t frame(nb_loop *loop, uint64_t delta_ns) {
     assert_true(count == 0 || was_last);
     assert_int_equal(nb_loop_end(loop), NB_OK);
     return count;
-}
-
-static nb_loop_report report_of(const nb_loop *loop) {
-    nb_loop_report report = nb_loop_report_get(loop);
-    assert_int_equal(report.frame_count, nb_loop_frame_count(loop));
-    return report;
 }
 
 // ticks * dt + accumulator + dropped = elapsed, in units, from the outside: at scale 1, without snapping.

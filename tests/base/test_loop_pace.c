@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Deadline pacing, on clocks that the test moves: sleeps that end late, frames that take too long, late latching.
 
-#include "support/support.h"
-
-#include "nebula/loop.h"
+#include "base/loop_support.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
@@ -45,12 +43,6 @@ static uint32_t paced_frame(nb_loop *loop) {
     while (nb_loop_next_tick(loop, &tick)) ++count;
     assert_int_equal(nb_loop_end(loop), NB_OK);
     return count;
-}
-
-static nb_loop_report report_of(const nb_loop *loop) {
-    nb_loop_report report = nb_loop_report_get(loop);
-    assert_int_equal(report.frame_count, nb_loop_frame_count(loop));
-    return report;
 }
 
 TEST(paced_frames_have_one_tick_each_whatever_the_sleep_does) {

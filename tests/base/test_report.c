@@ -162,15 +162,19 @@ TEST(zero_bytes_are_one_on_both_ways) {
     assert_int_equal(heap.live_count.value, 0);
 }
 
+static void assert_one_error(const probe *heard, nb_log_item item) {
+    assert_int_equal(heard->log_count, 1);
+    assert_int_equal(heard->assert_count, 0);
+    assert_int_equal(heard->level, NB_LOG_ERROR);
+    assert_int_equal(heard->item, item);
+}
+
 TEST(a_refusal_of_memory_is_logged_and_not_asserted) {
     probe heard = {0};
     test_heap heap = {.fail_at = 1};
     nb_hooks hooks = probe_hooks(&heard, &heap);
     assert_null(nb_hooks_alloc(&hooks, 100, 64, "nb_thing_create"));
-    assert_int_equal(heard.log_count, 1);
-    assert_int_equal(heard.assert_count, 0);
-    assert_int_equal(heard.level, NB_LOG_ERROR);
-    assert_int_equal(heard.item, NB_ITEM_BASE_MEMORY);
+    assert_one_error(&heard, NB_ITEM_BASE_MEMORY);
     assert_string_equal(heard.function, "nb_thing_create");
     assert_string_equal(heard.message, "no memory for 100 bytes");
 }
@@ -180,10 +184,7 @@ TEST(a_failure_is_logged_and_not_asserted) {
     nb_hooks hooks = probe_hooks(&heard, NULL);
     nb_result result = nb_report_failure(&hooks, NB_ITEM_BASE_OS, NB_ERR_OS, "nb_thing_open", "code %d", 7);
     assert_int_equal(result, NB_ERR_OS);
-    assert_int_equal(heard.log_count, 1);
-    assert_int_equal(heard.assert_count, 0);
-    assert_int_equal(heard.level, NB_LOG_ERROR);
-    assert_int_equal(heard.item, NB_ITEM_BASE_OS);
+    assert_one_error(&heard, NB_ITEM_BASE_OS);
     assert_string_equal(heard.name, "base_os");
     assert_string_equal(heard.function, "nb_thing_open");
     assert_string_equal(heard.message, "code 7");

@@ -344,17 +344,14 @@ TEST(block_outlives_the_thread_while_pinned) {
     nb_arena_frame frame = advance(&r);
     assert_int_equal(nb_thread_arenas_pin(r.arenas, frame), NB_OK);
     worker w = {.r = &r};
-    test_thread thread;
-    test_threads_start(&thread, 1, leave_a_block, &w);
-    test_threads_join(&thread, 1);
+    test_threads_run(1, leave_a_block, &w);
     assert_int_equal(w.detached, NB_OK);
     for (int i = 0; i < 50; ++i) advance(&r);
     assert_int_equal(*w.memory, 4711);
     assert_int_equal(stats_of(&r).idle_count, 1);
     // Another thread takes the memory over and leaves the pinned block alone.
     worker second = {.r = &r};
-    test_threads_start(&thread, 1, leave_a_block, &second);
-    test_threads_join(&thread, 1);
+    test_threads_run(1, leave_a_block, &second);
     assert_int_equal(stats_of(&r).idle_count, 1);
     assert_ptr_not_equal(second.memory, w.memory);
     assert_int_equal(*w.memory, 4711);
@@ -459,8 +456,7 @@ TEST(frame_arena_belongs_to_the_context) {
     room_close(&r);
 }
 
-static void intrude(void *user, uint32_t index) {
-    (void)index;
+static void intrude(void *user) {
     worker *w = user;
     w->memory = nb_thread_arena_alloc(w->r->mine, 8, 8);
     w->detached = nb_thread_arena_detach(w->r->mine);
@@ -471,9 +467,7 @@ TEST(foreign_thread_is_refused) {
     room_open_with(&r, (nb_thread_arenas_desc){.checks = NB_ARENA_CHECKS_ON});
     for (int round = 0; round < 2; ++round) { // first without an arena, then with one
         worker w = {.r = &r};
-        test_thread thread;
-        test_threads_start(&thread, 1, intrude, &w);
-        test_threads_join(&thread, 1);
+        test_thread_run(intrude, &w);
         assert_null(w.memory);
         assert_int_equal(w.detached, NB_ERR_THREAD);
         assert_non_null(write_number(r.mine, 1));
@@ -556,9 +550,7 @@ static void touch_the_arena(void *user, uint32_t index) {
 
 static void run_short_threads(room *r, uint64_t count) {
     for (uint64_t done = 0; done < count; done += 4) {
-        test_thread threads[4];
-        test_threads_start(threads, 4, touch_the_arena, r);
-        test_threads_join(threads, 4);
+        test_threads_run(4, touch_the_arena, r);
         advance(r);
     }
 }
@@ -616,7 +608,7 @@ TEST(failing_memory_is_survived_at_every_call) {
         for (uint64_t call = 1; has_failed; ++call) {
             assert_true(call < 200);
             test_log log = {0};
-            test_heap heap = {.fail_at = from_on ? 0 : call, .fail_from = from_on ? call : 0};
+            test_heap heap = test_heap_failing(call, from_on);
             uint32_t refused = run_frames(&log, &heap);
             has_failed = nbi_atomic_load_relaxed_u64(&heap.call_count) >= call;
             assert_int_equal(refused != 0, has_failed);

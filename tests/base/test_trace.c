@@ -180,11 +180,7 @@ TEST(trace_of_null_thread_records_nothing) {
 
 // --- who owns which ring ---
 
-static void run_on_thread(void (*run)(void *, uint32_t), void *user) {
-    test_thread thread;
-    test_threads_start(&thread, 1, run, user);
-    test_threads_join(&thread, 1);
-}
+static void run_on_thread(void (*run)(void *, uint32_t), void *user) { test_threads_run(1, run, user); }
 
 static void look_up_unattached(void *user, uint32_t index) {
     (void)index;
@@ -556,15 +552,13 @@ TEST(trace_without_memory_is_not_created) {
     for (uint64_t call = 1; call <= 2; ++call) {
         for (int is_from = 0; is_from < 2; ++is_from) {
             test_log log = {0};
-            test_heap heap = {.fail_at = is_from ? 0 : call, .fail_from = is_from ? call : 0};
+            test_heap heap = test_heap_failing(call, is_from);
             nb_trace_desc desc = nb_trace_desc_default();
             desc.record_count_max = 16;
             desc.hooks = test_hooks(&log, &heap);
             nb_trace *trace = NULL;
             assert_int_equal(nb_trace_create(&desc, &trace), NB_ERR_MEMORY);
-            assert_null(trace);
-            assert_int_equal(heap.live_count.value, 0);
-            assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY), 1);
+            assert_not_created(trace, &heap, &log, NB_ITEM_BASE_MEMORY);
         }
     }
 }

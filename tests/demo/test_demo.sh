@@ -3,14 +3,8 @@
 # test_demo.sh DEMO GOLDEN: the demo on its virtual clock prints exactly the golden text; runs with any workers, frame rate
 # and clock end in the same state; chunks are made and cancelled; bad words end with one line on stderr and exit code 2.
 set -u
-if [ $# -ne 2 ]; then
-    echo "usage: test_demo.sh DEMO GOLDEN" >&2
-    exit 2
-fi
-demo=$1 golden=$2
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
+. "$(dirname "$0")/../support/work.sh"
+demo=$program
 fail() {
     echo "FAILED: $1"
     failures=$((failures + 1))

@@ -3,14 +3,7 @@
 # refuses.sh DETERMINISM GOLDEN: the program names the first tick that differs from a file, and refuses files that end too
 # early and words it does not know. A comparison that cannot fail is worse than none.
 set -u
-if [ $# -ne 2 ]; then
-    echo "usage: refuses.sh DETERMINISM GOLDEN" >&2
-    exit 2
-fi
-program=$1 golden=$2
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
+. "$(dirname "$0")/../support/work.sh"
 
 expect() { # exit-code text argument...
     code=$1 text=$2

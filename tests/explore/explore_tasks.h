@@ -70,6 +70,12 @@ static inline void crew_coordinate(crew *c) { nbi_lane_own_by_caller(c->schedule
 // The calling fiber is a worker, until crew_dismiss.
 static inline void crew_work(crew *c, uint32_t worker) { nbi_worker_main(c->scheduler->lanes[1 + worker]); }
 
+// True for a worker, whose fiber has done its part when this returns.
+static inline bool crew_worked(crew *c, bool is_worker, uint32_t worker) {
+    if (is_worker) crew_work(c, worker);
+    return is_worker;
+}
+
 // Sends the workers home, as nb_scheduler_destroy does before it waits for them.
 static inline void crew_dismiss(crew *c) {
     nbi_atomic_exchange_seq_cst_u32(&c->scheduler->is_stopping, NBI_STOP_WORKERS);
@@ -94,6 +100,12 @@ static inline void crew_destroy(crew *c) {
     EXPLORE_CHECK(nb_scheduler_destroy(scheduler) == NB_OK);
     if (c->fence != NULL) EXPLORE_CHECK(nb_fence_destroy(c->fence) == NB_OK);
 }
+
+// Setup and check of tests whose user begins with a crew.
+static inline void crew_create_none(void *user) { crew_create(user, 0); }
+static inline void crew_create_one(void *user) { crew_create(user, 1); }
+static inline void crew_create_two(void *user) { crew_create(user, 2); }
+static inline void crew_end(void *user) { crew_destroy(user); }
 
 // Submits `run` with a pointer as its argument.
 static inline nb_result crew_submit(crew *c, nb_task_desc desc, void *argument, nb_task *task) {

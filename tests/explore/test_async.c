@@ -3,6 +3,7 @@
 // ends exactly once, one that was cancelled in time is not published, and nobody sleeps on for something that is over.
 
 #include "explore_tasks.h"
+#include "support/async_job.h"
 
 #include "frame/async/async.h"
 
@@ -110,12 +111,7 @@ static void create_io(void *user) { create(user, 1, NB_ASYNC_STATUS_IO, NB_ASYNC
 
 static bool submit(room *r, uint32_t number) {
     job_state state = {r, number};
-    nb_async_job_desc desc = {.step = step,
-                              .commit = commit,
-                              .publish = publish,
-                              .discard = discard,
-                              .state = &state,
-                              .state_size_bytes = sizeof state};
+    nb_async_job_desc desc = async_job_of(step, commit, publish, discard, &state, sizeof state);
     nb_async_job job;
     nb_result result = nb_async_submit(r->async, &desc, &job);
     EXPLORE_CHECK(result == NB_OK || result == NB_FULL || result == NB_CLOSED);

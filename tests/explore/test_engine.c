@@ -134,10 +134,6 @@ static void work(room *r, uint32_t worker) {
     crew_work(&r->crew, worker);
 }
 
-static void create_one(void *user) { crew_create(&((room *)user)->crew, 1); }
-static void create_two(void *user) { crew_create(&((room *)user)->crew, 2); }
-static void destroy(void *user) { crew_destroy(&((room *)user)->crew); }
-
 // --- jobs and merge ---
 
 static void two_frames(void *user, uint32_t index) {
@@ -301,9 +297,9 @@ static void replaced(void *user, uint32_t index) {
     close_engine(r);
 }
 
-EXPLORE(jobs_run_and_merge, 3, create_two, two_frames, destroy, sizeof(room))
-EXPLORE(late_jobs_end_in_later_frames, 4, create_two, late_into_frames, destroy, sizeof(room))
-EXPLORE(late_job_meets_the_end_of_the_engine, 3, create_one, late_into_the_end, destroy, sizeof(room))
-EXPLORE(late_job_meets_the_end_of_its_module, 3, create_one, late_into_a_detach, destroy, sizeof(room))
-EXPLORE(stop_is_not_missed, 3, create_one, stopped, destroy, sizeof(room))
-EXPLORE(replacement_waits_for_tasks_of_tasks, 2, create_one, replaced, destroy, sizeof(room))
+EXPLORE(jobs_run_and_merge, 3, crew_create_two, two_frames, crew_end, sizeof(room))
+EXPLORE(late_jobs_end_in_later_frames, 4, crew_create_two, late_into_frames, crew_end, sizeof(room))
+EXPLORE(late_job_meets_the_end_of_the_engine, 3, crew_create_one, late_into_the_end, crew_end, sizeof(room))
+EXPLORE(late_job_meets_the_end_of_its_module, 3, crew_create_one, late_into_a_detach, crew_end, sizeof(room))
+EXPLORE(stop_is_not_missed, 3, crew_create_one, stopped, crew_end, sizeof(room))
+EXPLORE(replacement_waits_for_tasks_of_tasks, 2, crew_create_one, replaced, crew_end, sizeof(room))

@@ -21,10 +21,6 @@ static void count_run(nb_task_context *context, void *argument) {
     crew_count_add(&r->run_count);
 }
 
-static void create_one(void *user) { crew_create(&((room *)user)->crew, 1); }
-static void create_two(void *user) { crew_create(&((room *)user)->crew, 2); }
-static void destroy(void *user) { crew_destroy(&((room *)user)->crew); }
-
 static nb_result submit(room *r, nb_task_desc desc, nb_task *task) { return crew_submit(&r->crew, desc, r, task); }
 
 // --- nobody sleeps while something is queued ---
@@ -74,10 +70,7 @@ static void submit_meet(room *r) {
 
 static void meeting(void *user, uint32_t index) {
     room *r = user;
-    if (index >= 2) {
-        crew_work(&r->crew, index - 2);
-        return;
-    }
+    if (crew_worked(&r->crew, index >= 2, index - 2)) return;
     // Wakes one worker, whose wake-up may be late: it must not be taken for that of another task.
     EXPLORE_CHECK(submit(r, (nb_task_desc){.run = count_run}, NULL) == NB_OK);
     submit_meet(r);
@@ -92,10 +85,7 @@ static void meeting(void *user, uint32_t index) {
 // As short as can be: one of the workers may find the first task on its way to sleep, and be taken for a sleeper.
 static void meeting_of_two(void *user, uint32_t index) {
     room *r = user;
-    if (index > 0) {
-        crew_work(&r->crew, index - 1);
-        return;
-    }
+    if (crew_worked(&r->crew, index > 0, index - 1)) return;
     submit_meet(r);
     submit_meet(r);
     crew_count_await(&r->run_count, 2);
@@ -150,10 +140,7 @@ static void await_floating(nb_task_context *context, void *argument) {
 
 static void ceiling(void *user, uint32_t index) {
     room *r = user;
-    if (index >= 2) {
-        crew_work(&r->crew, index - 2);
-        return;
-    }
+    if (crew_worked(&r->crew, index >= 2, index - 2)) return;
     nb_task_desc frame_bound = {.run = await_floating, .lifetime = NB_LIFETIME_FRAME, .fence = r->crew.fence};
     nb_task_desc floating = {.run = count_run};
     EXPLORE_CHECK(submit(r, floating, NULL) == NB_OK);
@@ -170,10 +157,7 @@ static void ceiling(void *user, uint32_t index) {
 static void by_handle(void *user, uint32_t index) {
     room *r = user;
     nb_scheduler *scheduler = r->crew.scheduler;
-    if (index == 3) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 3, 0)) return;
     if (index == 0) {
         crew_coordinate(&r->crew);
         EXPLORE_CHECK(submit(r, (nb_task_desc){.run = count_run, .priority = NB_PRIORITY_LOW}, &r->task) == NB_OK);
@@ -214,10 +198,7 @@ static void create_with_token(void *user) {
 
 static void token_race(void *user, uint32_t index) {
     room *r = user;
-    if (index == 2) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 2, 0)) return;
     if (index == 1) {
         nb_cancel_counts counts;
         EXPLORE_CHECK(nb_token_cancel(r->token, NB_CANCEL_SHUTDOWN, 0, &counts) == NB_OK);
@@ -258,10 +239,7 @@ static void note_told(void *user, const nb_task_result *result) {
 
 static void drained(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     nb_scheduler *scheduler = r->crew.scheduler;
     crew_coordinate(&r->crew);
     nb_task_desc desc = {.run = count_run, .on_complete = note_told, .user = r};
@@ -291,10 +269,7 @@ static void drained(void *user, uint32_t index) {
 
 static void stop_race(void *user, uint32_t index) {
     room *r = user;
-    if (index == 3) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 3, 0)) return;
     if (index == 1) {
         for (uint32_t i = 0; i < 3; ++i) {
             nb_result result = submit(r, (nb_task_desc){.run = count_run}, NULL);
@@ -319,14 +294,14 @@ static void stop_race_check(void *user) {
     crew_destroy(&r->crew);
 }
 
-EXPLORE(submit_meets_parking_worker, 2, create_one, parking_worker, destroy, sizeof(room))
-EXPLORE(two_submits_meet_two_parking_workers, 4, create_two, parking_workers, destroy, sizeof(room))
+EXPLORE(submit_meets_parking_worker, 2, crew_create_one, parking_worker, crew_end, sizeof(room))
+EXPLORE(two_submits_meet_two_parking_workers, 4, crew_create_two, parking_workers, crew_end, sizeof(room))
 EXPLORE(two_tasks_that_need_a_worker_each, 3, create_two_with_frame, meeting_of_two, destroy_with_frame, sizeof(room))
 EXPLORE(tasks_among_others_that_need_a_worker_each, 4, create_two_with_frame, meeting, destroy_with_frame, sizeof(room))
 EXPLORE(three_tasks_that_need_a_worker_each, 5, create_three_with_frame, meeting, destroy_with_frame, sizeof(room))
 EXPLORE(ring_is_cleaned_before_sleepy_workers, 3, create_two_with_frame, cleaning, destroy_with_frame, sizeof(room))
 EXPLORE(floating_ceiling_loses_no_wake_up, 4, create_two_with_frame, ceiling, destroy_with_frame, sizeof(room))
-EXPLORE(run_claim_cancel_and_promote_agree, 4, create_one, by_handle, by_handle_check, sizeof(room))
+EXPLORE(run_claim_cancel_and_promote_agree, 4, crew_create_one, by_handle, by_handle_check, sizeof(room))
 EXPLORE(token_cancel_and_run_agree, 3, create_with_token, token_race, token_race_check, sizeof(room))
-EXPLORE(drained_slot_is_not_used_too_early, 2, create_one, drained, destroy, sizeof(room))
-EXPLORE(stop_submit_and_parking_worker, 4, create_one, stop_race, stop_race_check, sizeof(room))
+EXPLORE(drained_slot_is_not_used_too_early, 2, crew_create_one, drained, crew_end, sizeof(room))
+EXPLORE(stop_submit_and_parking_worker, 4, crew_create_one, stop_race, stop_race_check, sizeof(room))

@@ -44,8 +44,6 @@ static void create(room *r, uint32_t worker_count, uint32_t meeting_count) {
 static void create_two(void *user) { create(user, 2, 2); }
 static void create_three(void *user) { create(user, 3, 2); }
 
-static void destroy(void *user) { crew_destroy(&((room *)user)->crew); }
-
 // The coordinator's part begins with a background task that keeps the one worker which may have one.
 static bool begin(room *r, uint32_t index) {
     if (index != 0) {
@@ -151,10 +149,7 @@ static void note_inside(nb_task_context *context, void *argument) {
 // Background tasks run one at a time, also while a thread waits for others.
 static void background(void *user, uint32_t index) {
     room *r = user;
-    if (index != 0) {
-        crew_work(&r->crew, index - 1);
-        return;
-    }
+    if (crew_worked(&r->crew, index != 0, index - 1)) return;
     crew_coordinate(&r->crew);
     nb_group group;
     EXPLORE_CHECK(nb_group_begin(r->crew.scheduler, &group) == NB_OK);
@@ -194,10 +189,7 @@ static void await_met(nb_task_context *context, void *argument) {
 // is queued.
 static void first_frame(void *user, uint32_t index) {
     room *r = user;
-    if (index != 0) {
-        crew_work(&r->crew, index - 1);
-        return;
-    }
+    if (crew_worked(&r->crew, index != 0, index - 1)) return;
     crew_coordinate(&r->crew);
     for (uint32_t i = 0; i < 2; ++i) EXPLORE_CHECK(submit(r, (nb_task_desc){.run = hold}, NULL) == NB_OK);
     crew_count_await(&r->started, 2);
@@ -212,10 +204,10 @@ static void first_frame(void *user, uint32_t index) {
     crew_dismiss(&r->crew);
 }
 
-EXPLORE(group_above_the_ceiling_has_every_worker, 3, create_two, group, destroy, sizeof(room))
-EXPLORE(loop_above_the_ceiling_has_every_worker, 3, create_two, loop, destroy, sizeof(room))
-EXPLORE(dependency_above_the_ceiling_has_every_worker, 3, create_two, dependency, destroy, sizeof(room))
-EXPLORE(tasks_below_an_awaited_one_have_every_worker, 4, create_three, below, destroy, sizeof(room))
-EXPLORE(tasks_below_a_frame_have_every_worker, 4, create_three, below_frame, destroy, sizeof(room))
-EXPLORE(background_stays_below_the_ceiling, 3, create_two, background, destroy, sizeof(room))
+EXPLORE(group_above_the_ceiling_has_every_worker, 3, create_two, group, crew_end, sizeof(room))
+EXPLORE(loop_above_the_ceiling_has_every_worker, 3, create_two, loop, crew_end, sizeof(room))
+EXPLORE(dependency_above_the_ceiling_has_every_worker, 3, create_two, dependency, crew_end, sizeof(room))
+EXPLORE(tasks_below_an_awaited_one_have_every_worker, 4, create_three, below, crew_end, sizeof(room))
+EXPLORE(tasks_below_a_frame_have_every_worker, 4, create_three, below_frame, crew_end, sizeof(room))
+EXPLORE(background_stays_below_the_ceiling, 3, create_two, background, crew_end, sizeof(room))
 EXPLORE(first_frame_finds_a_worker, 3, create_idle, first_frame, destroy_with_frame, sizeof(room))

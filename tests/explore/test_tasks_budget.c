@@ -2,44 +2,10 @@
 // Tasks that the budget for submitting holds back: let go in their order by the next frame, or at once by whoever waits
 // for one; run or cancelled once, and gone from the list either way.
 
-#include "explore_tasks.h"
-
-#define TASK_MAX 4
-
-typedef struct room {
-    crew crew;
-    crew_count run_count;
-    crew_count ready, ended, gate;
-    nb_atomic_u32 started_count;
-    nb_group group;
-    nb_task tasks[TASK_MAX];
-    nb_atomic_u32 order[TASK_MAX]; // when each ran, from 1 on; 0 = it did not
-    nb_result results[EXPLORE_THREADS_MAX];
-} room;
-
-typedef struct note {
-    room *room;
-    uint32_t index;
-} note;
-
-static void run_note(nb_task_context *context, void *argument) {
-    (void)context;
-    const note *own = argument;
-    room *r = own->room;
-    uint32_t place = nbi_atomic_fetch_add_seq_cst_u32(&r->started_count, 1) + 1;
-    EXPLORE_CHECK(nbi_atomic_load_relaxed_u32(&r->order[own->index]) == 0);
-    nbi_atomic_store_relaxed_u32(&r->order[own->index], place);
-    crew_count_add(&r->run_count);
-}
-
-static uint32_t order_of(const room *r, uint32_t index) { return nbi_atomic_load_relaxed_u32(&r->order[index]); }
+#include "explore_order.h"
 
 static void submit(room *r, uint32_t index, nb_task_desc desc) {
-    note own = {r, index};
-    desc.run = run_note;
-    desc.argument = &own;
-    desc.argument_size_bytes = sizeof own;
-    EXPLORE_CHECK(nb_task_submit(r->crew.scheduler, &desc, &r->tasks[index]) == NB_OK);
+    EXPLORE_CHECK(submit_ordered(r, index, desc) == NB_OK);
 }
 
 // A budget that is used up already: time does not pass by itself here.
@@ -50,9 +16,6 @@ static void open_without_any(room *r) {
 
 static void open_for_all(room *r) { EXPLORE_CHECK(nb_scheduler_budget_open(r->crew.scheduler, NB_NEVER_NS) == NB_OK); }
 
-static void create_none(void *user) { crew_create(&((room *)user)->crew, 0); }
-static void create_one(void *user) { crew_create(&((room *)user)->crew, 1); }
-
 static void destroy(void *user) {
     room *r = user;
     const nb_scheduler *scheduler = r->crew.scheduler;
@@ -61,19 +24,11 @@ static void destroy(void *user) {
     crew_destroy(&r->crew);
 }
 
-static void wait_for(room *r, uint32_t index) {
-    EXPLORE_CHECK(nb_task_wait(r->crew.scheduler, r->tasks[index], NB_NEVER_NS) == NB_OK);
-    EXPLORE_CHECK(nb_task_is_complete(r->crew.scheduler, r->tasks[index]));
-}
-
 // --- the next frame, and a thread that cannot wait for it ---
 
 static void in_order(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 2) {
         crew_count_await(&r->ready, 1);
         wait_for(r, 2);
@@ -82,11 +37,11 @@ static void in_order(void *user, uint32_t index) {
     }
     crew_coordinate(&r->crew);
     open_without_any(r);
-    for (uint32_t i = 0; i < TASK_MAX; ++i) submit(r, i, (nb_task_desc){0});
+    for (uint32_t i = 0; i < ORDERED_TASK_COUNT; ++i) submit(r, i, (nb_task_desc){0});
     EXPLORE_CHECK(crew_count_now(&r->run_count) == 0);
     crew_count_add(&r->ready);
     open_for_all(r);
-    crew_count_await(&r->run_count, TASK_MAX);
+    crew_count_await(&r->run_count, ORDERED_TASK_COUNT);
     crew_count_await(&r->ended, 1);
     EXPLORE_CHECK(order_of(r, 0) < order_of(r, 1) && order_of(r, 1) < order_of(r, 3));
     crew_dismiss(&r->crew);
@@ -121,7 +76,7 @@ static void waited_for(void *user, uint32_t index) {
 }
 
 static void waited_for_check(void *user) {
-    EXPLORE_CHECK(crew_count_now(&((room *)user)->run_count) == TASK_MAX);
+    EXPLORE_CHECK(crew_count_now(&((room *)user)->run_count) == ORDERED_TASK_COUNT);
     destroy(user);
 }
 
@@ -130,10 +85,7 @@ static void waited_for_check(void *user) {
 static void cancelled(void *user, uint32_t index) {
     room *r = user;
     nb_scheduler *scheduler = r->crew.scheduler;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index >= 2) {
         crew_count_await(&r->ready, 1);
         if (index == 2) r->results[2] = nb_task_cancel(scheduler, r->tasks[1]);
@@ -149,7 +101,7 @@ static void cancelled(void *user, uint32_t index) {
     if (explore_random() % 2 == 0) open_without_any(r);
     crew_count_await(&r->ended, 2);
     open_for_all(r);
-    for (uint32_t i = 0; i < TASK_MAX; ++i) wait_for(r, i);
+    for (uint32_t i = 0; i < ORDERED_TASK_COUNT; ++i) wait_for(r, i);
     crew_count_await(&r->run_count, r->results[2] == NB_OK ? 3 : 4);
     crew_dismiss(&r->crew);
 }
@@ -167,10 +119,7 @@ static void cancelled_check(void *user) {
 
 static void stopped(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 2) {
         crew_count_await(&r->ready, 1);
         EXPLORE_CHECK(nb_scheduler_stop(r->crew.scheduler) == NB_OK);
@@ -180,12 +129,12 @@ static void stopped(void *user, uint32_t index) {
     crew_coordinate(&r->crew);
     open_without_any(r);
     EXPLORE_CHECK(nb_group_begin(r->crew.scheduler, &r->group) == NB_OK);
-    for (uint32_t i = 0; i < TASK_MAX; ++i) submit(r, i, (nb_task_desc){.group = r->group});
+    for (uint32_t i = 0; i < ORDERED_TASK_COUNT; ++i) submit(r, i, (nb_task_desc){.group = r->group});
     crew_count_add(&r->ready);
     if (explore_random() % 2 == 0) open_for_all(r);
     nb_result result = nb_group_end(r->crew.scheduler, r->group, NB_NEVER_NS);
     EXPLORE_CHECK(result == NB_OK || result == NB_CANCELLED);
-    EXPLORE_CHECK((crew_count_now(&r->run_count) == TASK_MAX) == (result == NB_OK));
+    EXPLORE_CHECK((crew_count_now(&r->run_count) == ORDERED_TASK_COUNT) == (result == NB_OK));
     crew_count_await(&r->ended, 1);
     crew_dismiss(&r->crew);
 }
@@ -194,12 +143,12 @@ static void stopped(void *user, uint32_t index) {
 
 static void run_pinned(nb_task_context *context, void *argument) {
     EXPLORE_CHECK(context->thread_index == 0);
-    run_note(context, argument);
+    note_order(context, argument);
 }
 
 static void claim_and_reuse(room *r) {
     nb_scheduler *scheduler = r->crew.scheduler;
-    note own = {r, 1};
+    ordered_task own = {r, 1};
     nb_task_desc pinned = {
         .run = run_pinned, .argument = &own, .argument_size_bytes = sizeof own, .pin = NB_PIN_COORDINATOR};
     EXPLORE_CHECK(nb_scheduler_attach(scheduler) == NB_OK);
@@ -214,10 +163,7 @@ static void claim_and_reuse(room *r) {
 
 static void claimed(room *r, uint32_t index, bool is_waited_for) {
     nb_scheduler *scheduler = r->crew.scheduler;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 2) {
         claim_and_reuse(r);
         return;
@@ -243,42 +189,25 @@ static void claimed_from_a_waiter(void *user, uint32_t index) { claimed(user, in
 
 // --- one who sleeps for a group is told of a task in it that only the budget holds back ---
 
-static void run_when_open(nb_task_context *context, void *argument) {
-    room *r = ((const note *)argument)->room;
-    crew_count_add(&r->ended);
-    crew_count_await(&r->gate, 1);
-    run_note(context, argument);
-}
-
 static void asleep(void *user, uint32_t index) {
     room *r = user;
-    nb_scheduler *scheduler = r->crew.scheduler;
-    if (index == 0) {
-        crew_coordinate(&r->crew);
-        EXPLORE_CHECK(nb_group_begin(scheduler, &r->group) == NB_OK);
-        note own = {r, 0};
-        nb_task_desc desc = {
-            .run = run_when_open, .argument = &own, .argument_size_bytes = sizeof own, .group = r->group};
-        EXPLORE_CHECK(nb_task_submit(scheduler, &desc, &r->tasks[0]) == NB_OK);
-        crew_count_add(&r->ready);
-        crew_count_await(&r->ended, 1);
-        open_without_any(r);
-        submit(r, 1, (nb_task_desc){.group = r->group});
-        crew_count_add(&r->gate);
+    if (index != 0) {
+        claim_or_end_group(r, index, 0);
         return;
     }
-    crew_count_await(&r->ready, 1);
-    if (index == 1) EXPLORE_CHECK(nb_task_claim(scheduler, r->tasks[0]) == NB_OK);
-    if (index != 2) return;
-    crew_count_await(&r->ended, 1);
-    EXPLORE_CHECK(nb_group_end(scheduler, r->group, NB_NEVER_NS) == NB_OK);
-    EXPLORE_CHECK(crew_count_now(&r->run_count) >= 1);
+    crew_coordinate(&r->crew);
+    EXPLORE_CHECK(nb_group_begin(r->crew.scheduler, &r->group) == NB_OK);
+    hold_group(r, 0);
+    open_without_any(r);
+    submit(r, 1, (nb_task_desc){.group = r->group});
+    crew_count_add(&r->gate);
 }
 
-EXPLORE(next_frame_lets_go_in_order, 3, create_one, in_order, destroy, sizeof(room))
-EXPLORE(waiters_let_go_what_they_wait_for, 3, create_none, waited_for, waited_for_check, sizeof(room))
-EXPLORE(held_task_is_cancelled_or_let_go, 4, create_one, cancelled, cancelled_check, sizeof(room))
-EXPLORE(stop_ends_held_tasks, 3, create_one, stopped, destroy, sizeof(room))
-EXPLORE(held_task_is_claimed_from_the_next_frame, 3, create_one, claimed_from_the_next_frame, destroy, sizeof(room))
-EXPLORE(held_task_is_claimed_from_a_waiter, 3, create_one, claimed_from_a_waiter, destroy, sizeof(room))
-EXPLORE(sleeper_is_told_of_a_held_task, 3, create_none, asleep, destroy, sizeof(room))
+EXPLORE(next_frame_lets_go_in_order, 3, crew_create_one, in_order, destroy, sizeof(room))
+EXPLORE(waiters_let_go_what_they_wait_for, 3, crew_create_none, waited_for, waited_for_check, sizeof(room))
+EXPLORE(held_task_is_cancelled_or_let_go, 4, crew_create_one, cancelled, cancelled_check, sizeof(room))
+EXPLORE(stop_ends_held_tasks, 3, crew_create_one, stopped, destroy, sizeof(room))
+EXPLORE(held_task_is_claimed_from_the_next_frame, 3, crew_create_one, claimed_from_the_next_frame, destroy,
+        sizeof(room))
+EXPLORE(held_task_is_claimed_from_a_waiter, 3, crew_create_one, claimed_from_a_waiter, destroy, sizeof(room))
+EXPLORE(sleeper_is_told_of_a_held_task, 3, crew_create_none, asleep, destroy, sizeof(room))

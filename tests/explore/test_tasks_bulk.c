@@ -127,10 +127,7 @@ static void owner_helps(void *user, uint32_t index) {
 // One ring is a thread's own, the other, which is the longer one now and then, is shared.
 static void two_rings(void *user, uint32_t index) {
     room *r = user;
-    if (index >= 2) {
-        crew_work(&r->crew, index - 2);
-        return;
-    }
+    if (crew_worked(&r->crew, index >= 2, index - 2)) return;
     if (index == 0) crew_coordinate(&r->crew);
     // As many as there is room for in all.
     uint32_t first = index == 0 ? 0 : BATCH, end = index == 0 ? BATCH : CREW_TASK_COUNT - 1;
@@ -190,10 +187,7 @@ static void cleaned(void *user, uint32_t index) {
 // Takes several and runs one; the others are found where it was.
 static void passer_by(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 2) {
         if (explore_random() % 2 == 0) crew_count_await(&r->ready, 1);
         nb_result result = nb_scheduler_help(r->crew.scheduler, 0, NULL);
@@ -219,10 +213,7 @@ static void meet(nb_task_context *context, void *argument) {
 
 static void meeting(void *user, uint32_t index) {
     room *r = user;
-    if (index != 0) {
-        crew_work(&r->crew, index - 1);
-        return;
-    }
+    if (crew_worked(&r->crew, index != 0, index - 1)) return;
     crew_coordinate(&r->crew);
     nb_task_desc desc = bound(r);
     desc.run = meet;

@@ -2,69 +2,32 @@
 // Tasks that depend on others: none starts before what it waits for has ended, none waits for something that is over,
 // and of two that want to wait for each other one is refused.
 
-#include "explore_tasks.h"
+#include "explore_order.h"
 
 #define FIRST 0
 #define SECOND 1
 #define THIRD 2
 #define FOURTH 3
-#define TASK_COUNT 4
-
-typedef struct room {
-    crew crew;
-    crew_count run_count;
-    crew_count ready, ended, gate;
-    nb_group group;
-    nb_task tasks[TASK_COUNT];
-    nb_atomic_u32 order[TASK_COUNT]; // when each ran, from 1 on; 0 = it did not
-    nb_result results[EXPLORE_THREADS_MAX];
-} room;
-
-typedef struct order_argument {
-    room *room;
-    uint32_t index;
-} order_argument;
-
-static void note_order(nb_task_context *context, void *argument) {
-    (void)context;
-    order_argument *own = argument;
-    room *r = own->room;
-    uint32_t place = nbi_atomic_fetch_add_seq_cst_u32(&r->run_count.value, 1) + 1;
-    EXPLORE_CHECK(nbi_atomic_load_relaxed_u32(&r->order[own->index]) == 0);
-    nbi_atomic_store_relaxed_u32(&r->order[own->index], place);
-    nbi_unpark(&r->run_count.value, UINT32_MAX);
-}
-
-static uint32_t order_of(const room *r, uint32_t index) { return nbi_atomic_load_relaxed_u32(&r->order[index]); }
-
-static void create_none(void *user) { crew_create(&((room *)user)->crew, 0); }
-static void create_one(void *user) { crew_create(&((room *)user)->crew, 1); }
-static void destroy(void *user) { crew_destroy(&((room *)user)->crew); }
 
 // Task `index`, after task `on` (or none, when it is the same).
 static nb_result submit(room *r, uint32_t index, uint32_t on, nb_group group) {
-    order_argument argument = {r, index};
-    nb_task_desc desc = {.run = note_order,
-                         .argument = &argument,
-                         .argument_size_bytes = sizeof argument,
-                         .group = group,
-                         .dependencies = on != index ? &r->tasks[on] : NULL,
-                         .dependency_count = on != index ? 1 : 0};
-    return nb_task_submit(r->crew.scheduler, &desc, &r->tasks[index]);
+    nb_task_desc desc = {
+        .group = group, .dependencies = on != index ? &r->tasks[on] : NULL, .dependency_count = on != index ? 1 : 0};
+    return submit_ordered(r, index, desc);
 }
 
-static void wait_for(room *r, uint32_t index) {
-    EXPLORE_CHECK(nb_task_wait(r->crew.scheduler, r->tasks[index], NB_NEVER_NS) == NB_OK);
+// SECOND waits for FIRST, and THIRD for another one or for none.
+static void submit_three(room *r, uint32_t third_on) {
+    EXPLORE_CHECK(submit(r, FIRST, FIRST, (nb_group){0}) == NB_OK);
+    EXPLORE_CHECK(submit(r, SECOND, FIRST, (nb_group){0}) == NB_OK);
+    EXPLORE_CHECK(submit(r, THIRD, third_on, (nb_group){0}) == NB_OK);
 }
 
 // --- a chain, submitted while its beginning runs and ends ---
 
 static void chain(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     crew_coordinate(&r->crew);
     nb_group group;
     EXPLORE_CHECK(nb_group_begin(r->crew.scheduler, &group) == NB_OK);
@@ -85,9 +48,7 @@ static void added_late(void *user, uint32_t index) {
     nb_scheduler *scheduler = r->crew.scheduler;
     if (index == 0) {
         crew_coordinate(&r->crew);
-        EXPLORE_CHECK(submit(r, FIRST, FIRST, (nb_group){0}) == NB_OK);
-        EXPLORE_CHECK(submit(r, SECOND, FIRST, (nb_group){0}) == NB_OK);
-        EXPLORE_CHECK(submit(r, THIRD, THIRD, (nb_group){0}) == NB_OK);
+        submit_three(r, THIRD);
         crew_count_add(&r->ready);
         wait_for(r, SECOND);
         wait_for(r, THIRD);
@@ -114,9 +75,7 @@ static void cycle(void *user, uint32_t index) {
     nb_scheduler *scheduler = r->crew.scheduler;
     if (index == 0) {
         crew_coordinate(&r->crew);
-        EXPLORE_CHECK(submit(r, FIRST, FIRST, (nb_group){0}) == NB_OK);
-        EXPLORE_CHECK(submit(r, SECOND, FIRST, (nb_group){0}) == NB_OK);
-        EXPLORE_CHECK(submit(r, THIRD, FIRST, (nb_group){0}) == NB_OK);
+        submit_three(r, FIRST);
         crew_count_add(&r->ready);
         crew_count_await(&r->ended, 2);
         wait_for(r, SECOND);
@@ -143,10 +102,7 @@ static void cycle_check(void *user) {
 static void cancelled(void *user, uint32_t index) {
     room *r = user;
     nb_scheduler *scheduler = r->crew.scheduler;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 2) {
         crew_count_await(&r->ready, 1);
         r->results[2] = nb_task_cancel(scheduler, r->tasks[SECOND]);
@@ -154,9 +110,7 @@ static void cancelled(void *user, uint32_t index) {
         return;
     }
     crew_coordinate(&r->crew);
-    EXPLORE_CHECK(submit(r, FIRST, FIRST, (nb_group){0}) == NB_OK);
-    EXPLORE_CHECK(submit(r, SECOND, FIRST, (nb_group){0}) == NB_OK);
-    EXPLORE_CHECK(submit(r, THIRD, SECOND, (nb_group){0}) == NB_OK);
+    submit_three(r, SECOND);
     crew_count_add(&r->ready);
     // Waits for one that was cancelled are over too.
     wait_for(r, THIRD);
@@ -178,9 +132,7 @@ static void slot_of_a_cancelled(void *user, uint32_t index) {
     nb_scheduler *scheduler = r->crew.scheduler;
     if (index == 0) {
         crew_coordinate(&r->crew);
-        EXPLORE_CHECK(submit(r, FIRST, FIRST, (nb_group){0}) == NB_OK);
-        EXPLORE_CHECK(submit(r, SECOND, FIRST, (nb_group){0}) == NB_OK);
-        EXPLORE_CHECK(submit(r, THIRD, THIRD, (nb_group){0}) == NB_OK);
+        submit_three(r, THIRD);
         EXPLORE_CHECK(nb_task_cancel(scheduler, r->tasks[SECOND]) == NB_OK);
         EXPLORE_CHECK(submit(r, FOURTH, THIRD, (nb_group){0}) == NB_OK);
         crew_count_add(&r->ready);
@@ -197,10 +149,7 @@ static void slot_of_a_cancelled(void *user, uint32_t index) {
 
 static void stopped(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 2) {
         EXPLORE_CHECK(nb_scheduler_stop(r->crew.scheduler) == NB_OK);
         return;
@@ -245,42 +194,25 @@ static void again_and_again(void *user, uint32_t index) {
 
 // --- one who sleeps for a group is told of a task in it that depends on what nobody else runs ---
 
-static void run_when_open(nb_task_context *context, void *argument) {
-    room *r = ((const order_argument *)argument)->room;
-    crew_count_add(&r->ended);
-    crew_count_await(&r->gate, 1);
-    note_order(context, argument);
-}
-
 static void asleep(void *user, uint32_t index) {
     room *r = user;
-    nb_scheduler *scheduler = r->crew.scheduler;
-    if (index == 0) {
-        crew_coordinate(&r->crew);
-        EXPLORE_CHECK(nb_group_begin(scheduler, &r->group) == NB_OK);
-        EXPLORE_CHECK(submit(r, FIRST, FIRST, (nb_group){0}) == NB_OK);
-        order_argument argument = {r, SECOND};
-        nb_task_desc desc = {
-            .run = run_when_open, .argument = &argument, .argument_size_bytes = sizeof argument, .group = r->group};
-        EXPLORE_CHECK(nb_task_submit(scheduler, &desc, &r->tasks[SECOND]) == NB_OK);
-        crew_count_add(&r->ready);
-        crew_count_await(&r->ended, 1);
-        EXPLORE_CHECK(submit(r, THIRD, FIRST, r->group) == NB_OK);
-        crew_count_add(&r->gate);
+    if (index != 0) {
+        claim_or_end_group(r, index, SECOND);
         return;
     }
-    crew_count_await(&r->ready, 1);
-    if (index == 1) EXPLORE_CHECK(nb_task_claim(scheduler, r->tasks[SECOND]) == NB_OK);
-    if (index != 2) return;
-    crew_count_await(&r->ended, 1);
-    EXPLORE_CHECK(nb_group_end(scheduler, r->group, NB_NEVER_NS) == NB_OK);
+    crew_coordinate(&r->crew);
+    EXPLORE_CHECK(nb_group_begin(r->crew.scheduler, &r->group) == NB_OK);
+    EXPLORE_CHECK(submit(r, FIRST, FIRST, (nb_group){0}) == NB_OK);
+    hold_group(r, SECOND);
+    EXPLORE_CHECK(submit(r, THIRD, FIRST, r->group) == NB_OK);
+    crew_count_add(&r->gate);
 }
 
-EXPLORE(chain_runs_in_order, 2, create_one, chain, destroy, sizeof(room))
-EXPLORE(dependency_added_while_both_ends_move, 3, create_none, added_late, added_late_check, sizeof(room))
-EXPLORE(one_of_two_is_refused, 3, create_none, cycle, cycle_check, sizeof(room))
-EXPLORE(waiting_task_is_cancelled_or_runs, 3, create_one, cancelled, cancelled_check, sizeof(room))
-EXPLORE(slot_of_a_cancelled_task_waits_for_others, 3, create_none, slot_of_a_cancelled, destroy, sizeof(room))
-EXPLORE(stop_ends_waiting_tasks, 3, create_one, stopped, destroy, sizeof(room))
-EXPLORE(entries_of_a_waiting_task_do_not_pile_up, 2, create_none, again_and_again, destroy, sizeof(room))
-EXPLORE(sleeper_is_told_of_a_dependency, 3, create_none, asleep, destroy, sizeof(room))
+EXPLORE(chain_runs_in_order, 2, crew_create_one, chain, crew_end, sizeof(room))
+EXPLORE(dependency_added_while_both_ends_move, 3, crew_create_none, added_late, added_late_check, sizeof(room))
+EXPLORE(one_of_two_is_refused, 3, crew_create_none, cycle, cycle_check, sizeof(room))
+EXPLORE(waiting_task_is_cancelled_or_runs, 3, crew_create_one, cancelled, cancelled_check, sizeof(room))
+EXPLORE(slot_of_a_cancelled_task_waits_for_others, 3, crew_create_none, slot_of_a_cancelled, crew_end, sizeof(room))
+EXPLORE(stop_ends_waiting_tasks, 3, crew_create_one, stopped, crew_end, sizeof(room))
+EXPLORE(entries_of_a_waiting_task_do_not_pile_up, 2, crew_create_none, again_and_again, crew_end, sizeof(room))
+EXPLORE(sleeper_is_told_of_a_dependency, 3, crew_create_none, asleep, crew_end, sizeof(room))

@@ -40,23 +40,18 @@ static void submit(room *r, nb_task_desc desc, nb_task *task) {
     EXPLORE_CHECK(crew_submit(&r->crew, desc, r, task) == NB_OK);
 }
 
-static void create_one(void *user) { crew_create(&((room *)user)->crew, 1); }
 static void create_two(void *user) {
     room *r = user;
     crew_create(&r->crew, 2);
     crew_create_fence(&r->crew);
     EXPLORE_CHECK(nb_fence_begin(r->crew.fence, &r->frame) == NB_OK);
 }
-static void destroy(void *user) { crew_destroy(&((room *)user)->crew); }
 
 // --- the worker goes to sleep while a task is pinned to it ---
 
 static void parking(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     for (uint32_t i = 0; i < 2; ++i) {
         submit(r, (nb_task_desc){.run = pinned_to_first_worker, .pin = NB_PIN_WORKER(0)}, NULL);
         if (explore_random() % 2 == 0) crew_count_await(&r->pinned_count, i + 1);
@@ -69,10 +64,7 @@ static void parking(void *user, uint32_t index) {
 
 static void swallowed(void *user, uint32_t index) {
     room *r = user;
-    if (index >= 2) {
-        crew_work(&r->crew, index - 2);
-        return;
-    }
+    if (crew_worked(&r->crew, index >= 2, index - 2)) return;
     if (index == 1) {
         submit(r, (nb_task_desc){.run = pinned_and_long, .pin = NB_PIN_WORKER(0), .priority = NB_PRIORITY_HIGH}, NULL);
         crew_count_add(&r->ready);
@@ -88,10 +80,7 @@ static void swallowed(void *user, uint32_t index) {
 // A worker busy with floating tasks turns to its pinned one; the next floating task is the other worker's.
 static void ceiling(void *user, uint32_t index) {
     room *r = user;
-    if (index >= 1) {
-        crew_work(&r->crew, index - 1);
-        return;
-    }
+    if (crew_worked(&r->crew, index >= 1, index - 1)) return;
     submit(r, (nb_task_desc){.run = count_run}, NULL);
     crew_count_await(&r->run_count, 1);
     nbi_atomic_store_relaxed_u32(&r->run_count.value, 0);
@@ -113,10 +102,7 @@ static void run_after_pinned(nb_task_context *context, void *argument) {
 
 static void awaited(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 2) {
         crew_count_await(&r->ready, 1);
         submit(r, (nb_task_desc){.run = pinned_to_coordinator, .pin = NB_PIN_COORDINATOR, .group = r->group}, NULL);
@@ -131,7 +117,7 @@ static void awaited(void *user, uint32_t index) {
     crew_dismiss(&r->crew);
 }
 
-EXPLORE(pin_meets_parking_worker, 2, create_one, parking, destroy, sizeof(room))
-EXPLORE(pinned_task_swallows_no_wake_up, 4, create_two, swallowed, destroy, sizeof(room))
-EXPLORE(pinned_task_makes_room_for_floating_ones, 3, create_two, ceiling, destroy, sizeof(room))
-EXPLORE(sleeping_coordinator_runs_its_own, 3, create_one, awaited, destroy, sizeof(room))
+EXPLORE(pin_meets_parking_worker, 2, crew_create_one, parking, crew_end, sizeof(room))
+EXPLORE(pinned_task_swallows_no_wake_up, 4, create_two, swallowed, crew_end, sizeof(room))
+EXPLORE(pinned_task_makes_room_for_floating_ones, 3, create_two, ceiling, crew_end, sizeof(room))
+EXPLORE(sleeping_coordinator_runs_its_own, 3, crew_create_one, awaited, crew_end, sizeof(room))

@@ -19,11 +19,6 @@ typedef struct room {
     uint32_t accepted_count;
 } room;
 
-static void create_none(void *user) { crew_create(&((room *)user)->crew, 0); }
-static void create_one(void *user) { crew_create(&((room *)user)->crew, 1); }
-static void create_two(void *user) { crew_create(&((room *)user)->crew, 2); }
-static void destroy(void *user) { crew_destroy(&((room *)user)->crew); }
-
 static void create_with_fence(void *user) {
     room *r = user;
     crew_create(&r->crew, 1);
@@ -57,10 +52,7 @@ static void spawn_one(nb_task_context *context, void *argument) {
 
 static void reuse(void *user, uint32_t index) {
     room *r = user;
-    if (index != 0) {
-        crew_work(&r->crew, index - 1);
-        return;
-    }
+    if (crew_worked(&r->crew, index != 0, index - 1)) return;
     crew_coordinate(&r->crew);
     for (uint32_t i = 0; i < ROUND_COUNT; ++i) {
         begin(r);
@@ -87,10 +79,7 @@ static void spawn_and_wait(nb_task_context *context, void *argument) {
 
 static void nested(void *user, uint32_t index) {
     room *r = user;
-    if (index != 0) {
-        crew_work(&r->crew, index - 1);
-        return;
-    }
+    if (crew_worked(&r->crew, index != 0, index - 1)) return;
     crew_coordinate(&r->crew);
     begin(r);
     submit(r, (nb_task_desc){.run = spawn_and_wait, .group = r->group}, NULL);
@@ -109,10 +98,7 @@ static void wait_for(room *r, nb_task task, uint32_t run_count) {
 
 static void two_waiters(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 0) {
         crew_coordinate(&r->crew);
         submit(r, (nb_task_desc){.run = count_run}, &r->task);
@@ -183,10 +169,7 @@ static void open_gate(nb_task_context *context, void *argument) {
 
 static void poke(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 2) {
         // The only worker is busy with a task that waits for the one submitted here.
         crew_count_await(&r->ready, 1);
@@ -226,10 +209,7 @@ static void poke_without_workers(void *user, uint32_t index) {
 
 static void late_submit(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 2) {
         crew_count_await(&r->ready, 1);
         nb_result result = crew_submit(&r->crew, (nb_task_desc){.run = count_run, .group = r->group}, r, NULL);
@@ -258,10 +238,7 @@ static void late_submit(void *user, uint32_t index) {
 // Thread 0 waits for the task alone and may run it; thread 2 waits for its group.
 static void left_in_a_pocket(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 2) {
         crew_count_await(&r->ready, 1);
         end(r, 1);
@@ -288,10 +265,7 @@ static void submit_and_stay(nb_task_context *context, void *argument) {
 
 static void hoarded(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     crew_coordinate(&r->crew);
     begin(r);
     submit(r, (nb_task_desc){.run = submit_and_stay}, NULL);
@@ -311,10 +285,7 @@ static void spawn_in_frame(nb_task_context *context, void *argument) {
 
 static void frames(void *user, uint32_t index) {
     room *r = user;
-    if (index != 0) {
-        crew_work(&r->crew, index - 1);
-        return;
-    }
+    if (crew_worked(&r->crew, index != 0, index - 1)) return;
     crew_coordinate(&r->crew);
     nb_task_desc desc = {.run = spawn_in_frame, .lifetime = NB_LIFETIME_FRAME, .fence = r->crew.fence};
     for (uint32_t i = 0; i < ROUND_COUNT; ++i) {
@@ -335,10 +306,7 @@ static void frames(void *user, uint32_t index) {
 // The group is waited for here, its frame by another thread that cannot help.
 static void frame_of_a_group(void *user, uint32_t index) {
     room *r = user;
-    if (index == 1) {
-        crew_work(&r->crew, 0);
-        return;
-    }
+    if (crew_worked(&r->crew, index == 1, 0)) return;
     if (index == 2) {
         crew_count_await(&r->ready, 1);
         EXPLORE_CHECK(nb_fence_wait(r->crew.fence, r->frame, NB_NEVER_NS, NULL, NULL) == NB_OK);
@@ -359,16 +327,16 @@ static void frame_of_a_group(void *user, uint32_t index) {
     crew_dismiss(&r->crew);
 }
 
-EXPLORE(groups_reuse_a_place, 2, create_one, reuse, destroy, sizeof(room))
-EXPLORE(groups_reuse_a_place_two_workers, 3, create_two, reuse, destroy, sizeof(room))
-EXPLORE(nested_groups, 2, create_one, nested, destroy, sizeof(room))
-EXPLORE(nested_groups_two_workers, 3, create_two, nested, destroy, sizeof(room))
-EXPLORE(two_threads_wait_for_a_task, 3, create_one, two_waiters, destroy, sizeof(room))
-EXPLORE(late_poke_spares_the_next_task, 2, create_none, poked_late, destroy, sizeof(room))
-EXPLORE(sleeping_waiter_is_poked, 3, create_one, poke, destroy, sizeof(room))
-EXPLORE(sleeping_waiter_is_poked_without_workers, 3, create_none, poke_without_workers, destroy, sizeof(room))
-EXPLORE(submit_into_an_ending_group, 3, create_one, late_submit, destroy, sizeof(room))
-EXPLORE(task_wait_leaves_no_unit_behind, 3, create_one, left_in_a_pocket, destroy, sizeof(room))
-EXPLORE(running_task_hoards_no_units, 2, create_one, hoarded, destroy, sizeof(room))
-EXPLORE(frames_one_after_the_other, 2, create_with_fence, frames, destroy, sizeof(room))
-EXPLORE(frame_waits_for_a_group_ended_elsewhere, 3, create_with_fence, frame_of_a_group, destroy, sizeof(room))
+EXPLORE(groups_reuse_a_place, 2, crew_create_one, reuse, crew_end, sizeof(room))
+EXPLORE(groups_reuse_a_place_two_workers, 3, crew_create_two, reuse, crew_end, sizeof(room))
+EXPLORE(nested_groups, 2, crew_create_one, nested, crew_end, sizeof(room))
+EXPLORE(nested_groups_two_workers, 3, crew_create_two, nested, crew_end, sizeof(room))
+EXPLORE(two_threads_wait_for_a_task, 3, crew_create_one, two_waiters, crew_end, sizeof(room))
+EXPLORE(late_poke_spares_the_next_task, 2, crew_create_none, poked_late, crew_end, sizeof(room))
+EXPLORE(sleeping_waiter_is_poked, 3, crew_create_one, poke, crew_end, sizeof(room))
+EXPLORE(sleeping_waiter_is_poked_without_workers, 3, crew_create_none, poke_without_workers, crew_end, sizeof(room))
+EXPLORE(submit_into_an_ending_group, 3, crew_create_one, late_submit, crew_end, sizeof(room))
+EXPLORE(task_wait_leaves_no_unit_behind, 3, crew_create_one, left_in_a_pocket, crew_end, sizeof(room))
+EXPLORE(running_task_hoards_no_units, 2, crew_create_one, hoarded, crew_end, sizeof(room))
+EXPLORE(frames_one_after_the_other, 2, create_with_fence, frames, crew_end, sizeof(room))
+EXPLORE(frame_waits_for_a_group_ended_elsewhere, 3, create_with_fence, frame_of_a_group, crew_end, sizeof(room))

@@ -104,13 +104,8 @@ static void open_seat(uint32_t index) {
         .history = {.bytes_max = 1u << 16, .tick_count_max = 128, .event_count_max = 1, .command_count_max = PLAYERS}};
     nb_state_desc state = {.name = "sum", .data = &s->sum, .size_bytes = sizeof s->sum};
     nb_module_desc module = {.name = "game", .tick = tick, .user = s};
-    nb_netplay_desc netplay = {.player_count = PLAYERS,
-                               .local_player = index,
-                               .input_delay = index,
-                               .session = SESSION,
-                               .sample = sample,
-                               .user = s,
-                               .hooks = {.logger = {.log = fuzz_log}}};
+    nb_netplay_desc netplay = {.player_count = PLAYERS, .local_player = index, .input_delay = index};
+    netplay.session = SESSION, netplay.sample = sample, netplay.user = s, netplay.hooks.logger.log = fuzz_log;
     CHECK(nb_engine_create(&desc, &s->engine) == NB_OK);
     CHECK(nb_states_add(nb_engine_states(s->engine), &state, NULL) == NB_OK);
     CHECK(nb_engine_module_attach(s->engine, &module, NULL) == NB_OK);

@@ -4,6 +4,7 @@
 
 #include "frame/engine/engine_fixture.h"
 #include "record/record_fixture.h"
+#include "support/async_job.h"
 
 #include "nebula/gpu.h"
 #include "nebula/gpu_null.h"
@@ -221,14 +222,6 @@ static nb_async_status on_step(nb_async_call *call, void *state) {
     NB_ASYNC_IO(call, on_io, state);
     NB_ASYNC_END(call);
 }
-static nb_async_status pause_for_ever(nb_async_call *call, void *state) {
-    (void)state;
-    NB_ASYNC_BEGIN(call);
-    for (;;) {
-        NB_ASYNC_FRAME(call);
-    }
-    NB_ASYNC_END(call);
-}
 static bool is_wanted(void *user, uint64_t generation, const void *state) {
     (void)state;
     act(user, PLACE_IS_WANTED);
@@ -310,18 +303,10 @@ static nb_module find_module(const careless *c, const char *name) {
 }
 
 static nb_module_desc actor(careless *c) {
-    nb_module_desc desc = {.name = "other",
-                           .tick = on_tick,
-                           .frame = on_frame,
-                           .parallel = on_job,
-                           .merge = on_merge,
-                           .record = on_job,
-                           .submit = on_merge,
-                           .job_count = 2,
-                           .record_count = 2,
-                           .on_attach = on_attach,
-                           .on_detach = on_detach,
-                           .user = c};
+    nb_module_desc desc = {.name = "other", .tick = on_tick, .frame = on_frame, .user = c};
+    desc.parallel = desc.record = on_job, desc.job_count = desc.record_count = 2;
+    desc.merge = desc.submit = on_merge;
+    desc.on_attach = on_attach, desc.on_detach = on_detach;
     for (uint32_t i = NB_PHASE_FRAME_START; i <= NB_PHASE_FRAME_END; ++i) {
         bool has_other = i == NB_PHASE_FIXED_SIM || i == NB_PHASE_GAMEPLAY || i == NB_PHASE_PARALLEL_TASKS ||
                          i == NB_PHASE_COMMAND_RECORD;
@@ -346,15 +331,9 @@ static void open_engine(careless *c, uint32_t worker_count) {
 
 static nb_gpu *open_gpu(careless *c) {
     nb_gpu *gpu = NULL;
-    nb_gpu_desc desc = {.width = 8,
-                        .height = 8,
-                        .frame_bytes = 4096,
-                        .buffer_count_max = 4,
-                        .image_count_max = 4,
-                        .pipeline_count_max = 4,
-                        .lane_count = 2,
-                        .graph = {.pass_count_max = 4, .resource_count_max = 4, .use_count_max = 8},
-                        .hooks = hooks_of(c)};
+    nb_gpu_desc desc = {.width = 8, .height = 8, .frame_bytes = 4096, .lane_count = 2, .hooks = hooks_of(c)};
+    desc.buffer_count_max = desc.image_count_max = desc.pipeline_count_max = 4;
+    desc.graph = (nb_graph_desc){.pass_count_max = 4, .resource_count_max = 4, .use_count_max = 8};
     assert_int_equal(nb_gpu_create(&desc, &gpu), NB_OK);
     return gpu;
 }
@@ -400,19 +379,14 @@ static void open_pieces(careless *c) {
 }
 
 static void submit_all(careless *c) {
-    nb_async_job_desc job = {.step = on_step,
-                             .commit = on_commit,
-                             .publish = on_publish,
-                             .discard = on_discard,
-                             .is_wanted = is_wanted,
-                             .user = c,
-                             .state = &c,
-                             .state_size_bytes = sizeof c};
+    nb_async_job_desc job = async_job_of(on_step, on_commit, on_publish, on_discard, &c, sizeof c);
+    job.is_wanted = is_wanted, job.user = c;
     nb_async *async = nb_engine_async(c->r.engine);
     assert_int_equal(nb_async_submit(async, &job, NULL), NB_OK);
     job.generation = 1; // not wanted
     assert_int_equal(nb_async_submit(async, &job, NULL), NB_OK);
-    nb_async_job_desc last = {.step = pause_for_ever, .discard = on_discard, .state = &c, .state_size_bytes = sizeof c};
+    nb_async_job_desc last = {
+        .step = async_pause_for_ever, .discard = on_discard, .state = &c, .state_size_bytes = sizeof c};
     assert_int_equal(nb_async_submit(async, &last, NULL), NB_OK);
     nb_task_desc task = {
         .run = on_task, .argument = &c, .argument_size_bytes = sizeof c, .on_complete = on_complete, .user = c};

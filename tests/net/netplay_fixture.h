@@ -49,6 +49,9 @@ typedef struct seat {
     uint64_t sample_count;
 } seat;
 
+// What a dishonest player makes of a message before it is sent. Size 0: it sends none.
+typedef size_t (*party_tamper)(party *p, uint32_t from, uint32_t to, unsigned char *bytes, size_t size);
+
 struct party {
     party_desc desc;
     seat seats[PARTY_MAX];
@@ -57,8 +60,7 @@ struct party {
     uint64_t now_ns, step;
     uint64_t reference[PARTY_TICKS_MAX]; // hashes, by tick count
     char problem[200];                   // the first one
-    // What a dishonest player makes of a message before it is sent, or NULL. Size 0: it sends none.
-    size_t (*tamper)(party *p, uint32_t from, uint32_t to, unsigned char *bytes, size_t size);
+    party_tamper tamper;                 // of a dishonest player; may be NULL
 };
 
 static inline bool is_mute(const party *p, uint32_t player) {

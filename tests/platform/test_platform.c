@@ -47,9 +47,7 @@ static void ping_pong_run(void *user, uint32_t index) {
 
 TEST(two_threads_hand_a_word_to_and_fro) {
     ping_pong game = {.round_count = (uint32_t)test_size(2000, 50000, 500000)};
-    test_thread threads[2];
-    test_threads_start(threads, 2, ping_pong_run, &game);
-    test_threads_join(threads, 2);
+    test_threads_run(2, ping_pong_run, &game);
     assert_int_equal(game.turn.value, 2 * game.round_count);
 }
 
@@ -74,9 +72,7 @@ static void count_under_lock(void *user, uint32_t index) {
 
 TEST(lock_admits_one_thread_at_a_time) {
     counter_under_lock counter = {.round_count = test_size(20000, 200000, 5000000)};
-    test_thread threads[4];
-    test_threads_start(threads, 4, count_under_lock, &counter);
-    test_threads_join(threads, 4);
+    test_threads_run(4, count_under_lock, &counter);
     assert_int_equal(counter.count, 4 * counter.round_count);
     assert_int_equal(counter.lock.word.value, 0);
 }
@@ -136,8 +132,7 @@ TEST(pages_reserve_commit_decommit_and_protect) {
 
 TEST(pages_too_large_to_reserve_are_null) { assert_null(nbi_pages_reserve(SIZE_MAX & ~(nbi_page_size() - 1))); }
 
-static void count_cpus_on_one(void *user, uint32_t index) {
-    (void)index;
+static void count_cpus_on_one(void *user) {
     uint32_t *count = user;
     // Affinity belongs to the thread, so the narrow mask ends with it. A container may forbid cpu 0: nothing to see
     // then.
@@ -147,9 +142,7 @@ static void count_cpus_on_one(void *user, uint32_t index) {
 TEST(cpu_count_is_at_least_one_and_follows_the_mask) {
     assert_true(nbi_cpu_count() >= 1);
     uint32_t count = 0;
-    test_thread thread;
-    test_threads_start(&thread, 1, count_cpus_on_one, &count);
-    test_threads_join(&thread, 1);
+    test_thread_run(count_cpus_on_one, &count);
     assert_int_equal(count, 1);
 }
 

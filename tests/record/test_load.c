@@ -721,15 +721,20 @@ static void visitor_detach(nb_engine *engine, void *user) {
     expect_unchanged(v->b, &v->before);
 }
 
+// A busy bed beside a good file, and what it looks like.
+static void visit(visitor *v, bed *b, file *good) {
+    save_make(good);
+    file_write(good);
+    bed_busy(b);
+    *v = (visitor){.b = b};
+    take_picture(b, &v->before);
+}
+
 TEST(a_load_in_on_attach_is_refused_whole) {
     static bed b;
     static file good;
     static visitor v;
-    save_make(&good);
-    file_write(&good);
-    bed_busy(&b);
-    v = (visitor){.b = &b};
-    take_picture(&b, &v.before);
+    visit(&v, &b, &good);
     nb_module module = attach(
         &b.g.r,
         (nb_module_desc){.name = "visitor", .on_attach = visitor_attach, .on_detach = visitor_detach, .user = &v});
@@ -750,11 +755,7 @@ TEST(a_load_on_another_thread_is_refused_whole) {
     static bed b;
     static file good;
     static visitor v;
-    save_make(&good);
-    file_write(&good);
-    bed_busy(&b);
-    v = (visitor){.b = &b};
-    take_picture(&b, &v.before);
+    visit(&v, &b, &good);
     nbi_thread thread = {0};
     nbi_thread_desc desc = {.run = run_elsewhere, .user = &v};
     assert_int_equal(nbi_thread_start(&thread, &desc), NB_OK);

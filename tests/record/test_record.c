@@ -251,9 +251,7 @@ TEST(a_path_that_cannot_be_made_is_refused) {
     nb_recorder_desc desc = {.path = "/no/such/folder/file.nbr", .hooks = test_hooks(&log, &heap)};
     nb_recorder *recorder = NULL;
     assert_int_equal(nb_recorder_create(&desc, &recorder), NB_ERR_OS);
-    assert_null(recorder);
-    assert_int_equal(heap.live_count.value, 0);
-    assert_int_equal(test_log_count(&log, NB_ITEM_RECORD_FILE), 1);
+    assert_not_created(recorder, &heap, &log, NB_ITEM_RECORD_FILE);
 }
 
 TEST(every_failed_allocation_is_survived) {
@@ -567,81 +565,76 @@ TEST(an_engine_replays_to_the_same_hash_of_each_tick) {
     free(sink.bytes);
 }
 
-TEST(a_divergence_is_named) {
+// A replay of a recorded game, with a log, and a game to feed.
+typedef struct replayed {
     memory_sink sink;
-    uint64_t recorded_hash;
-    record_game(&sink, &recorded_hash, true);
-    test_log log = {0};
-    nb_replay_desc desc = quiet_replay(&log, NULL);
-    nb_replay *replay = NULL;
-    assert_int_equal(nb_replay_open_memory(sink.bytes, sink.size_bytes, &desc, &replay), NB_OK);
+    test_log log;
+    nb_replay *replay;
     rig r;
     game g;
-    game_open(&r, &g, false);
-    g.disturb_at = 41;
-    assert_int_equal(nb_replay_attach(replay, r.engine), NB_OK);
-    run_ticks(&r, 100);
-    nb_replay_check check = nb_replay_check_get(replay);
+} replayed;
+
+static void replayed_open(replayed *p, bool is_hashed) {
+    uint64_t recorded_hash;
+    record_game(&p->sink, &recorded_hash, is_hashed);
+    nb_replay_desc desc = quiet_replay(&p->log, NULL);
+    assert_int_equal(nb_replay_open_memory(p->sink.bytes, p->sink.size_bytes, &desc, &p->replay), NB_OK);
+    game_open(&p->r, &p->g, false);
+}
+
+static void replayed_close(replayed *p) {
+    nb_replay_close(p->replay);
+    rig_close(&p->r);
+    free(p->sink.bytes);
+}
+
+TEST(a_divergence_is_named) {
+    static replayed p;
+    replayed_open(&p, true);
+    p.g.disturb_at = 41;
+    assert_int_equal(nb_replay_attach(p.replay, p.r.engine), NB_OK);
+    run_ticks(&p.r, 100);
+    nb_replay_check check = nb_replay_check_get(p.replay);
     assert_int_equal(check.compared_count, 100);
     assert_int_equal(check.diverged_tick, 41);
     assert_int_equal(check.diverged_count, 59);
     assert_string_equal(check.state_name, "game");
-    assert_int_equal(test_log_count(&log, NB_ITEM_RECORD_DIVERGED), 1);
-    nb_replay_close(replay);
-    rig_close(&r);
-    free(sink.bytes);
+    assert_int_equal(test_log_count(&p.log, NB_ITEM_RECORD_DIVERGED), 1);
+    replayed_close(&p);
 }
 
 TEST(key_states_are_those_of_their_ticks) {
-    memory_sink sink;
-    uint64_t recorded_hash;
-    record_game(&sink, &recorded_hash, false);
-    nb_replay *replay = NULL;
-    assert_int_equal(nb_replay_open_memory(sink.bytes, sink.size_bytes, NULL, &replay), NB_OK);
-    rig r;
-    game g;
-    game_open(&r, &g, false);
+    static replayed p;
+    replayed_open(&p, false);
     uint64_t key_tick = 99;
-    assert_int_equal(nb_replay_load(replay, 19, nb_engine_states(r.engine), &key_tick), NB_OK);
+    assert_int_equal(nb_replay_load(p.replay, 19, nb_engine_states(p.r.engine), &key_tick), NB_OK);
     assert_int_equal(key_tick, 0);
-    assert_int_equal(g.ticks, 0);
-    assert_int_equal(nb_replay_load(replay, 20, nb_engine_states(r.engine), &key_tick), NB_OK);
+    assert_int_equal(p.g.ticks, 0);
+    assert_int_equal(nb_replay_load(p.replay, 20, nb_engine_states(p.r.engine), &key_tick), NB_OK);
     assert_int_equal(key_tick, 20);
-    assert_int_equal(g.ticks, 20);
+    assert_int_equal(p.g.ticks, 20);
     nb_record_tick tick;
-    assert_int_equal(nb_replay_next(replay, &tick), NB_OK);
+    assert_int_equal(nb_replay_next(p.replay, &tick), NB_OK);
     assert_int_equal(tick.index, 20);
     // The hash of the state before tick 20 is the one recorded after tick 19.
-    assert_int_equal(nb_replay_seek(replay, 19), NB_OK);
-    assert_int_equal(nb_replay_next(replay, &tick), NB_OK);
-    assert_int_equal(tick.hash, nb_states_hash(nb_engine_states(r.engine)));
-    nb_replay_close(replay);
-    rig_close(&r);
-    free(sink.bytes);
+    assert_int_equal(nb_replay_seek(p.replay, 19), NB_OK);
+    assert_int_equal(nb_replay_next(p.replay, &tick), NB_OK);
+    assert_int_equal(tick.hash, nb_states_hash(nb_engine_states(p.r.engine)));
+    replayed_close(&p);
 }
 
 TEST(another_layout_is_not_fed) {
-    memory_sink sink;
-    uint64_t recorded_hash;
-    record_game(&sink, &recorded_hash, false);
-    test_log log = {0};
-    nb_replay_desc desc = quiet_replay(&log, NULL);
-    nb_replay *replay = NULL;
-    assert_int_equal(nb_replay_open_memory(sink.bytes, sink.size_bytes, &desc, &replay), NB_OK);
-    rig r;
-    game g;
-    game_open(&r, &g, false);
+    static replayed p;
+    replayed_open(&p, false);
     uint32_t more = 0;
     nb_state_desc added = {.name = "more", .data = &more, .size_bytes = 4};
-    assert_int_equal(nb_states_add(nb_engine_states(r.engine), &added, NULL), NB_OK);
-    assert_int_equal(nb_replay_attach(replay, r.engine), NB_ERR_UNSUPPORTED);
-    assert_int_equal(test_log_count(&log, NB_ITEM_SAVE_LAYOUT), 1);
+    assert_int_equal(nb_states_add(nb_engine_states(p.r.engine), &added, NULL), NB_OK);
+    assert_int_equal(nb_replay_attach(p.replay, p.r.engine), NB_ERR_UNSUPPORTED);
+    assert_int_equal(test_log_count(&p.log, NB_ITEM_SAVE_LAYOUT), 1);
     uint64_t key_tick = 77;
-    assert_true(nb_replay_load(replay, 50, nb_engine_states(r.engine), &key_tick) < 0);
+    assert_true(nb_replay_load(p.replay, 50, nb_engine_states(p.r.engine), &key_tick) < 0);
     assert_int_equal(key_tick, 77);
-    nb_replay_close(replay);
-    rig_close(&r);
-    free(sink.bytes);
+    replayed_close(&p);
 }
 
 // A recorder inside the frame that destroys it, and ticks that run again.

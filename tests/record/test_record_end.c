@@ -155,17 +155,22 @@ TEST(a_failed_write_loses_what_the_file_does_not_have) {
     }
 }
 
+// Ticks that the recorder has lost when the game ends some ticks after it failed.
+static uint64_t lost_behind_failure(game *g, uint64_t tick_count) {
+    uint64_t lost_count = 0;
+    wait_until_failed(g->recorder);
+    assert_int_equal(nb_engine_run_ticks(g->engine, tick_count), NB_OK);
+    assert_int_equal(game_close(g, &lost_count), NB_ERR_OS);
+    return lost_count;
+}
+
 TEST(ticks_that_wait_for_their_block_are_lost_with_it) {
     static game g;
     memory_sink sink = {.is_held = {1}, .fail_at = 1};
     game_open(&g, (nb_recorder_desc){.sink = sink_of(&sink)}, false);
     assert_int_equal(nb_engine_run_ticks(g.engine, 7), NB_OK);
     nbi_atomic_store_release_u32(&sink.is_held, 0);
-    wait_until_failed(g.recorder);
-    assert_int_equal(nb_engine_run_ticks(g.engine, 13), NB_OK);
-    uint64_t lost_count = 0;
-    assert_int_equal(game_close(&g, &lost_count), NB_ERR_OS);
-    assert_int_equal(lost_count, 20);
+    assert_int_equal(lost_behind_failure(&g, 13), 20);
     said_once(&g, NB_ITEM_RECORD_FILE, "ends at its beginning: nb_record_sink.write failed after 0 bytes");
 }
 
@@ -181,11 +186,7 @@ TEST(a_sink_that_cannot_be_flushed_is_said) {
     desc.sink.sync = no_sync;
     game_open(&g, desc, false);
     assert_int_equal(nb_engine_run_ticks(g.engine, 3), NB_OK);
-    wait_until_failed(g.recorder);
-    assert_int_equal(nb_engine_run_ticks(g.engine, 20), NB_OK);
-    uint64_t lost_count = 0;
-    assert_int_equal(game_close(&g, &lost_count), NB_ERR_OS);
-    assert_int_equal(lost_count, 23);
+    assert_int_equal(lost_behind_failure(&g, 20), 23);
     said_once(&g, NB_ITEM_RECORD_FILE, "ends before tick 0: nb_record_sink.sync failed after");
     free(sink.bytes);
 }

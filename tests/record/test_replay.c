@@ -2,6 +2,7 @@
 // Replays of bytes that are not what they should be: cut, flipped, forged. Nothing wrong is handed out, nothing
 // crashes, and memory stays below the file and a constant.
 
+#include "record/peak_heap.h"
 #include "record/record_fixture.h"
 
 #include "nebula/state.h"
@@ -10,23 +11,6 @@
 
 // What a reader may have beside the file: the replay itself, one block, its events, zstd's context.
 #define MEMORY_CONSTANT ((uint64_t)(NB_RECORD_BLOCK_BYTES_MAX + (1u << 20)))
-
-// A heap that knows its peak.
-typedef struct peak_heap {
-    test_heap heap;
-    uint64_t peak_bytes;
-} peak_heap;
-
-static void *peak_alloc(void *user, size_t size_bytes, size_t alignment) {
-    peak_heap *h = user;
-    void *memory = test_heap_alloc(&h->heap, size_bytes, alignment);
-    if (h->heap.live_bytes.value > h->peak_bytes) h->peak_bytes = h->heap.live_bytes.value;
-    return memory;
-}
-
-static void peak_free(void *user, void *memory, size_t size_bytes) {
-    test_heap_free(&((peak_heap *)user)->heap, memory, size_bytes);
-}
 
 typedef struct reading {
     nb_result opened, last;

@@ -139,6 +139,13 @@ static bytes save_bytes(bed *b) {
     return found;
 }
 
+// Opens and fills it, and saves that.
+static bytes bed_save(bed *b, uint32_t seed) {
+    bed_open(b);
+    bed_fill(b, seed);
+    return save_bytes(b);
+}
+
 // From a copy of exactly this size. What is refused has changed nothing.
 static nb_result try_read(bed *b, const unsigned char *from, size_t size) {
     unsigned char *copy = malloc(size != 0 ? size : 1);
@@ -160,9 +167,7 @@ static nb_result try_read(bed *b, const unsigned char *from, size_t size) {
 
 TEST(cut_at_each_byte_it_is_refused) {
     bed b;
-    bed_open(&b);
-    bed_fill(&b, 5);
-    bytes saved = save_bytes(&b);
+    bytes saved = bed_save(&b, 5);
     for (size_t size = 0; size < saved.size; ++size) {
         nb_result result = try_read(&b, saved.at, size);
         assert_int_equal(result, size < 8 ? NB_ERR_UNSUPPORTED : NB_ERR_RANGE);
@@ -180,9 +185,7 @@ TEST(cut_at_each_byte_it_is_refused) {
 
 TEST(each_flipped_bit_is_refused) {
     bed b;
-    bed_open(&b);
-    bed_fill(&b, 5);
-    bytes saved = save_bytes(&b);
+    bytes saved = bed_save(&b, 5);
     for (size_t i = 0; i < saved.size * 8; ++i) {
         saved.at[i / 8] ^= (unsigned char)(1u << i % 8);
         nb_result result = try_read(&b, saved.at, saved.size);
@@ -200,9 +203,7 @@ static void sign(bytes saved) {
 
 TEST(forged_numbers_are_refused) {
     bed b;
-    bed_open(&b);
-    bed_fill(&b, 5);
-    bytes saved = save_bytes(&b);
+    bytes saved = bed_save(&b, 5);
     static const struct {
         size_t offset;
         uint64_t value;
@@ -247,9 +248,7 @@ TEST(forged_numbers_are_refused) {
 
 TEST(a_right_frame_with_a_wrong_state_is_refused) {
     bed b;
-    bed_open(&b);
-    bed_fill(&b, 5);
-    bytes saved = save_bytes(&b);
+    bytes saved = bed_save(&b, 5);
     size_t raw_bytes = (size_t)nb_bytes_get_u64(saved.at + 40);
     unsigned char *raw = malloc(raw_bytes), *file = malloc(4096);
     assert_non_null(raw);
@@ -280,9 +279,7 @@ TEST(a_right_frame_with_a_wrong_state_is_refused) {
 
 TEST(a_provider_that_refuses_loses_nothing) {
     bed b;
-    bed_open(&b);
-    bed_fill(&b, 5);
-    bytes saved = save_bytes(&b);
+    bytes saved = bed_save(&b, 5);
     b.is_refusing = true;
     assert_int_equal(try_read(&b, saved.at, saved.size), NB_ERR_RANGE);
     b.is_refusing = false;
@@ -294,9 +291,7 @@ TEST(a_provider_that_refuses_loses_nothing) {
 
 TEST(another_layout_is_refused) {
     bed b;
-    bed_open(&b);
-    bed_fill(&b, 5);
-    bytes saved = save_bytes(&b);
+    bytes saved = bed_save(&b, 5);
     uint64_t more = 0;
     nb_state_desc added = {.name = "added", .data = &more, .size_bytes = sizeof more};
     nb_state handle;
@@ -403,14 +398,8 @@ static int disk_remove(void *user, const char *path) {
 
 static nb_result write_to(bed *b, disk *d) {
     d->cached[0] = d->lasting[0] = 1;
-    nbi_file_ops ops = {.open = disk_open,
-                        .write = disk_write,
-                        .sync = disk_sync,
-                        .close = disk_close,
-                        .rename = disk_rename,
-                        .sync_folder = disk_sync_folder,
-                        .remove = disk_remove,
-                        .user = d};
+    nbi_file_ops ops = {.open = disk_open, .write = disk_write, .sync = disk_sync, .close = disk_close, .user = d};
+    ops.rename = disk_rename, ops.sync_folder = disk_sync_folder, ops.remove = disk_remove;
     return nbi_save_write(PATH, b->states, (nb_input_view){NULL, 0}, &b->desc, &ops);
 }
 

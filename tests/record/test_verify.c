@@ -37,6 +37,21 @@ static nb_verify_report verify_fault(const ship_recording *r, fault kind) {
     return report;
 }
 
+// The same of one that is named, with its tick.
+static nb_verify_report verify_named(const ship_recording *r, fault kind) {
+    nb_verify_report report = verify_fault(r, kind);
+    assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
+    assert_int_equal(report.tick, FAULT_TICK);
+    return report;
+}
+
+static void assert_names_x(const char *provider, const char *table, const char *column, uint32_t column_count) {
+    assert_string_equal(provider, "world");
+    assert_string_equal(table, "ships");
+    assert_string_equal(column, "x");
+    assert_int_equal(column_count, 1);
+}
+
 static bool has_text(const nb_verify_report *report, const char *text) { return strstr(report->text, text) != NULL; }
 
 // --- what is right ---
@@ -272,15 +287,10 @@ TEST(each_state_and_each_simulated_column_has_a_hash) {
 // --- what is wrong ---
 
 TEST(a_changed_constant_is_named_with_column_and_row) {
-    nb_verify_report report = verify_fault(&plain, FAULT_CONSTANT);
-    assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
-    assert_int_equal(report.tick, FAULT_TICK);
+    nb_verify_report report = verify_named(&plain, FAULT_CONSTANT);
     assert_int_equal(report.tick_count, FAULT_TICK + 1);
     assert_int_equal(report.phase, NB_PHASE_FIXED_SIM);
-    assert_string_equal(report.provider, "world");
-    assert_string_equal(report.table, "ships");
-    assert_string_equal(report.column, "x");
-    assert_int_equal(report.column_count, 1);
+    assert_names_x(report.provider, report.table, report.column, report.column_count);
     assert_int_equal(report.difference.kind, NB_DIFFERENCE_VALUE);
     assert_int_equal(report.difference.row, FAULT_ROW);
     assert_string_equal(report.difference.column, "x");
@@ -296,9 +306,7 @@ TEST(a_changed_constant_is_named_with_column_and_row) {
 
 TEST(the_row_is_that_of_the_column_that_diverged_first) {
     // By the next key state the ship is elsewhere, too, and that column comes first.
-    nb_verify_report report = verify_fault(&plain, FAULT_SPEED);
-    assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
-    assert_int_equal(report.tick, FAULT_TICK);
+    nb_verify_report report = verify_named(&plain, FAULT_SPEED);
     assert_string_equal(report.column, "speed");
     assert_string_equal(report.difference.column, "speed");
     assert_int_equal(report.difference.row, FAULT_ROW);
@@ -329,32 +337,24 @@ TEST(a_fault_is_named_from_a_key_state_on) {
 }
 
 TEST(without_single_hashes_the_next_key_state_names_the_column) {
-    nb_verify_report report = verify_fault(&(ship_recording){.tick_count = 200}, FAULT_CONSTANT);
-    assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
-    assert_int_equal(report.tick, FAULT_TICK);
+    nb_verify_report report = verify_named(&(ship_recording){.tick_count = 200}, FAULT_CONSTANT);
     assert_string_equal(report.provider, "world");
     assert_string_equal(report.column, "x");
     assert_int_equal(report.difference.row, FAULT_ROW);
 }
 
 TEST(without_a_later_key_state_the_row_is_not_known) {
-    nb_verify_report report = verify_fault(&(ship_recording){.tick_count = 110, .has_single = true}, FAULT_CONSTANT);
-    assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
-    assert_int_equal(report.tick, FAULT_TICK);
+    nb_verify_report report = verify_named(&(ship_recording){.tick_count = 110, .has_single = true}, FAULT_CONSTANT);
     assert_string_equal(report.column, "x");
     assert_int_equal(report.difference.kind, NB_DIFFERENCE_NONE);
     assert_true(has_text(&report, "; the row is not known: no later key state shows it; record more of them"));
     // Without single hashes, too, there is the tick.
-    report = verify_fault(&(ship_recording){.tick_count = 110, .key_ticks = NB_RECORD_KEY_TICKS_NEVER}, FAULT_CONSTANT);
-    assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
-    assert_int_equal(report.tick, FAULT_TICK);
+    report = verify_named(&(ship_recording){.tick_count = 110, .key_ticks = NB_RECORD_KEY_TICKS_NEVER}, FAULT_CONSTANT);
     assert_string_equal(report.provider, "");
 }
 
 TEST(a_row_too_many_is_named) {
-    nb_verify_report report = verify_fault(&plain, FAULT_ROWS);
-    assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
-    assert_int_equal(report.tick, FAULT_TICK);
+    nb_verify_report report = verify_named(&plain, FAULT_ROWS);
     assert_string_equal(report.table, "ships");
     assert_string_equal(report.column, "");
     assert_int_equal(report.column_count, 2);
@@ -415,9 +415,7 @@ TEST(a_write_just_before_a_key_state_is_named) {
     ship_recording keys = plain;
     keys.key_ticks = FAULT_TICK / 2;
     game_fault.phase = NB_PHASE_GAMEPLAY;
-    nb_verify_report report = verify_fault(&keys, FAULT_PHASE);
-    assert_int_equal(report.verdict, NB_VERDICT_DIVERGED);
-    assert_int_equal(report.tick, FAULT_TICK);
+    nb_verify_report report = verify_named(&keys, FAULT_PHASE);
     assert_int_equal(report.phase, NB_PHASE_GAMEPLAY);
     assert_int_equal(report.difference_tick, FAULT_TICK);
 }
@@ -509,10 +507,7 @@ TEST(two_recordings_differ_where_they_do) {
     diff = compare(&plain, FAULT_NONE, &plain, FAULT_CONSTANT, game);
     assert_int_equal(diff.kind, NB_REPLAY_DIFF_HASH);
     assert_int_equal(diff.tick, FAULT_TICK);
-    assert_string_equal(diff.provider, "world");
-    assert_string_equal(diff.table, "ships");
-    assert_string_equal(diff.column, "x");
-    assert_int_equal(diff.column_count, 1);
+    assert_names_x(diff.provider, diff.table, diff.column, diff.column_count);
     assert_int_equal(diff.difference.kind, NB_DIFFERENCE_VALUE);
     assert_int_equal(diff.difference.row, FAULT_ROW);
     assert_int_equal(diff.difference_tick, 120);

@@ -2,6 +2,7 @@
 // Verifying recordings that are not what they should be: cut, flipped, forged. Nothing crashes, nothing wrong is said,
 // and memory stays below that of a whole recording, the file and a constant.
 
+#include "record/peak_heap.h"
 #include "record/verify_fixture.h"
 
 #include "record/verify_run.h"
@@ -9,22 +10,6 @@
 // Beside what a whole recording needs: a key state that is too large is never unpacked.
 #define STATE_BYTES_MAX ((size_t)1 << 20)
 #define MEMORY_CONSTANT ((uint64_t)2 * STATE_BYTES_MAX)
-
-typedef struct peak_heap {
-    test_heap heap;
-    nb_atomic_u64 peak_bytes;
-} peak_heap;
-
-static void *peak_alloc(void *user, size_t size_bytes, size_t alignment) {
-    peak_heap *h = user;
-    void *memory = test_heap_alloc(&h->heap, size_bytes, alignment);
-    if (h->heap.live_bytes.value > h->peak_bytes.value) h->peak_bytes.value = h->heap.live_bytes.value;
-    return memory;
-}
-
-static void peak_free(void *user, void *memory, size_t size_bytes) {
-    test_heap_free(&((peak_heap *)user)->heap, memory, size_bytes);
-}
 
 typedef struct outcome {
     nb_result opened, result;
@@ -50,7 +35,7 @@ static outcome verify_bytes(const unsigned char *bytes, size_t size_bytes, uint6
     if (found.opened == NB_OK) found.result = nb_replay_verify(replay, &ship_replay_game, &desc, &found.report);
     nb_replay_close(replay);
     free(copy);
-    found.peak_bytes = heap.peak_bytes.value;
+    found.peak_bytes = heap.peak_bytes;
     assert_int_equal(heap.heap.live_count.value, 0);
     assert_int_equal(game_fault.live_count, 0);
     return found;

@@ -20,15 +20,21 @@ static void move_node(stage_rig *s, const nb_context *context) {
     local->scale += 1;
 }
 
+// A node that `tick` moves, and a child of it.
+static nb_entity open_pair(stage_rig *s, float x, void (*tick)(stage_rig *, const nb_context *), uint64_t tick_count) {
+    scene_open(s, 10);
+    s->node = spawn(s, (nb_entity){0}, 0);
+    nb_entity child = spawn(s, s->node, x);
+    s->tick = tick;
+    run_ticks(&s->r, tick_count);
+    return child;
+}
+
 TEST(poses_are_drawn_between_two_ticks) {
     static const double parts[] = {0.0, 0.125, 0.5, 0.75, 0.9};
     for (uint32_t i = 0; i < 5; ++i) {
         stage_rig s;
-        scene_open(&s, 10);
-        s.node = spawn(&s, (nb_entity){0}, 0);
-        nb_entity child = spawn(&s, s.node, 3);
-        s.tick = move_node;
-        run_ticks(&s.r, 3);
+        nb_entity child = open_pair(&s, 3, move_node, 3);
         double alpha = (double)draw_at(&s, parts[i]); // from 24 to 32, from size 4 to 5
         assert_drawn_at(&s, s.node, 24 + 8 * alpha, 0, 0);
         assert_drawn_at(&s, child, 24 + 8 * alpha + 3 * (4 + alpha), 0, 0);
@@ -46,11 +52,7 @@ static void turn_node(stage_rig *s, const nb_context *context) {
 
 TEST(turns_go_the_short_way) {
     stage_rig s;
-    scene_open(&s, 10);
-    s.node = spawn(&s, (nb_entity){0}, 0);
-    nb_entity child = spawn(&s, s.node, 1);
-    s.tick = turn_node;
-    run_ticks(&s.r, 1);
+    nb_entity child = open_pair(&s, 1, turn_node, 1);
     float alpha = draw_at(&s, 0.5);
     // From 0 to 90 degrees, in the first quadrant all the time; halfway it is half of both.
     const nb_matrix34 *is = drawn(&s, child);

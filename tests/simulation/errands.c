@@ -3,6 +3,7 @@
 // discarded, once; one whose cancel was accepted is never published.
 
 #include "simulation.h"
+#include "support/async_job.h"
 
 #include "platform/platform.h"
 
@@ -96,14 +97,8 @@ static void submit_one(peer *p) {
     errand_record *record = &p->errands[e.number];
     uint32_t token = (uint32_t)sim_random(TOKEN_COUNT + 2);
     bool has_token = token < TOKEN_COUNT && p->tokens[token] != NULL;
-    nb_async_job_desc desc = {.step = errand_step,
-                              .commit = errand_commit,
-                              .publish = errand_publish,
-                              .discard = errand_discard,
-                              .user = p,
-                              .state = &e,
-                              .state_size_bytes = sizeof e,
-                              .token = has_token ? p->tokens[token] : NULL};
+    nb_async_job_desc desc = async_job_of(errand_step, errand_commit, errand_publish, errand_discard, &e, sizeof e);
+    desc.user = p, desc.token = has_token ? p->tokens[token] : NULL;
     desc.priority = (nb_priority)(1 + sim_random(NB_PRIORITY_COUNT - 1));
     desc.budget_class = (nb_async_class)sim_random(NB_ASYNC_CLASS_COUNT);
     *record = (errand_record){.is_live = true, .token = has_token ? token + 1 : 0};

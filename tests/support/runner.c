@@ -141,6 +141,8 @@ static outcome run_case(const options *o, const test_case *c) {
     if (result == FAILED) describe_end(status, o->timeout_s, end);
     static const char *const words[] = {"ok     ", "FAILED ", "skipped"};
     printf("%s %s (%.2f s)%s%s\n", words[result], name, seconds_now() - start, end[0] != '\0' ? ": " : "", end);
+    // An assertion in a helper has the helper's line alone.
+    if (result == FAILED) printf("    %s:%d\n", c->file, c->line);
     if (output != NULL) {
         if (result != PASSED) show(output);
         fclose(output);

@@ -93,6 +93,26 @@ static inline void test_heap_free(void *user, void *memory, size_t size_bytes) {
     free(memory);
 }
 
+// A heap whose call n fails, and where it lasts all later ones.
+static inline test_heap test_heap_failing(uint64_t n, bool is_lasting) {
+    return (test_heap){.fail_at = is_lasting ? 0 : n, .fail_from = is_lasting ? n : 0};
+}
+
+// A call either works or has found no memory, and logs that once.
+static inline void assert_ok_or_no_memory(nb_result result, const test_log *log) {
+    if (result == NB_OK) return;
+    assert_int_equal(result, NB_ERR_MEMORY);
+    assert_int_equal(test_log_count(log, NB_ITEM_BASE_MEMORY), 1);
+}
+
+// Nothing came of a creation that found no memory, or no file, and it is logged once.
+static inline void assert_not_created(const void *object, const test_heap *heap, const test_log *log,
+                                      nb_log_item item) {
+    assert_null(object);
+    assert_int_equal(heap->live_count.value, 0);
+    assert_int_equal(test_log_count(log, item), 1);
+}
+
 // Hooks that log into `log` and allocate from `heap`; either may be NULL.
 static inline nb_hooks test_hooks(test_log *log, test_heap *heap) {
     nb_hooks hooks = {0};
@@ -132,6 +152,22 @@ static inline void test_threads_start(test_thread *threads, uint32_t count, void
 
 static inline void test_threads_join(test_thread *threads, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) nbi_thread_join(&threads[i].thread);
+}
+
+// Starts them and joins them.
+static inline void test_threads_run(uint32_t count, void (*run)(void *, uint32_t), void *user) {
+    test_thread threads[64];
+    if (count > sizeof threads / sizeof threads[0]) abort();
+    test_threads_start(threads, count, run, user);
+    test_threads_join(threads, count);
+}
+
+// Calls a function from another thread, and waits for it.
+static inline void test_thread_run(void (*run)(void *user), void *user) {
+    nbi_thread thread = {0};
+    nbi_thread_desc desc = {.run = run, .user = user, .name = "test"};
+    if (nbi_thread_start(&thread, &desc) != NB_OK) abort();
+    nbi_thread_join(&thread);
 }
 
 // A gate that lets `count` threads go at the same moment.

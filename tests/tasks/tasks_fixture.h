@@ -54,30 +54,57 @@ typedef struct tasks {
     test_log log;
 } tasks;
 
-static inline void tasks_open_desc(tasks *t, nb_scheduler_desc desc) {
-    memset(t, 0, sizeof *t);
+static inline tasks *tasks_open_desc(nb_scheduler_desc desc) {
+    tasks *t = calloc(1, sizeof *t);
+    assert_non_null(t);
     desc.hooks = test_hooks(&t->log, &t->heap);
     desc.hooks.logger.level_min = NB_LOG_WARNING;
     assert_int_equal(nb_scheduler_create(&desc, &t->scheduler), NB_OK);
+    return t;
 }
 
 // 0 is none here.
-static inline void tasks_open(tasks *t, uint32_t worker_count) {
-    tasks_open_desc(t, (nb_scheduler_desc){.worker_count = worker_count != 0 ? worker_count : NB_WORKER_COUNT_NONE,
-                                           .task_count_max = 4096,
-                                           .group_count_max = 1024});
+static inline uint32_t worker_count_of(uint32_t count) { return count != 0 ? count : NB_WORKER_COUNT_NONE; }
+
+static inline tasks *tasks_open_room(uint32_t worker_count, uint32_t task_count_max) {
+    return tasks_open_desc(
+        (nb_scheduler_desc){.worker_count = worker_count_of(worker_count), .task_count_max = task_count_max});
+}
+
+static inline tasks *tasks_open(uint32_t worker_count) {
+    return tasks_open_desc((nb_scheduler_desc){
+        .worker_count = worker_count_of(worker_count), .task_count_max = 4096, .group_count_max = 1024});
 }
 
 static inline nb_scheduler_stats stats_of(const tasks *t) { return nb_scheduler_stats_get(t->scheduler); }
 
-// Every task accepted has ended once, and nothing is left of the scheduler.
+static inline void assert_ended(const tasks *t, uint64_t run_count, uint64_t cancel_count) {
+    assert_int_equal(stats_of(t).run_count, run_count);
+    assert_int_equal(stats_of(t).cancel_count, cancel_count);
+}
+
+// Nothing is left of the scheduler.
+static inline void tasks_destroy(tasks *t) {
+    assert_int_equal(nb_scheduler_destroy(t->scheduler), NB_OK);
+    assert_int_equal(t->heap.live_count.value, 0);
+    assert_int_equal(t->heap.live_bytes.value, 0);
+    free(t);
+}
+
+// Every task accepted has ended once.
 static inline void tasks_close(tasks *t) {
     assert_int_equal(nb_scheduler_stop(t->scheduler), NB_OK);
     AWAIT(stats_of(t).alive_count == 0);
     nb_scheduler_stats stats = stats_of(t);
     assert_int_equal(stats.submit_count, stats.run_count + stats.cancel_count);
-    assert_int_equal(nb_scheduler_destroy(t->scheduler), NB_OK);
-    assert_int_equal(t->heap.live_count.value, 0);
+    tasks_destroy(t);
+}
+
+// A new group; the case fails where there is none left.
+static inline nb_group group_begin(const tasks *t) {
+    nb_group group = {0};
+    assert_int_equal(nb_group_begin(t->scheduler, &group), NB_OK);
+    return group;
 }
 
 static inline uint64_t parks_of(const tasks *t, uint32_t thread_index) {
@@ -104,6 +131,17 @@ static inline nb_task submit_pointer(tasks *t, nb_task_desc desc, task_function 
     desc.run = run, desc.argument = &pointer, desc.argument_size_bytes = sizeof pointer;
     assert_int_equal(nb_task_submit(t->scheduler, &desc, &task), NB_OK);
     return task;
+}
+
+static inline void submit_many(tasks *t, nb_task_desc desc, task_function run, void *pointer, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) submit_pointer(t, desc, run, pointer);
+}
+
+// The same, and waits until all have started.
+static inline void submit_started(tasks *t, nb_task_desc desc, task_function run, void *pointer, const event *started,
+                                  uint32_t count) {
+    submit_many(t, desc, run, pointer, count);
+    assert_true(event_await(started, count));
 }
 
 // Counts its runs in an event.
@@ -157,6 +195,26 @@ static inline void run_held(nb_task_context *context, void *argument) {
     event_set(&h->started);
     if (!event_await(&h->may_end, 1)) nbi_atomic_fetch_add_seq_cst_u32(&h->timeouts, 1);
     event_set(&h->ended);
+}
+
+// Submits one, and waits until it runs.
+static inline nb_task submit_held(tasks *t, nb_task_desc desc, held *h) {
+    nb_task task = submit_pointer(t, desc, run_held, h);
+    assert_true(event_await(&h->started, 1));
+    return task;
+}
+
+// Lets it go, and waits for it.
+static inline void held_wait(tasks *t, held *h, nb_task task) {
+    event_set(&h->may_end);
+    assert_int_equal(nb_task_wait(t->scheduler, task, NB_NEVER_NS), NB_OK);
+}
+
+// Lets all of them go, and waits until `count` have ended.
+static inline void held_end(held *h, uint32_t count) {
+    event_set(&h->may_end);
+    assert_true(event_await(&h->ended, count));
+    assert_int_equal(h->timeouts.value, 0);
 }
 
 // Each of 0 .. count - 1 exactly once, from any thread.

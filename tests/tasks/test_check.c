@@ -26,11 +26,11 @@ static void run_silent(nb_task_context *context, void *argument) {
     work_for(SLEEPY_NS);
 }
 
-static void open_with_limit(tasks *t, uint64_t limit_ns) {
-    tasks_open_desc(t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE,
-                                           .task_count_max = 4096,
-                                           .group_count_max = 64,
-                                           .check_interval_max_ns = limit_ns});
+static tasks *open_with_limit(uint64_t limit_ns) {
+    return tasks_open_desc((nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE,
+                                               .task_count_max = 4096,
+                                               .group_count_max = 64,
+                                               .check_interval_max_ns = limit_ns});
 }
 
 static nb_token *token_open(tasks *t) {
@@ -41,8 +41,7 @@ static nb_token *token_open(tasks *t) {
 }
 
 static void run_all(tasks *t, nb_token *token, task_function run, uint32_t label, uint32_t count) {
-    nb_group group = {0};
-    assert_int_equal(nb_group_begin(t->scheduler, &group), NB_OK);
+    nb_group group = group_begin(t);
     for (uint32_t i = 0; i < count; ++i) {
         submit_pointer(t, (nb_task_desc){.token = token, .group = group, .label = {label}}, run, NULL);
     }
@@ -59,65 +58,60 @@ static nb_check_stats row_of(const tasks *t, uint32_t label) {
 }
 
 TEST(task_that_asks_too_late_is_told_of_once) {
-    tasks t;
-    open_with_limit(&t, LIMIT_CHECK_NS);
-    nb_token *token = token_open(&t);
-    run_all(&t, token, run_sleepy, 7, 3);
-    nb_check_stats row = row_of(&t, 7);
+    tasks *t = open_with_limit(LIMIT_CHECK_NS);
+    nb_token *token = token_open(t);
+    run_all(t, token, run_sleepy, 7, 3);
+    nb_check_stats row = row_of(t, 7);
     assert_true(row.interval_max_ns >= SLEEPY_NS);
     assert_true(row.interval_count >= 3);
     assert_true(row.late_count >= 3);
-    assert_int_equal(test_log_count(&t.log, NB_ITEM_TASK_CHECK), 1);
-    run_all(&t, token, run_sleepy, 8, 1);
-    assert_int_equal(test_log_count(&t.log, NB_ITEM_TASK_CHECK), 2);
+    assert_int_equal(test_log_count(&t->log, NB_ITEM_TASK_CHECK), 1);
+    run_all(t, token, run_sleepy, 8, 1);
+    assert_int_equal(test_log_count(&t->log, NB_ITEM_TASK_CHECK), 2);
     nb_token_release(token);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 TEST(task_that_never_asks_is_found) {
-    tasks t;
-    open_with_limit(&t, LIMIT_CHECK_NS);
-    nb_token *token = token_open(&t);
-    run_all(&t, token, run_silent, 9, SAMPLED_OF);
-    nb_check_stats row = row_of(&t, 9);
+    tasks *t = open_with_limit(LIMIT_CHECK_NS);
+    nb_token *token = token_open(t);
+    run_all(t, token, run_silent, 9, SAMPLED_OF);
+    nb_check_stats row = row_of(t, 9);
     assert_int_equal(row.interval_count, 1);
     assert_true(row.interval_max_ns >= SLEEPY_NS);
     assert_int_equal(row.late_count, 1);
     nb_token_release(token);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 TEST(without_a_limit_nothing_is_late_and_labels_are_kept_apart) {
-    tasks t;
-    open_with_limit(&t, 0);
-    nb_token *token = token_open(&t);
-    run_all(&t, token, run_sleepy, 1, SAMPLED_OF);
-    run_all(&t, token, run_nothing, 2, SAMPLED_OF);
-    assert_true(row_of(&t, 1).interval_max_ns >= SLEEPY_NS);
-    assert_int_equal(row_of(&t, 1).late_count, 0);
-    assert_int_equal(row_of(&t, 2).interval_count, 1);
-    assert_int_equal(test_log_count(&t.log, NB_ITEM_TASK_CHECK), 0);
-    assert_int_equal(nb_scheduler_check_stats_get(t.scheduler, NULL, 0), 2);
+    tasks *t = open_with_limit(0);
+    nb_token *token = token_open(t);
+    run_all(t, token, run_sleepy, 1, SAMPLED_OF);
+    run_all(t, token, run_nothing, 2, SAMPLED_OF);
+    assert_true(row_of(t, 1).interval_max_ns >= SLEEPY_NS);
+    assert_int_equal(row_of(t, 1).late_count, 0);
+    assert_int_equal(row_of(t, 2).interval_count, 1);
+    assert_int_equal(test_log_count(&t->log, NB_ITEM_TASK_CHECK), 0);
+    assert_int_equal(nb_scheduler_check_stats_get(t->scheduler, NULL, 0), 2);
     nb_token_release(token);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 TEST(tasks_without_a_token_are_not_timed) {
-    tasks t;
-    open_with_limit(&t, LIMIT_CHECK_NS);
-    run_all(&t, NULL, run_sleepy, 1, SAMPLED_OF);
-    assert_int_equal(nb_scheduler_check_stats_get(t.scheduler, NULL, 0), 0);
-    tasks_close(&t);
+    tasks *t = open_with_limit(LIMIT_CHECK_NS);
+    run_all(t, NULL, run_sleepy, 1, SAMPLED_OF);
+    assert_int_equal(nb_scheduler_check_stats_get(t->scheduler, NULL, 0), 0);
+    tasks_close(t);
 }
 
 TEST(labels_beyond_the_table_share_its_last_row) {
-    tasks t;
-    open_with_limit(&t, NEVER_LATE_NS);
-    nb_token *token = token_open(&t);
+    tasks *t = open_with_limit(NEVER_LATE_NS);
+    nb_token *token = token_open(t);
     const uint32_t label_count = NB_CHECK_LABEL_COUNT_MAX + 3;
-    for (uint32_t label = 1; label <= label_count; ++label) run_all(&t, token, run_nothing, label, SAMPLED_OF);
+    for (uint32_t label = 1; label <= label_count; ++label) run_all(t, token, run_nothing, label, SAMPLED_OF);
     nb_check_stats rows[NB_CHECK_LABEL_COUNT_MAX];
-    assert_int_equal(nb_scheduler_check_stats_get(t.scheduler, rows, NB_CHECK_LABEL_COUNT_MAX),
+    assert_int_equal(nb_scheduler_check_stats_get(t->scheduler, rows, NB_CHECK_LABEL_COUNT_MAX),
                      NB_CHECK_LABEL_COUNT_MAX);
     for (uint32_t i = 0; i < NB_CHECK_LABEL_COUNT_MAX; ++i) {
         assert_int_equal(rows[i].label.id, i + 1);
@@ -125,5 +119,5 @@ TEST(labels_beyond_the_table_share_its_last_row) {
         assert_int_equal(rows[i].late_count, 0);
     }
     nb_token_release(token);
-    tasks_close(&t);
+    tasks_close(t);
 }

@@ -267,9 +267,7 @@ static void ending_thread(void *user, uint32_t index) {
 TEST(fence_may_end_as_soon_as_the_wait_has) {
     ending e = {.round_count = test_size(3000, 30000, 1000000)};
     // The gate's 32 bits count six a round.
-    test_thread threads[3];
-    test_threads_start(threads, 3, ending_thread, &e);
-    test_threads_join(threads, 3);
+    test_threads_run(3, ending_thread, &e);
     assert_int_equal(nbi_atomic_load_seq_cst_u32(&e.failure_count), 0);
 }
 
@@ -317,9 +315,7 @@ TEST(no_record_is_handed_out_twice) {
     storm s = {.round_count = test_size(5000, 50000, 5000000)};
     assert_int_equal(nb_fence_create(&desc, &s.fence), NB_OK);
     assert_int_equal(nb_fence_begin(s.fence, &s.frame), NB_OK);
-    test_thread threads[10];
-    test_threads_start(threads, 10, storm_thread, &s);
-    test_threads_join(threads, 10);
+    test_threads_run(10, storm_thread, &s);
     nb_fence_stats stats = nb_fence_stats_get(s.fence);
     assert_int_equal(nbi_atomic_load_seq_cst_u32(&s.failure_count), 0);
     assert_int_equal(s.ok_count.value + s.full_count.value, 2 * 10 * s.round_count);

@@ -26,14 +26,13 @@ TEST(every_index_is_visited_once) {
     static const uint64_t counts[] = {1, 2, 3, 63, 1000, COUNT_MAX}, grains[] = {0, 1, 7, 256, UINT64_MAX};
     static marks m;
     for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
-        tasks t;
-        tasks_open(&t, workers);
+        tasks *t = tasks_open(workers);
         for (uint32_t i = 0; i < 6 * 5; ++i) {
             memset(&m, 0, sizeof m);
             m.count = counts[i % 6], m.grain = grains[i / 6];
             nb_parallel_desc desc = {.run = run_mark, .user = &m, .count = m.count, .grain = m.grain};
             nb_parallel_report report;
-            assert_int_equal(nb_parallel_for(t.scheduler, &desc, &report), NB_OK);
+            assert_int_equal(nb_parallel_for(t->scheduler, &desc, &report), NB_OK);
             assert_int_equal(report.done_count, m.count);
             assert_int_equal(m.wrong.value, 0);
             assert_in_range(report.thread_count, 1, workers + 1);
@@ -41,23 +40,22 @@ TEST(every_index_is_visited_once) {
             for (uint64_t k = 0; k < m.count; ++k) assert_int_equal(m.seen[k].value, 1);
         }
         nb_parallel_desc none = {.run = run_mark, .user = &m};
-        assert_int_equal(nb_parallel_for(t.scheduler, &none, NULL), NB_OK);
-        tasks_close(&t);
+        assert_int_equal(nb_parallel_for(t->scheduler, &none, NULL), NB_OK);
+        tasks_close(t);
     }
 }
 
 // Few steps of the shared index, however many items there are.
 TEST(automatic_grain_makes_few_calls) {
     static marks m;
-    tasks t;
-    tasks_open(&t, 2);
+    tasks *t = tasks_open(2);
     memset(&m, 0, sizeof m);
     m.count = COUNT_MAX;
     nb_parallel_desc desc = {.run = run_mark, .user = &m, .count = m.count};
     nb_parallel_report report;
-    assert_int_equal(nb_parallel_for(t.scheduler, &desc, &report), NB_OK);
+    assert_int_equal(nb_parallel_for(t->scheduler, &desc, &report), NB_OK);
     assert_in_range(report.call_count, 2, 200);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 typedef struct stopping {
@@ -79,20 +77,19 @@ static void run_until(nb_task_context *context, void *user, uint64_t begin, uint
 
 TEST(loop_says_how_much_was_done_and_why_it_stopped) {
     for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
-        tasks t;
-        tasks_open(&t, workers);
+        tasks *t = tasks_open(workers);
         for (int i = 0; i < 2; ++i) {
             stopping s = {.at = 500, .result = i == 0 ? NB_CANCELLED : NB_ERR_OS};
             assert_int_equal(nb_token_create(NULL, &s.token), NB_OK);
             nb_parallel_desc desc = {
                 .run = run_until, .user = &s, .count = (uint64_t)1 << 40, .grain = 1, .token = s.token};
             nb_parallel_report report;
-            assert_int_equal(nb_parallel_for(t.scheduler, &desc, &report), s.result);
+            assert_int_equal(nb_parallel_for(t->scheduler, &desc, &report), s.result);
             assert_int_equal(report.done_count, s.done_count.value);
             assert_in_range(report.done_count, 1, ((uint64_t)1 << 40) - 1);
             nb_token_release(s.token);
         }
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
@@ -112,32 +109,30 @@ static void run_outer(nb_task_context *context, void *user, uint64_t begin, uint
 
 TEST(loops_nest) {
     for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
-        tasks t;
-        tasks_open(&t, workers);
+        tasks *t = tasks_open(workers);
         nb_atomic_u64 sum = {0};
         nb_parallel_desc desc = {.run = run_outer, .user = &sum, .count = 64, .grain = 1};
-        assert_int_equal(nb_parallel_for(t.scheduler, &desc, NULL), NB_OK);
+        assert_int_equal(nb_parallel_for(t->scheduler, &desc, NULL), NB_OK);
         assert_int_equal(sum.value, 6400);
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
 // A full pool only means that nobody helps.
 TEST(loop_without_room_is_done_alone) {
     static marks m;
-    tasks t;
-    tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 1, .task_count_max = 1, .group_count_max = 1});
+    tasks *t = tasks_open_desc((nb_scheduler_desc){.worker_count = 1, .task_count_max = 1, .group_count_max = 1});
     memset(&m, 0, sizeof m);
     m.count = 1000;
     nb_group group;
-    assert_int_equal(nb_group_begin(t.scheduler, &group), NB_OK); // the only one
+    group = group_begin(t); // the only one
     nb_parallel_desc desc = {.run = run_mark, .user = &m, .count = m.count};
     nb_parallel_report report;
-    assert_int_equal(nb_parallel_for(t.scheduler, &desc, &report), NB_OK);
+    assert_int_equal(nb_parallel_for(t->scheduler, &desc, &report), NB_OK);
     assert_int_equal(report.thread_count, 1);
     assert_int_equal(report.done_count, 1000);
-    assert_int_equal(nb_group_end(t.scheduler, group, NB_NEVER_NS), NB_OK);
-    tasks_close(&t);
+    assert_int_equal(nb_group_end(t->scheduler, group, NB_NEVER_NS), NB_OK);
+    tasks_close(t);
 }
 
 // --- sums ---
@@ -164,8 +159,7 @@ TEST(sum_has_the_same_bits_for_any_number_of_threads) {
     for (int c = 0; c < 7; ++c) {
         float first = 0;
         for (uint32_t workers = 0; workers <= WORKER_COUNTS_MAX; ++workers) {
-            tasks t;
-            tasks_open(&t, workers);
+            tasks *t = tasks_open(workers);
             const float zero = 0;
             nb_reduce_desc desc = {.run = add_floats,
                                    .merge = merge_floats,
@@ -175,11 +169,11 @@ TEST(sum_has_the_same_bits_for_any_number_of_threads) {
                                    .value_size_bytes = sizeof zero};
             for (int again = 0; again < 5; ++again) {
                 float sum = -1;
-                assert_int_equal(nb_parallel_reduce(t.scheduler, &desc, &sum), NB_OK);
+                assert_int_equal(nb_parallel_reduce(t->scheduler, &desc, &sum), NB_OK);
                 if (workers == 0 && again == 0) first = sum;
                 assert_memory_equal(&sum, &first, sizeof sum);
             }
-            tasks_close(&t);
+            tasks_close(t);
         }
     }
 }

@@ -62,16 +62,13 @@ TEST(submit_reaches_a_worker_that_is_about_to_sleep) {
     uint64_t rounds = test_size(2000, 20000, 1000000), seed = test_seed("submit_reaches_a_worker");
     stress_begin();
     for (uint32_t workers = 1; workers <= 2; ++workers) {
-        tasks t;
-        tasks_open(&t, workers);
-        submit_one_by_one(&t, rounds, seed);
-        parking p = {&t, rounds};
-        test_thread threads[2];
-        test_threads_start(threads, 2, submit_from_outside, &p);
-        test_threads_join(threads, 2);
+        tasks *t = tasks_open(workers);
+        submit_one_by_one(t, rounds, seed);
+        parking p = {t, rounds};
+        test_threads_run(2, submit_from_outside, &p);
         assert_int_equal(failures.value, 0);
-        assert_true(parks_of(&t, 1) > 0);
-        tasks_close(&t);
+        assert_true(parks_of(t, 1) > 0);
+        tasks_close(t);
     }
 }
 
@@ -105,24 +102,23 @@ TEST(critical_overtakes_a_flood_of_low) {
     uint32_t count = (uint32_t)test_size(4000, 20000, 100000);
     uint64_t rounds = test_size(5, 20, 200), seed = test_seed("critical_overtakes_a_flood_of_low");
     for (uint64_t round = 0; round < rounds; ++round) {
-        tasks t;
-        tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 1});
+        tasks *t = tasks_open_desc((nb_scheduler_desc){.worker_count = 1});
         flood f = {0};
         // In turns: a worker that is held until all is there, and one that is in the middle of it, or has done it all.
         bool is_held = round % 2 == 0;
-        submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, is_held ? run_low_until : run_low, &f);
+        submit_pointer(t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, is_held ? run_low_until : run_low, &f);
         if (is_held) AWAIT(nbi_atomic_load_seq_cst_u32(&f.low_started) == 1);
         for (uint32_t i = 1; i < count; ++i) {
-            submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, run_low, &f);
+            submit_pointer(t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, run_low, &f);
         }
         if (!is_held) pause_for(&seed, 20000);
-        submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_CRITICAL}, run_critical, &f);
+        submit_pointer(t, (nb_task_desc){.priority = NB_PRIORITY_CRITICAL}, run_critical, &f);
         uint32_t before = nbi_atomic_load_seq_cst_u32(&f.low_started);
         event_set(&f.go);
         assert_true(event_await(&f.critical, 1));
         assert_in_range(f.low_at_critical.value, 0, before + 1);
         AWAIT(nbi_atomic_load_seq_cst_u32(&f.low_started) == count);
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
@@ -210,31 +206,30 @@ TEST(task_ends_once_whoever_meddles) {
     static mix m;
     stress_begin();
     for (uint32_t workers = 0; workers <= 3 && !has_failed(); ++workers) {
-        tasks t;
-        tasks_open(&t, workers);
-        nb_token_desc token_desc = {.hooks = test_hooks(NULL, &t.heap)};
+        tasks *t = tasks_open(workers);
+        nb_token_desc token_desc = {.hooks = test_hooks(NULL, &t->heap)};
         for (uint64_t round = 0; round < rounds && !has_failed(); ++round) {
             memset(&m, 0, sizeof m);
-            m.t = &t, m.seed = test_random(&seed);
+            m.t = t, m.seed = test_random(&seed);
             nb_group group = {0};
             expect(nb_token_create(&token_desc, &m.token) == NB_OK);
-            expect(nb_group_begin(t.scheduler, &group) == NB_OK);
-            nb_scheduler_stats before = stats_of(&t);
+            expect(nb_group_begin(t->scheduler, &group) == NB_OK);
+            nb_scheduler_stats before = stats_of(t);
             test_thread threads[MIX_THREADS];
             mix_submit(&m, group);
             test_threads_start(threads, MIX_THREADS, meddle, &m);
             test_gate_pass(&m.gate, MIX_THREADS + 1);
-            nb_result result = nb_group_end(t.scheduler, group, nbi_clock_now_ns() + LIMIT_NS);
+            nb_result result = nb_group_end(t->scheduler, group, nbi_clock_now_ns() + LIMIT_NS);
             expect(result == NB_OK || result == NB_CANCELLED);
             test_threads_join(threads, MIX_THREADS);
             mix_inspect(&m);
-            nb_scheduler_stats after = stats_of(&t);
+            nb_scheduler_stats after = stats_of(t);
             expect(after.submit_count - before.submit_count == MIX_TASKS);
             expect(after.run_count - before.run_count + after.cancel_count - before.cancel_count == MIX_TASKS);
             nb_token_release(m.token);
         }
         assert_int_equal(failures.value, 0);
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
@@ -242,27 +237,25 @@ TEST(task_ends_once_whoever_meddles) {
 TEST(cancel_in_the_middle_counts_exactly) {
     uint64_t rounds = test_size(200, 2000, 100000), seed = test_seed("cancel_in_the_middle_counts_exactly");
     for (uint32_t workers = 1; workers <= 3; ++workers) {
-        tasks t;
-        tasks_open(&t, workers);
-        nb_token_desc token_desc = {.hooks = test_hooks(NULL, &t.heap)};
+        tasks *t = tasks_open(workers);
+        nb_token_desc token_desc = {.hooks = test_hooks(NULL, &t->heap)};
         for (uint64_t round = 0; round < rounds; ++round) {
             nb_token *token = NULL;
             event runs = {0};
-            nb_group group = {0};
             nb_cancel_counts counts = {0};
             assert_int_equal(nb_token_create(&token_desc, &token), NB_OK);
-            assert_int_equal(nb_group_begin(t.scheduler, &group), NB_OK);
+            nb_group group = group_begin(t);
             for (int i = 0; i < 50; ++i) {
-                submit_pointer(&t, (nb_task_desc){.token = token, .group = group}, run_event, &runs);
+                submit_pointer(t, (nb_task_desc){.token = token, .group = group}, run_event, &runs);
             }
             pause_for(&seed, 300);
             assert_int_equal(nb_token_cancel(token, NB_CANCEL_STALE, 0, &counts), NB_OK);
-            nb_result result = nb_group_end(t.scheduler, group, NB_NEVER_NS);
+            nb_result result = nb_group_end(t->scheduler, group, NB_NEVER_NS);
             assert_int_equal(event_count(&runs) + counts.task_queued_count, 50);
             assert_int_equal(result, counts.task_queued_count != 0 ? NB_CANCELLED : NB_OK);
             nb_token_release(token);
         }
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
@@ -302,19 +295,18 @@ TEST(nested_waits_compute_the_right_value) {
     uint64_t rounds = test_size(5, 40, 2000);
     stress_begin();
     for (uint32_t workers = 0; workers <= 4; ++workers) {
-        tasks t;
-        tasks_open(&t, workers);
+        tasks *t = tasks_open(workers);
         for (uint64_t round = 0; round < rounds; ++round) {
             uint64_t value = 0;
             fib root = {17, round % 2 == 0, &value};
             nb_task_desc desc = {.run = run_fib, .argument = &root, .argument_size_bytes = sizeof root};
             nb_task task = {0};
-            assert_int_equal(nb_task_submit(t.scheduler, &desc, &task), NB_OK);
-            assert_int_equal(nb_task_wait(t.scheduler, task, NB_NEVER_NS), NB_OK);
+            assert_int_equal(nb_task_submit(t->scheduler, &desc, &task), NB_OK);
+            assert_int_equal(nb_task_wait(t->scheduler, task, NB_NEVER_NS), NB_OK);
             assert_int_equal(value, 1597);
         }
         assert_int_equal(failures.value, 0);
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
@@ -363,10 +355,9 @@ TEST(fence_waits_for_every_task_of_every_frame) {
     stress_begin();
     static const uint32_t worker_counts[] = {1, 2, 4, 8};
     for (int i = 0; i < 4; ++i) {
-        tasks t;
-        tasks_open(&t, worker_counts[i]);
+        tasks *t = tasks_open(worker_counts[i]);
         nb_fence *fence = NULL;
-        nb_fence_desc fence_desc = {.hooks = test_hooks(&t.log, &t.heap)};
+        nb_fence_desc fence_desc = {.hooks = test_hooks(&t->log, &t->heap)};
         assert_int_equal(nb_fence_create(&fence_desc, &fence), NB_OK);
         static frame_work work;
         for (uint64_t number = 1; number <= frames; ++number) {
@@ -374,10 +365,10 @@ TEST(fence_waits_for_every_task_of_every_frame) {
             memset(&work, 0, sizeof work);
             work.frame = number;
             assert_int_equal(nb_fence_begin(fence, &frame), NB_OK);
-            frame_submit(&t, fence, &work);
+            frame_submit(t, fence, &work);
             pause_for(&seed, 200);
             uint64_t start_ns = nbi_clock_now_ns();
-            assert_int_equal(nb_scheduler_frame_wait(t.scheduler, fence, frame, start_ns + LIMIT_NS, NULL), NB_OK);
+            assert_int_equal(nb_scheduler_frame_wait(t->scheduler, fence, frame, start_ns + LIMIT_NS, NULL), NB_OK);
             uint64_t waited_ns = nbi_clock_now_ns() - start_ns;
             if (waited_ns > WAKE_LIMIT_NS) {
                 fail_msg("frame %u of %u workers: waited %u ms", (unsigned)number, (unsigned)worker_counts[i],
@@ -390,7 +381,7 @@ TEST(fence_waits_for_every_task_of_every_frame) {
         }
         assert_int_equal(failures.value, 0);
         assert_int_equal(nb_fence_destroy(fence), NB_OK);
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
@@ -437,18 +428,16 @@ TEST(group_may_be_used_again_at_once) {
     uint64_t rounds = test_size(5000, 40000, 1000000);
     stress_begin();
     for (uint32_t workers = 0; workers <= 2; ++workers) {
-        tasks t;
-        tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = workers != 0 ? workers : NB_WORKER_COUNT_NONE,
-                                                .task_count_max = 256,
-                                                .group_count_max = 24});
-        cycles c = {.t = &t, .rounds = rounds};
+        tasks *t = tasks_open_desc((nb_scheduler_desc){
+            .worker_count = worker_count_of(workers), .task_count_max = 256, .group_count_max = 24});
+        cycles c = {.t = t, .rounds = rounds};
         test_thread threads[4];
         test_threads_start(threads, 4, cycle_groups, &c);
         test_gate_pass(&c.gate, 5);
-        for (uint64_t i = 0; i < rounds && !has_failed(); ++i) cycle_group(t.scheduler, (uint32_t)(1 + i % 3));
+        for (uint64_t i = 0; i < rounds && !has_failed(); ++i) cycle_group(t->scheduler, (uint32_t)(1 + i % 3));
         test_threads_join(threads, 4);
         assert_int_equal(failures.value, 0);
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
@@ -493,19 +482,18 @@ static void submit_late(void *user, uint32_t index) {
 TEST(submit_into_a_group_that_is_being_ended) {
     stress_begin();
     for (uint32_t workers = 0; workers <= 2; ++workers) {
-        tasks t;
-        tasks_open(&t, workers);
+        tasks *t = tasks_open(workers);
         static late_submit l;
         memset(&l, 0, sizeof l);
-        l.t = &t, l.rounds = test_size(600, 6000, 300000);
+        l.t = t, l.rounds = test_size(600, 6000, 300000);
         test_thread thread;
         test_threads_start(&thread, 1, submit_late, &l);
         uint32_t early = 0;
         for (uint32_t round = 1; round <= l.rounds; ++round) {
-            assert_int_equal(nb_group_begin(t.scheduler, &l.group), NB_OK);
-            submit_pointer(&t, (nb_task_desc){.group = l.group}, run_event, &(event){0});
+            l.group = group_begin(t);
+            submit_pointer(t, (nb_task_desc){.group = l.group}, run_event, &(event){0});
             event_set(&l.begun);
-            nb_result result = nb_group_end(t.scheduler, l.group, nbi_clock_now_ns() + LIMIT_NS);
+            nb_result result = nb_group_end(t->scheduler, l.group, nbi_clock_now_ns() + LIMIT_NS);
             uint32_t ran = nbi_atomic_load_seq_cst_u32(&l.ran);
             // Nothing more can be let in; what was is counted by the submitter a moment later.
             if (result != NB_OK || !event_await(&l.done, round)) break;
@@ -515,7 +503,7 @@ TEST(submit_into_a_group_that_is_being_ended) {
         assert_int_equal(early, 0);
         assert_int_equal(failures.value, 0);
         assert_int_equal(event_count(&l.done), l.rounds);
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
@@ -556,10 +544,8 @@ TEST(waiters_on_handles_see_every_end) {
     uint64_t rounds = test_size(1500, 15000, 500000);
     stress_begin();
     for (uint32_t workers = 0; workers <= 2; ++workers) {
-        tasks t;
-        tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = workers != 0 ? workers : NB_WORKER_COUNT_NONE,
-                                                .task_count_max = 8});
-        watch w = {.t = &t};
+        tasks *t = tasks_open_room(workers, 8);
+        watch w = {.t = t};
         event runs = {0};
         test_thread threads[3];
         test_threads_start(threads, 3, watch_tasks, &w);
@@ -567,7 +553,7 @@ TEST(waiters_on_handles_see_every_end) {
             event *pointer = &runs;
             nb_task_desc desc = {.run = run_short, .argument = &pointer, .argument_size_bytes = sizeof pointer};
             nb_task task = {0};
-            nb_result result = nb_task_submit(t.scheduler, &desc, &task);
+            nb_result result = nb_task_submit(t->scheduler, &desc, &task);
             if (result == NB_FULL) {
                 --i;
                 nbi_thread_yield();
@@ -576,17 +562,17 @@ TEST(waiters_on_handles_see_every_end) {
             expect(result == NB_OK);
             nbi_atomic_store_release_u64(&w.handle, task.value);
             event_set(&w.submitted);
-            if (i % 2 == 0) expect(nb_task_wait(t.scheduler, task, nbi_clock_now_ns() + LIMIT_NS) == NB_OK);
+            if (i % 2 == 0) expect(nb_task_wait(t->scheduler, task, nbi_clock_now_ns() + LIMIT_NS) == NB_OK);
         }
         nbi_atomic_store_release_u32(&w.is_over, 1);
         event_set(&w.submitted);
         test_threads_join(threads, 3);
-        while (nb_scheduler_help(t.scheduler, NB_NEVER_NS, NULL) == NB_OK) {
+        while (nb_scheduler_help(t->scheduler, NB_NEVER_NS, NULL) == NB_OK) {
         }
-        AWAIT(stats_of(&t).alive_count == 0);
+        AWAIT(stats_of(t).alive_count == 0);
         assert_int_equal(failures.value, 0);
         assert_int_equal(event_count(&runs), rounds);
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
@@ -626,23 +612,22 @@ static void come_and_go(void *user, uint32_t index) {
 TEST(threads_may_come_and_go) {
     stress_begin();
     for (uint32_t workers = 0; workers <= 2; ++workers) {
-        tasks t;
-        tasks_open(&t, workers);
-        guests g = {.t = &t, .rounds = test_size(300, 3000, 200000)};
+        tasks *t = tasks_open(workers);
+        guests g = {.t = t, .rounds = test_size(300, 3000, 200000)};
         test_thread threads[4];
         test_threads_start(threads, 4, come_and_go, &g);
         uint64_t end_ns = nbi_clock_now_ns() + 6 * LIMIT_NS;
         uint64_t wanted = 4 * GUEST_TASKS * g.rounds;
         // The coordinator only helps: with no workers somebody must.
         while (nbi_atomic_load_relaxed_u32(&g.ran) < wanted && nbi_clock_now_ns() < end_ns) {
-            if (nb_scheduler_help(t.scheduler, 100000, NULL) == NB_EMPTY) nbi_thread_yield();
+            if (nb_scheduler_help(t->scheduler, 100000, NULL) == NB_EMPTY) nbi_thread_yield();
         }
         test_threads_join(threads, 4);
         assert_int_equal(failures.value, 0);
-        AWAIT(stats_of(&t).alive_count == 0);
+        AWAIT(stats_of(t).alive_count == 0);
         assert_int_equal(nbi_atomic_load_seq_cst_u32(&g.ran), wanted);
-        assert_in_range(stats_of(&t).thread_count, 1 + workers, 1 + workers + 4);
-        tasks_close(&t);
+        assert_in_range(stats_of(t).thread_count, 1 + workers, 1 + workers + 4);
+        tasks_close(t);
     }
 }
 
@@ -675,22 +660,21 @@ static void read_numbers(void *user, uint32_t index) {
 TEST(numbers_are_possible_at_any_moment) {
     uint64_t rounds = test_size(200, 2000, 50000);
     stress_begin();
-    tasks t;
-    tasks_open(&t, 2);
-    reading r = {.t = &t};
+    tasks *t = tasks_open(2);
+    reading r = {.t = t};
     test_thread thread;
     test_threads_start(&thread, 1, read_numbers, &r);
     // Until the reader, too, has had its turns.
     uint64_t end_ns = nbi_clock_now_ns() + LIMIT_NS;
     for (uint64_t i = 0; !has_failed() && nbi_clock_now_ns() < end_ns; ++i) {
         if (i >= rounds && nbi_atomic_load_relaxed_u32(&r.count) >= rounds) break;
-        cycle_group(t.scheduler, 500);
+        cycle_group(t->scheduler, 500);
     }
     assert_true(nbi_atomic_load_relaxed_u32(&r.count) >= 200);
     nbi_atomic_store_release_u32(&r.is_over, 1);
     test_threads_join(&thread, 1);
     assert_int_equal(failures.value, 0);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 // --- the end of a scheduler ---
@@ -734,24 +718,21 @@ static void run_ending(nb_task_context *context, void *argument) {
 TEST(scheduler_ends_at_any_moment) {
     uint64_t rounds = test_size(60, 600, 10000), seed = test_seed("scheduler_ends_at_any_moment");
     // The first thread of all: a sanitizer may start one of its own with it.
-    tasks first;
-    tasks_open(&first, 1);
-    tasks_close(&first);
+    tasks_close(tasks_open(1));
     uint32_t baseline = thread_count();
     for (uint64_t round = 0; round < rounds; ++round) {
-        tasks t;
-        tasks_open(&t, (uint32_t)(test_random(&seed) % 5));
-        nb_token_desc token_desc = {.hooks = test_hooks(NULL, &t.heap)};
+        tasks *t = tasks_open((uint32_t)(test_random(&seed) % 5));
+        nb_token_desc token_desc = {.hooks = test_hooks(NULL, &t->heap)};
         ending e = {0};
         assert_int_equal(nb_token_create(&token_desc, &e.token), NB_OK);
         uint64_t count = test_random(&seed) % 200;
-        for (uint64_t i = 0; i < count; ++i) submit_pointer(&t, (nb_task_desc){.token = e.token}, run_ending, &e);
+        for (uint64_t i = 0; i < count; ++i) submit_pointer(t, (nb_task_desc){.token = e.token}, run_ending, &e);
         nbi_atomic_fetch_add_seq_cst_u32(&e.accepted, (uint32_t)count);
         pause_for(&seed, 20000);
-        if (round % 3 == 0) nb_scheduler_help(t.scheduler, 20000, NULL);
-        if (round % 4 == 0) assert_int_equal(nb_scheduler_stop(t.scheduler), NB_OK);
+        if (round % 3 == 0) nb_scheduler_help(t->scheduler, 20000, NULL);
+        if (round % 4 == 0) assert_int_equal(nb_scheduler_stop(t->scheduler), NB_OK);
         uint64_t start_ns = nbi_clock_now_ns();
-        assert_int_equal(nb_scheduler_destroy(t.scheduler), NB_OK);
+        assert_int_equal(nb_scheduler_destroy(t->scheduler), NB_OK);
         assert_true(nbi_clock_now_ns() - start_ns < 5 * WAKE_LIMIT_NS);
         assert_true(e.ran.value <= e.accepted.value);
         // Every task has given its token back, once.
@@ -759,7 +740,8 @@ TEST(scheduler_ends_at_any_moment) {
         assert_int_equal(nb_token_cancel(e.token, NB_CANCEL_STALE, 0, &counts), NB_OK);
         assert_int_equal(counts.task_queued_count + counts.task_running_count, 0);
         nb_token_release(e.token);
-        assert_int_equal(t.heap.live_count.value, 0);
+        assert_int_equal(t->heap.live_count.value, 0);
+        free(t);
     }
     AWAIT(thread_count() == baseline);
 }
@@ -794,23 +776,20 @@ TEST(stop_meets_submits_from_outside) {
     uint64_t rounds = test_size(60, 600, 20000);
     stress_begin();
     for (uint64_t round = 0; round < rounds; ++round) {
-        tasks t;
-        tasks_open_desc(
-            &t, (nb_scheduler_desc){.worker_count = round % 3 != 0 ? (uint32_t)(round % 3) : NB_WORKER_COUNT_NONE,
-                                    .task_count_max = 1024});
-        stopping s = {.t = &t};
+        tasks *t = tasks_open_room((uint32_t)(round % 3), 1024);
+        stopping s = {.t = t};
         test_thread threads[2];
         test_threads_start(threads, 2, submit_until_closed, &s);
         assert_true(event_await(&s.ready, 2));
-        assert_int_equal(nb_scheduler_stop(t.scheduler), NB_OK);
+        assert_int_equal(nb_scheduler_stop(t->scheduler), NB_OK);
         test_threads_join(threads, 2);
         assert_int_equal(failures.value, 0);
         // A submit that had passed the flag may have come after the cancel.
-        while (nb_scheduler_help(t.scheduler, NB_NEVER_NS, NULL) == NB_OK) {
+        while (nb_scheduler_help(t->scheduler, NB_NEVER_NS, NULL) == NB_OK) {
         }
-        AWAIT(stats_of(&t).alive_count == 0);
-        assert_int_equal(stats_of(&t).submit_count, nbi_atomic_load_seq_cst_u32(&s.accepted));
-        assert_int_equal(stats_of(&t).run_count, nbi_atomic_load_seq_cst_u32(&s.ran));
-        tasks_close(&t);
+        AWAIT(stats_of(t).alive_count == 0);
+        assert_int_equal(stats_of(t).submit_count, nbi_atomic_load_seq_cst_u32(&s.accepted));
+        assert_int_equal(stats_of(t).run_count, nbi_atomic_load_seq_cst_u32(&s.ran));
+        tasks_close(t);
     }
 }

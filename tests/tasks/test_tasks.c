@@ -28,8 +28,7 @@ static void run_copied(nb_task_context *context, void *argument) {
 }
 
 TEST(argument_of_any_size_is_copied) {
-    tasks t;
-    tasks_open(&t, 0);
+    tasks *t = tasks_open(0);
     memset(&copy_expected, 0, sizeof copy_expected);
     for (size_t size = 0; size <= NB_TASK_ARGUMENT_SIZE_MAX; ++size) {
         copied argument;
@@ -38,13 +37,13 @@ TEST(argument_of_any_size_is_copied) {
         for (size_t i = 0; i < size; ++i) argument.bytes[i] = (unsigned char)(copy_expected.first + i);
         nb_task_desc desc = {
             .run = run_copied, .argument = size != 0 ? argument.bytes : NULL, .argument_size_bytes = size};
-        assert_int_equal(nb_task_submit(t.scheduler, &desc, NULL), NB_OK);
+        assert_int_equal(nb_task_submit(t->scheduler, &desc, NULL), NB_OK);
         memset(&argument, 0xEE, sizeof argument);
-        assert_int_equal(nb_scheduler_help(t.scheduler, 0, NULL), NB_OK);
+        assert_int_equal(nb_scheduler_help(t->scheduler, 0, NULL), NB_OK);
     }
     assert_int_equal(copy_expected.runs, NB_TASK_ARGUMENT_SIZE_MAX + 1);
     assert_int_equal(copy_expected.failures, 0);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 typedef struct noted {
@@ -60,18 +59,17 @@ static void run_noted(nb_task_context *context, void *argument) {
 }
 
 TEST(context_says_what_the_task_is) {
-    tasks t;
-    tasks_open(&t, 0);
+    tasks *t = tasks_open(0);
     nb_token *token = NULL;
-    nb_token_desc token_desc = {.hooks = test_hooks(NULL, &t.heap)};
+    nb_token_desc token_desc = {.hooks = test_hooks(NULL, &t->heap)};
     assert_int_equal(nb_token_create(&token_desc, &token), NB_OK);
     for (int priority = NB_PRIORITY_DEFAULT; priority < NB_PRIORITY_COUNT; ++priority) {
         noted n = {0};
         nb_task task = submit_pointer(
-            &t, (nb_task_desc){.label = {77}, .token = token, .priority = (nb_priority)priority}, run_noted, &n);
-        assert_int_equal(nb_scheduler_help(t.scheduler, 0, NULL), NB_OK);
+            t, (nb_task_desc){.label = {77}, .token = token, .priority = (nb_priority)priority}, run_noted, &n);
+        assert_int_equal(nb_scheduler_help(t->scheduler, 0, NULL), NB_OK);
         assert_int_equal(n.runs, 1);
-        assert_ptr_equal(n.context.scheduler, t.scheduler);
+        assert_ptr_equal(n.context.scheduler, t->scheduler);
         assert_int_equal(n.context.task.value, task.value);
         assert_ptr_equal(n.context.token, token);
         assert_null(n.context.fence);
@@ -81,150 +79,140 @@ TEST(context_says_what_the_task_is) {
         assert_int_equal(n.context.priority, priority == NB_PRIORITY_DEFAULT ? NB_PRIORITY_NORMAL : priority);
     }
     nb_token_release(token);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 // --- handles ---
 
 TEST(handle_of_an_ended_task_finds_nothing) {
-    tasks t;
-    tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 8});
+    tasks *t = tasks_open_room(0, 8);
     event runs = {0};
-    nb_task old = submit_pointer(&t, (nb_task_desc){0}, run_event, &runs);
-    assert_false(nb_task_is_complete(t.scheduler, old));
-    assert_int_equal(nb_scheduler_help(t.scheduler, 0, NULL), NB_OK);
+    nb_task old = submit_pointer(t, (nb_task_desc){0}, run_event, &runs);
+    assert_false(nb_task_is_complete(t->scheduler, old));
+    assert_int_equal(nb_scheduler_help(t->scheduler, 0, NULL), NB_OK);
     // The slot is used again, over and over: the old handle is never the new task.
     for (int i = 0; i < 100; ++i) {
-        nb_task task = submit_pointer(&t, (nb_task_desc){0}, run_event, &runs);
+        nb_task task = submit_pointer(t, (nb_task_desc){0}, run_event, &runs);
         assert_int_not_equal(task.value, old.value);
-        assert_true(nb_task_is_complete(t.scheduler, old));
-        assert_int_equal(nb_task_cancel(t.scheduler, old), NB_EMPTY);
-        assert_int_equal(nb_task_claim(t.scheduler, old), NB_EMPTY);
-        assert_int_equal(nb_task_promote(t.scheduler, old, NB_PRIORITY_CRITICAL), NB_EMPTY);
-        assert_int_equal(nb_task_wait(t.scheduler, old, 0), NB_OK);
-        assert_false(nb_task_is_complete(t.scheduler, task));
-        assert_int_equal(nb_scheduler_help(t.scheduler, 0, NULL), NB_OK);
-        assert_true(nb_task_is_complete(t.scheduler, task));
+        assert_true(nb_task_is_complete(t->scheduler, old));
+        assert_int_equal(nb_task_cancel(t->scheduler, old), NB_EMPTY);
+        assert_int_equal(nb_task_claim(t->scheduler, old), NB_EMPTY);
+        assert_int_equal(nb_task_promote(t->scheduler, old, NB_PRIORITY_CRITICAL), NB_EMPTY);
+        assert_int_equal(nb_task_wait(t->scheduler, old, 0), NB_OK);
+        assert_false(nb_task_is_complete(t->scheduler, task));
+        assert_int_equal(nb_scheduler_help(t->scheduler, 0, NULL), NB_OK);
+        assert_true(nb_task_is_complete(t->scheduler, task));
     }
     assert_int_equal(event_count(&runs), 101);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 // Values that no submit of this scheduler has given: a handle of another one, or anything.
 TEST(handle_that_was_never_given_finds_nothing) {
-    tasks t;
-    tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 256});
+    tasks *t = tasks_open_room(0, 256);
     uint64_t random = test_seed("handle_that_was_never_given_finds_nothing");
     for (uint32_t i = 0; i < 2000; ++i) {
         uint64_t bits = i < 512 ? i : i < 1024 ? UINT64_MAX - i + 512 : test_random(&random) >> (i % 64);
         nb_task task = {bits};
-        assert_true(nb_task_is_complete(t.scheduler, task));
-        assert_int_equal(nb_task_wait(t.scheduler, task, nbi_clock_now_ns() + 1000), NB_OK);
-        assert_int_equal(nb_task_cancel(t.scheduler, task), NB_EMPTY);
-        assert_int_equal(nb_task_claim(t.scheduler, task), NB_EMPTY);
-        assert_int_equal(nb_task_promote(t.scheduler, task, NB_PRIORITY_HIGH), NB_EMPTY);
+        assert_true(nb_task_is_complete(t->scheduler, task));
+        assert_int_equal(nb_task_wait(t->scheduler, task, nbi_clock_now_ns() + 1000), NB_OK);
+        assert_int_equal(nb_task_cancel(t->scheduler, task), NB_EMPTY);
+        assert_int_equal(nb_task_claim(t->scheduler, task), NB_EMPTY);
+        assert_int_equal(nb_task_promote(t->scheduler, task, NB_PRIORITY_HIGH), NB_EMPTY);
         nb_group group = {bits};
-        assert_int_equal(nb_group_end(t.scheduler, group, 0), NB_ERR_STALE);
-        assert_int_equal(nb_group_pending_count(t.scheduler, group), 0);
+        assert_int_equal(nb_group_end(t->scheduler, group, 0), NB_ERR_STALE);
+        assert_int_equal(nb_group_pending_count(t->scheduler, group), 0);
         nb_task_desc desc = {.run = run_nothing, .group = group};
         if (bits == 0) continue;
-        nb_result result = nb_task_submit(t.scheduler, &desc, NULL);
+        nb_result result = nb_task_submit(t->scheduler, &desc, NULL);
         assert_true(result == NB_ERR_STALE || result == NB_CLOSED);
     }
-    assert_int_equal(stats_of(&t).submit_count, 0);
-    tasks_close(&t);
+    assert_int_equal(stats_of(t).submit_count, 0);
+    tasks_close(t);
 }
 
 TEST(claimed_task_runs_here_and_once) {
-    tasks t;
-    tasks_open(&t, 0);
+    tasks *t = tasks_open(0);
     event runs = {0};
-    nb_task first = submit_pointer(&t, (nb_task_desc){0}, run_event, &runs);
-    nb_task second = submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, run_event, &runs);
-    assert_int_equal(nb_task_claim(t.scheduler, second), NB_OK);
+    nb_task first = submit_pointer(t, (nb_task_desc){0}, run_event, &runs);
+    nb_task second = submit_pointer(t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, run_event, &runs);
+    assert_int_equal(nb_task_claim(t->scheduler, second), NB_OK);
     assert_int_equal(event_count(&runs), 1);
-    assert_true(nb_task_is_complete(t.scheduler, second));
-    assert_int_equal(nb_task_claim(t.scheduler, second), NB_EMPTY);
-    assert_false(nb_task_is_complete(t.scheduler, first));
+    assert_true(nb_task_is_complete(t->scheduler, second));
+    assert_int_equal(nb_task_claim(t->scheduler, second), NB_EMPTY);
+    assert_false(nb_task_is_complete(t->scheduler, first));
     uint64_t count = 77;
-    assert_int_equal(nb_scheduler_help(t.scheduler, NB_NEVER_NS, &count), NB_OK);
+    assert_int_equal(nb_scheduler_help(t->scheduler, NB_NEVER_NS, &count), NB_OK);
     assert_int_equal(count, 1);
-    assert_int_equal(nb_scheduler_help(t.scheduler, NB_NEVER_NS, &count), NB_EMPTY);
+    assert_int_equal(nb_scheduler_help(t->scheduler, NB_NEVER_NS, &count), NB_EMPTY);
     assert_int_equal(count, 1);
     assert_int_equal(event_count(&runs), 2);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 TEST(running_task_is_busy) {
-    tasks t;
-    tasks_open(&t, 1);
+    tasks *t = tasks_open(1);
     held h = {0};
-    nb_task task = submit_pointer(&t, (nb_task_desc){0}, run_held, &h);
-    assert_true(event_await(&h.started, 1));
-    assert_int_equal(nb_task_claim(t.scheduler, task), NB_BUSY);
-    assert_int_equal(nb_task_cancel(t.scheduler, task), NB_BUSY);
-    assert_int_equal(nb_task_promote(t.scheduler, task, NB_PRIORITY_CRITICAL), NB_BUSY);
-    assert_false(nb_task_is_complete(t.scheduler, task));
-    event_set(&h.may_end);
-    assert_int_equal(nb_task_wait(t.scheduler, task, NB_NEVER_NS), NB_OK);
+    nb_task task = submit_held(t, (nb_task_desc){0}, &h);
+    assert_int_equal(nb_task_claim(t->scheduler, task), NB_BUSY);
+    assert_int_equal(nb_task_cancel(t->scheduler, task), NB_BUSY);
+    assert_int_equal(nb_task_promote(t->scheduler, task, NB_PRIORITY_CRITICAL), NB_BUSY);
+    assert_false(nb_task_is_complete(t->scheduler, task));
+    held_wait(t, &h, task);
     assert_int_equal(h.ended.count.value, 1);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 TEST(cancelled_task_never_runs) {
-    tasks t;
-    tasks_open(&t, 0);
+    tasks *t = tasks_open(0);
     event runs = {0};
     nb_task doomed[3];
-    for (int i = 0; i < 3; ++i) doomed[i] = submit_pointer(&t, (nb_task_desc){0}, run_event, &runs);
+    for (int i = 0; i < 3; ++i) doomed[i] = submit_pointer(t, (nb_task_desc){0}, run_event, &runs);
     for (int i = 0; i < 3; ++i) {
-        assert_int_equal(nb_task_cancel(t.scheduler, doomed[i]), NB_OK);
-        assert_true(nb_task_is_complete(t.scheduler, doomed[i]));
-        assert_int_equal(nb_task_cancel(t.scheduler, doomed[i]), NB_EMPTY);
-        assert_int_equal(nb_task_wait(t.scheduler, doomed[i], NB_NEVER_NS), NB_OK);
+        assert_int_equal(nb_task_cancel(t->scheduler, doomed[i]), NB_OK);
+        assert_true(nb_task_is_complete(t->scheduler, doomed[i]));
+        assert_int_equal(nb_task_cancel(t->scheduler, doomed[i]), NB_EMPTY);
+        assert_int_equal(nb_task_wait(t->scheduler, doomed[i], NB_NEVER_NS), NB_OK);
     }
-    assert_int_equal(nb_scheduler_help(t.scheduler, NB_NEVER_NS, NULL), NB_EMPTY);
+    assert_int_equal(nb_scheduler_help(t->scheduler, NB_NEVER_NS, NULL), NB_EMPTY);
     assert_int_equal(event_count(&runs), 0);
-    assert_int_equal(stats_of(&t).cancel_count, 3);
-    assert_int_equal(stats_of(&t).run_count, 0);
-    tasks_close(&t);
+    assert_ended(t, 0, 3);
+    tasks_close(t);
 }
 
 TEST(promoted_task_goes_first_and_runs_once) {
-    tasks t;
-    tasks_open(&t, 0);
+    tasks *t = tasks_open(0);
     order ran = {0};
-    nb_task low = submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, &ran, 1);
-    submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_NORMAL}, &ran, 2);
-    submit_order(&t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, &ran, 3);
-    assert_int_equal(nb_task_promote(t.scheduler, low, NB_PRIORITY_LOW), NB_OK); // nothing to do
-    assert_int_equal(nb_task_promote(t.scheduler, low, NB_PRIORITY_CRITICAL), NB_OK);
-    assert_int_equal(nb_task_promote(t.scheduler, low, NB_PRIORITY_NORMAL), NB_OK); // higher already
-    assert_int_equal(nb_scheduler_help(t.scheduler, NB_NEVER_NS, NULL), NB_OK);
+    nb_task low = submit_order(t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, &ran, 1);
+    submit_order(t, (nb_task_desc){.priority = NB_PRIORITY_NORMAL}, &ran, 2);
+    submit_order(t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, &ran, 3);
+    assert_int_equal(nb_task_promote(t->scheduler, low, NB_PRIORITY_LOW), NB_OK); // nothing to do
+    assert_int_equal(nb_task_promote(t->scheduler, low, NB_PRIORITY_CRITICAL), NB_OK);
+    assert_int_equal(nb_task_promote(t->scheduler, low, NB_PRIORITY_NORMAL), NB_OK); // higher already
+    assert_int_equal(nb_scheduler_help(t->scheduler, NB_NEVER_NS, NULL), NB_OK);
     assert_int_equal(ran.count.value, 3);
     assert_int_equal(ran.ids[0], 1);
     assert_int_equal(ran.ids[1], 3);
     assert_int_equal(ran.ids[2], 2);
-    assert_int_equal(nb_task_promote(t.scheduler, low, NB_PRIORITY_CRITICAL), NB_EMPTY);
-    tasks_close(&t);
+    assert_int_equal(nb_task_promote(t->scheduler, low, NB_PRIORITY_CRITICAL), NB_EMPTY);
+    tasks_close(t);
 }
 
 TEST(promoting_again_takes_no_room) {
-    tasks t;
-    tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 16});
+    tasks *t = tasks_open_room(0, 16);
     noted n = {0};
-    nb_task low = submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, run_noted, &n);
+    nb_task low = submit_pointer(t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, run_noted, &n);
     for (int i = 0; i < 100; ++i) {
-        assert_int_equal(nb_task_promote(t.scheduler, low, NB_PRIORITY_HIGH), NB_OK);
-        assert_int_equal(nb_scheduler_thread_stats_get(t.scheduler, 0).queued_count, 2); // the old entry and the new
+        assert_int_equal(nb_task_promote(t->scheduler, low, NB_PRIORITY_HIGH), NB_OK);
+        assert_int_equal(nb_scheduler_thread_stats_get(t->scheduler, 0).queued_count, 2); // the old entry and the new
     }
     event runs = {0};
-    for (int i = 0; i < 8; ++i) submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, run_event, &runs);
-    assert_int_equal(nb_scheduler_help(t.scheduler, NB_NEVER_NS, NULL), NB_OK);
+    for (int i = 0; i < 8; ++i) submit_pointer(t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, run_event, &runs);
+    assert_int_equal(nb_scheduler_help(t->scheduler, NB_NEVER_NS, NULL), NB_OK);
     assert_int_equal(n.runs, 1);
     assert_int_equal(n.context.priority, NB_PRIORITY_HIGH);
     assert_int_equal(event_count(&runs), 8);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 // --- room ---
@@ -238,34 +226,33 @@ static nb_result submit_plain(tasks *t, nb_priority priority, event *runs) {
 
 TEST(full_pool_keeps_an_eighth_for_critical) {
     static const nb_priority levels[] = {NB_PRIORITY_LOW, NB_PRIORITY_NORMAL, NB_PRIORITY_HIGH};
-    tasks t;
-    tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = ROOM});
+    tasks *t = tasks_open_room(0, ROOM);
     for (uint32_t round = 1; round <= 3; ++round) {
         event runs = {0};
         for (uint32_t i = 0; i < ROOM - ROOM / 8; ++i) {
-            assert_int_equal(submit_plain(&t, levels[i % 3], &runs), NB_OK);
+            assert_int_equal(submit_plain(t, levels[i % 3], &runs), NB_OK);
         }
-        for (int i = 0; i < 3; ++i) assert_int_equal(submit_plain(&t, levels[i], &runs), NB_FULL);
+        for (int i = 0; i < 3; ++i) assert_int_equal(submit_plain(t, levels[i], &runs), NB_FULL);
         for (uint32_t i = 0; i < ROOM / 8; ++i) {
-            assert_int_equal(submit_plain(&t, NB_PRIORITY_CRITICAL, &runs), NB_OK);
+            assert_int_equal(submit_plain(t, NB_PRIORITY_CRITICAL, &runs), NB_OK);
         }
-        assert_int_equal(submit_plain(&t, NB_PRIORITY_CRITICAL, &runs), NB_FULL);
-        assert_int_equal(stats_of(&t).alive_count, ROOM);
-        assert_int_equal(stats_of(&t).full_count, round * 4);
-        assert_int_equal(stats_of(&t).refuse_count, round * 4);
+        assert_int_equal(submit_plain(t, NB_PRIORITY_CRITICAL, &runs), NB_FULL);
+        assert_int_equal(stats_of(t).alive_count, ROOM);
+        assert_int_equal(stats_of(t).full_count, round * 4);
+        assert_int_equal(stats_of(t).refuse_count, round * 4);
         uint64_t count = 0;
-        assert_int_equal(nb_scheduler_help(t.scheduler, NB_NEVER_NS, &count), NB_OK);
+        assert_int_equal(nb_scheduler_help(t->scheduler, NB_NEVER_NS, &count), NB_OK);
         assert_int_equal(count, ROOM);
         assert_int_equal(event_count(&runs), ROOM);
     }
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 typedef struct inline_note {
     uint64_t thread_id;
-    uint32_t runs;
     bool is_aligned;
     nb_priority priority;
+    uint32_t runs;
 } inline_note;
 
 static void run_inline_note(nb_task_context *context, void *argument) {
@@ -277,92 +264,82 @@ static void run_inline_note(nb_task_context *context, void *argument) {
     nb_task_set_result(context, NB_ERR_RANGE);
 }
 
+static nb_task_desc inline_desc(inline_note *const *pointer, nb_group group) {
+    nb_task_desc desc = {.run = run_inline_note, .argument = pointer, .argument_size_bytes = sizeof *pointer};
+    desc.group = group, desc.runs_inline = true;
+    return desc;
+}
+
 TEST(task_without_room_runs_inline_if_asked) {
-    tasks t;
-    tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 8});
+    tasks *t = tasks_open_room(0, 8);
     event runs = {0};
     uint32_t accepted = 0;
-    nb_group group = {0};
-    assert_int_equal(nb_group_begin(t.scheduler, &group), NB_OK);
-    while (submit_plain(&t, NB_PRIORITY_NORMAL, &runs) == NB_OK) ++accepted;
-    inline_note note = {0};
-    inline_note *pointer = &note;
-    nb_task_desc desc = {.run = run_inline_note,
-                         .argument = &pointer,
-                         .argument_size_bytes = sizeof pointer,
-                         .group = group,
-                         .runs_inline = true};
+    nb_group group = group_begin(t);
+    while (submit_plain(t, NB_PRIORITY_NORMAL, &runs) == NB_OK) ++accepted;
+    inline_note note = {0}, *pointer = &note;
+    nb_task_desc desc = inline_desc(&pointer, group);
     nb_task task = {0x5A};
-    assert_int_equal(nb_task_submit(t.scheduler, &desc, &task), NB_OK);
+    assert_int_equal(nb_task_submit(t->scheduler, &desc, &task), NB_OK);
     assert_int_equal(note.runs, 1);
     assert_int_equal(note.thread_id, nbi_thread_id());
     assert_true(note.is_aligned);
     assert_int_equal(note.priority, NB_PRIORITY_NORMAL);
-    assert_true(nb_task_is_complete(t.scheduler, task));
-    assert_int_equal(stats_of(&t).inline_count, 1);
-    assert_int_equal(stats_of(&t).run_count, 1);
-    assert_int_equal(stats_of(&t).refuse_count, 1);
-    assert_int_equal(stats_of(&t).full_count, 2);
+    assert_true(nb_task_is_complete(t->scheduler, task));
+    assert_int_equal(stats_of(t).inline_count, 1);
+    assert_int_equal(stats_of(t).run_count, 1);
+    assert_int_equal(stats_of(t).refuse_count, 1);
+    assert_int_equal(stats_of(t).full_count, 2);
     // With room it is queued like any other.
-    assert_int_equal(nb_scheduler_help(t.scheduler, NB_NEVER_NS, NULL), NB_OK);
-    assert_int_equal(nb_task_submit(t.scheduler, &desc, NULL), NB_OK);
+    assert_int_equal(nb_scheduler_help(t->scheduler, NB_NEVER_NS, NULL), NB_OK);
+    assert_int_equal(nb_task_submit(t->scheduler, &desc, NULL), NB_OK);
     assert_int_equal(note.runs, 1);
-    assert_int_equal(nb_scheduler_help(t.scheduler, NB_NEVER_NS, NULL), NB_OK);
+    assert_int_equal(nb_scheduler_help(t->scheduler, NB_NEVER_NS, NULL), NB_OK);
     assert_int_equal(note.runs, 2);
     assert_int_equal(event_count(&runs), accepted);
-    assert_int_equal(nb_group_end(t.scheduler, group, 0), NB_ERR_RANGE);
-    tasks_close(&t);
+    assert_int_equal(nb_group_end(t->scheduler, group, 0), NB_ERR_RANGE);
+    tasks_close(t);
 }
 
 TEST(inline_task_tells_its_group_and_needs_one_that_is_open) {
-    tasks t;
-    tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 8});
+    tasks *t = tasks_open_room(0, 8);
     event runs = {0};
-    nb_group group = {0};
-    assert_int_equal(nb_group_begin(t.scheduler, &group), NB_OK);
-    while (submit_plain(&t, NB_PRIORITY_NORMAL, &runs) == NB_OK) {
+    nb_group group = group_begin(t);
+    while (submit_plain(t, NB_PRIORITY_NORMAL, &runs) == NB_OK) {
     }
-    inline_note note = {0};
-    inline_note *pointer = &note;
-    nb_task_desc desc = {.run = run_inline_note,
-                         .argument = &pointer,
-                         .argument_size_bytes = sizeof pointer,
-                         .group = group,
-                         .runs_inline = true};
-    assert_int_equal(nb_task_submit(t.scheduler, &desc, NULL), NB_OK);
+    inline_note note = {0}, *pointer = &note;
+    nb_task_desc desc = inline_desc(&pointer, group);
+    assert_int_equal(nb_task_submit(t->scheduler, &desc, NULL), NB_OK);
     assert_int_equal(note.runs, 1);
-    assert_int_equal(nb_group_end(t.scheduler, group, 0), NB_ERR_RANGE); // what the task has set
-    nb_result result = nb_task_submit(t.scheduler, &desc, NULL);
+    assert_int_equal(nb_group_end(t->scheduler, group, 0), NB_ERR_RANGE); // what the task has set
+    nb_result result = nb_task_submit(t->scheduler, &desc, NULL);
     assert_true(result == NB_CLOSED || result == NB_ERR_STALE);
     assert_int_equal(note.runs, 1);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 // Whatever ends a task gives back all its room, though nobody looks through the queues.
 TEST(ended_tasks_leave_their_room) {
-    tasks t;
-    tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 16});
+    tasks *t = tasks_open_room(0, 16);
     event runs = {0};
     for (int i = 0; i < 200; ++i) {
-        nb_task task = submit_pointer(&t, (nb_task_desc){0}, run_event, &runs);
-        assert_int_equal(nb_task_wait(t.scheduler, task, NB_NEVER_NS), NB_OK);
+        nb_task task = submit_pointer(t, (nb_task_desc){0}, run_event, &runs);
+        assert_int_equal(nb_task_wait(t->scheduler, task, NB_NEVER_NS), NB_OK);
     }
     for (int i = 0; i < 200; ++i) {
-        nb_task task = submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, run_event, &runs);
-        assert_int_equal(nb_task_cancel(t.scheduler, task), NB_OK);
+        nb_task task = submit_pointer(t, (nb_task_desc){.priority = NB_PRIORITY_HIGH}, run_event, &runs);
+        assert_int_equal(nb_task_cancel(t->scheduler, task), NB_OK);
     }
     for (int i = 0; i < 200; ++i) {
-        nb_task task = submit_pointer(&t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, run_event, &runs);
-        assert_int_equal(nb_task_claim(t.scheduler, task), NB_OK);
+        nb_task task = submit_pointer(t, (nb_task_desc){.priority = NB_PRIORITY_LOW}, run_event, &runs);
+        assert_int_equal(nb_task_claim(t->scheduler, task), NB_OK);
     }
     assert_int_equal(event_count(&runs), 400);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 TEST(pool_smaller_than_the_threads_goes_round) {
     for (uint32_t room = 1; room <= 4; ++room) {
-        tasks t;
-        tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 3, .task_count_max = room});
+        tasks *t = tasks_open_room(3, room);
         event runs = {0};
         for (uint32_t i = 0; i < 50; ++i) {
             void *pointer = &runs;
@@ -372,13 +349,13 @@ TEST(pool_smaller_than_the_threads_goes_round) {
             nb_result result = NB_FULL;
             uint64_t end_ns = nbi_clock_now_ns() + LIMIT_NS;
             while (result == NB_FULL && nbi_clock_now_ns() < end_ns) {
-                result = nb_task_submit(t.scheduler, &desc, NULL);
+                result = nb_task_submit(t->scheduler, &desc, NULL);
             }
             assert_int_equal(result, NB_OK);
             // By events alone, so that workers run it too.
             assert_true(event_await(&runs, i + 1));
         }
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
@@ -410,15 +387,13 @@ static void worker_note_stop(void *user, uint32_t index) {
 
 TEST(workers_have_names_and_call_their_hooks_once) {
     worker_notes notes = {0};
-    tasks t;
-    tasks_open_desc(&t,
-                    (nb_scheduler_desc){
-                        .worker_count = 4, .on_start = worker_note_start, .on_stop = worker_note_stop, .user = &notes});
+    tasks *t = tasks_open_desc((nb_scheduler_desc){
+        .worker_count = 4, .on_start = worker_note_start, .on_stop = worker_note_stop, .user = &notes});
     AWAIT(nbi_atomic_load_seq_cst_u32(&notes.starts) == 4);
     assert_int_equal(nbi_atomic_load_seq_cst_u32(&notes.stops), 0);
-    assert_int_equal(stats_of(&t).worker_count, 4);
-    assert_int_equal(stats_of(&t).thread_count, 5);
-    tasks_close(&t);
+    assert_int_equal(stats_of(t).worker_count, 4);
+    assert_int_equal(stats_of(t).thread_count, 5);
+    tasks_close(t);
     assert_int_equal(notes.starts.value, 4);
     assert_int_equal(notes.stops.value, 4);
     assert_int_equal(notes.started_mask.value, 15);
@@ -443,15 +418,14 @@ TEST(tasks_round_to_nearest_whatever_the_host_does) {
     fenv_t before;
     assert_int_equal(fegetenv(&before), 0);
     fesetround(FE_TOWARDZERO);
-    tasks t;
-    tasks_open(&t, 1);
+    tasks *t = tasks_open(1);
     fesetenv(&before);
     fp_note note = {0};
-    submit_pointer(&t, (nb_task_desc){0}, run_fp_note, &note);
+    submit_pointer(t, (nb_task_desc){0}, run_fp_note, &note);
     assert_true(event_await(&note.done, 1));
     assert_int_equal(note.thread_index, 1);
     assert_int_equal(note.rounding, FE_TONEAREST);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 typedef struct cpu_note {
@@ -472,29 +446,27 @@ TEST(worker_stays_on_its_cpus) {
     for (int cpu = 0; cpu < 64; ++cpu) {
         if ((usable & (uint64_t)1 << cpu) == 0) continue;
         uint64_t mask = (uint64_t)1 << cpu;
-        tasks t;
-        tasks_open_desc(&t, (nb_scheduler_desc){.worker_count = 1, .affinity = &mask});
+        tasks *t = tasks_open_desc((nb_scheduler_desc){.worker_count = 1, .affinity = &mask});
         cpu_note note = {.cpu = -1};
-        submit_pointer(&t, (nb_task_desc){0}, run_cpu_note, &note);
+        submit_pointer(t, (nb_task_desc){0}, run_cpu_note, &note);
         assert_true(event_await(&note.done, 1));
         assert_int_equal(note.cpu, cpu);
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
 TEST(empty_scheduler_does_nothing) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
-        tasks t;
-        tasks_open(&t, workers);
+        tasks *t = tasks_open(workers);
         uint64_t count = 5;
-        assert_int_equal(nb_scheduler_help(t.scheduler, NB_NEVER_NS, &count), NB_EMPTY);
-        assert_int_equal(nb_scheduler_help(t.scheduler, 0, NULL), NB_EMPTY);
+        assert_int_equal(nb_scheduler_help(t->scheduler, NB_NEVER_NS, &count), NB_EMPTY);
+        assert_int_equal(nb_scheduler_help(t->scheduler, 0, NULL), NB_EMPTY);
         assert_int_equal(count, 5);
-        assert_int_equal(nb_scheduler_prewake(t.scheduler, 0), NB_OK);
-        assert_int_equal(nb_scheduler_prewake(t.scheduler, NB_SCHEDULER_PREWAKE_NS_MAX), NB_OK);
-        nb_scheduler_stats stats = stats_of(&t);
+        assert_int_equal(nb_scheduler_prewake(t->scheduler, 0), NB_OK);
+        assert_int_equal(nb_scheduler_prewake(t->scheduler, NB_SCHEDULER_PREWAKE_NS_MAX), NB_OK);
+        nb_scheduler_stats stats = stats_of(t);
         assert_int_equal(stats.submit_count + stats.run_count + stats.cancel_count + stats.alive_count, 0);
-        tasks_close(&t);
+        tasks_close(t);
     }
 }
 
@@ -533,31 +505,27 @@ static void run_pair(nb_task_context *context, void *argument) {
 }
 
 TEST(no_thread_runs_more_than_60_percent) {
-    tasks t;
-    tasks_open(&t, 1);
+    tasks *t = tasks_open(1);
     pairs p = {0};
-    nb_group group = {0};
-    assert_int_equal(nb_group_begin(t.scheduler, &group), NB_OK);
-    for (int i = 0; i < 1000; ++i) submit_pointer(&t, (nb_task_desc){.group = group}, run_pair, &p);
-    assert_int_equal(nb_group_end(t.scheduler, group, NB_NEVER_NS), NB_OK);
+    nb_group group = group_begin(t);
+    for (int i = 0; i < 1000; ++i) submit_pointer(t, (nb_task_desc){.group = group}, run_pair, &p);
+    assert_int_equal(nb_group_end(t->scheduler, group, NB_NEVER_NS), NB_OK);
     assert_int_equal(p.failures.value, 0);
     assert_int_equal(p.per_thread[0].value + p.per_thread[1].value, 1000);
     assert_in_range(p.per_thread[0].value, 400, 600);
-    assert_int_equal(nb_scheduler_thread_stats_get(t.scheduler, 0).run_count, p.per_thread[0].value);
-    assert_int_equal(nb_scheduler_thread_stats_get(t.scheduler, 1).run_count, p.per_thread[1].value);
-    tasks_close(&t);
+    assert_int_equal(nb_scheduler_thread_stats_get(t->scheduler, 0).run_count, p.per_thread[0].value);
+    assert_int_equal(nb_scheduler_thread_stats_get(t->scheduler, 1).run_count, p.per_thread[1].value);
+    tasks_close(t);
 }
 
 TEST(four_tasks_run_at_once_on_workers) {
-    tasks t;
-    tasks_open(&t, 4);
+    tasks *t = tasks_open(4);
     held h = {0};
-    for (int i = 0; i < 4; ++i) submit_pointer(&t, (nb_task_desc){0}, run_held, &h);
-    assert_true(event_await(&h.started, 4));
+    submit_started(t, (nb_task_desc){0}, run_held, &h, &h.started, 4);
     event_set(&h.may_end);
     assert_true(event_await(&h.ended, 4));
     assert_int_equal(h.timeouts.value, 0);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 // --- threads ---
@@ -581,21 +549,19 @@ static void run_across(nb_task_context *context, void *argument) {
 
 TEST(schedulers_know_nothing_of_each_other) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
-        tasks first, second;
-        tasks_open(&first, workers);
-        tasks_open(&second, workers);
-        across a = {.other = second.scheduler, .result = NB_ERR_OS};
-        nb_task task = submit_pointer(&first, (nb_task_desc){0}, run_across, &a);
-        assert_int_equal(nb_task_wait(first.scheduler, task, NB_NEVER_NS), NB_OK);
+        tasks *first = tasks_open(workers), *second = tasks_open(workers);
+        across a = {.other = second->scheduler, .result = NB_ERR_OS};
+        nb_task task = submit_pointer(first, (nb_task_desc){0}, run_across, &a);
+        assert_int_equal(nb_task_wait(first->scheduler, task, NB_NEVER_NS), NB_OK);
         assert_int_equal(a.result, NB_OK);
         assert_int_equal(event_count(&a.runs), 50);
-        assert_int_equal(stats_of(&first).submit_count, 1);
-        assert_int_equal(stats_of(&second).submit_count, 50);
-        tasks_close(&first);
+        assert_int_equal(stats_of(first).submit_count, 1);
+        assert_int_equal(stats_of(second).submit_count, 50);
+        tasks_close(first);
         event runs = {0};
-        task = submit_pointer(&second, (nb_task_desc){0}, run_event, &runs);
-        assert_int_equal(nb_task_wait(second.scheduler, task, NB_NEVER_NS), NB_OK);
-        tasks_close(&second);
+        task = submit_pointer(second, (nb_task_desc){0}, run_event, &runs);
+        assert_int_equal(nb_task_wait(second->scheduler, task, NB_NEVER_NS), NB_OK);
+        tasks_close(second);
     }
 }
 
@@ -632,16 +598,13 @@ TEST(other_threads_submit_and_wait) {
     static once seen;
     for (uint32_t workers = 0; workers <= 2; ++workers) {
         for (int is_attached = 0; is_attached <= 1; ++is_attached) {
-            tasks t;
-            tasks_open(&t, workers);
+            tasks *t = tasks_open(workers);
             memset(&seen, 0, sizeof seen);
-            external x = {.t = &t, .is_attached = is_attached != 0, .seen = &seen};
-            test_thread threads[EXTERNAL_THREADS];
-            test_threads_start(threads, EXTERNAL_THREADS, use_from_outside, &x);
-            test_threads_join(threads, EXTERNAL_THREADS);
+            external x = {.t = t, .is_attached = is_attached != 0, .seen = &seen};
+            test_threads_run(EXTERNAL_THREADS, use_from_outside, &x);
             assert_int_equal(x.failures.value, 0);
             assert_true(once_is_exact(&seen, EXTERNAL_THREADS * EXTERNAL_TASKS));
-            tasks_close(&t);
+            tasks_close(t);
         }
     }
 }
@@ -665,21 +628,20 @@ static void attach_submit_detach(void *user, uint32_t index) {
 TEST(tasks_of_a_detached_thread_are_run_by_others) {
     static once seen;
     memset(&seen, 0, sizeof seen);
-    tasks t;
-    tasks_open(&t, 0);
-    external x = {.t = &t, .seen = &seen};
+    tasks *t = tasks_open(0);
+    external x = {.t = t, .seen = &seen};
     test_thread thread;
     test_threads_start(&thread, 1, attach_submit_detach, &x);
     assert_true(event_await(&x.attached, 1));
-    assert_int_equal(nb_scheduler_destroy(t.scheduler), NB_BUSY); // a thread is attached, and nothing was done
+    assert_int_equal(nb_scheduler_destroy(t->scheduler), NB_BUSY); // a thread is attached, and nothing was done
     event_set(&x.may_detach);
     test_threads_join(&thread, 1);
     assert_int_equal(x.failures.value, 0);
     uint64_t count = 0;
-    assert_int_equal(nb_scheduler_help(t.scheduler, NB_NEVER_NS, &count), NB_OK);
+    assert_int_equal(nb_scheduler_help(t->scheduler, NB_NEVER_NS, &count), NB_OK);
     assert_int_equal(count, 10);
     assert_true(once_is_exact(&seen, 10));
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 #define ATTACHED_MAX (NB_SCHEDULER_THREAD_COUNT_MAX - 2)
@@ -705,8 +667,7 @@ typedef struct laneless {
     tasks *t;
     nb_result task_result, group_result, early_result;
     held h;
-    event runs;
-    event waiting;
+    event runs, waiting;
 } laneless;
 
 // There is no lane for this thread: it can submit and wait, and others do the work.
@@ -731,18 +692,17 @@ static void use_without_a_lane(void *user, uint32_t index) {
 }
 
 TEST(threads_beyond_the_limit_still_submit_and_wait) {
-    tasks t;
-    tasks_open(&t, 1);
+    tasks *t = tasks_open(1);
     static attached_many many;
     memset(&many, 0, sizeof many);
-    many.t = &t;
+    many.t = t;
     static test_thread threads[ATTACHED_MAX + 2];
     test_threads_start(threads, ATTACHED_MAX + 2, attach_and_stay, &many);
     assert_true(event_await(&many.tried, ATTACHED_MAX + 2));
     assert_int_equal(many.ok.value, ATTACHED_MAX);
     assert_int_equal(many.full.value, 2);
-    assert_int_equal(stats_of(&t).thread_count, NB_SCHEDULER_THREAD_COUNT_MAX);
-    laneless l = {.t = &t, .task_result = NB_ERR_OS, .group_result = NB_ERR_OS};
+    assert_int_equal(stats_of(t).thread_count, NB_SCHEDULER_THREAD_COUNT_MAX);
+    laneless l = {.t = t, .task_result = NB_ERR_OS, .group_result = NB_ERR_OS};
     test_thread last;
     test_threads_start(&last, 1, use_without_a_lane, &l);
     assert_true(event_await(&l.waiting, 1));
@@ -758,11 +718,10 @@ TEST(threads_beyond_the_limit_still_submit_and_wait) {
     assert_int_equal(event_count(&l.runs), 100);
     event_set(&many.may_end);
     test_threads_join(threads, ATTACHED_MAX + 2);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
-static void try_destroy(void *user, uint32_t index) {
-    (void)index;
+static void try_destroy(void *user) {
     laneless *l = user;
     l->task_result = nb_scheduler_destroy(l->t->scheduler);
 }
@@ -773,39 +732,34 @@ static void run_destroy(nb_task_context *context, void *argument) {
 }
 
 TEST(coordinator_is_the_thread_that_created_it) {
-    tasks t;
-    tasks_open(&t, 0);
-    laneless l = {.t = &t};
-    test_thread thread;
-    test_threads_start(&thread, 1, try_destroy, &l);
-    test_threads_join(&thread, 1);
+    tasks *t = tasks_open(0);
+    laneless l = {.t = t};
+    test_thread_run(try_destroy, &l);
     assert_int_equal(l.task_result, NB_ERR_THREAD);
-    submit_pointer(&t, (nb_task_desc){0}, run_destroy, &l);
-    assert_int_equal(nb_scheduler_help(t.scheduler, 0, NULL), NB_OK);
+    submit_pointer(t, (nb_task_desc){0}, run_destroy, &l);
+    assert_int_equal(nb_scheduler_help(t->scheduler, 0, NULL), NB_OK);
     assert_int_equal(l.group_result, NB_ERR_THREAD);
-    assert_int_equal(test_log_count(&t.log, NB_ITEM_TASK_THREAD), 2);
-    assert_int_equal(nb_scheduler_detach(t.scheduler), NB_ERR_THREAD);
-    assert_int_equal(nb_scheduler_attach(t.scheduler), NB_ERR_MISUSE);
-    tasks_close(&t);
+    assert_int_equal(test_log_count(&t->log, NB_ITEM_TASK_THREAD), 2);
+    assert_int_equal(nb_scheduler_detach(t->scheduler), NB_ERR_THREAD);
+    assert_int_equal(nb_scheduler_attach(t->scheduler), NB_ERR_MISUSE);
+    tasks_close(t);
 }
 
 TEST(queued_count_is_what_lies_in_a_threads_queues) {
-    tasks t;
-    tasks_open(&t, 0);
+    tasks *t = tasks_open(0);
     event runs = {0};
     for (uint32_t i = 0; i < 10; ++i) {
-        assert_int_equal(nb_scheduler_thread_stats_get(t.scheduler, 0).queued_count, i);
-        submit_plain(&t, (nb_priority)(1 + i % 4), &runs);
+        assert_int_equal(nb_scheduler_thread_stats_get(t->scheduler, 0).queued_count, i);
+        submit_plain(t, (nb_priority)(1 + i % 4), &runs);
     }
-    assert_int_equal(nb_scheduler_help(t.scheduler, NB_NEVER_NS, NULL), NB_OK);
-    assert_int_equal(nb_scheduler_thread_stats_get(t.scheduler, 0).queued_count, 0);
-    assert_int_equal(nb_scheduler_thread_stats_get(t.scheduler, 0).run_count, 10);
-    tasks_close(&t);
+    assert_int_equal(nb_scheduler_help(t->scheduler, NB_NEVER_NS, NULL), NB_OK);
+    assert_int_equal(nb_scheduler_thread_stats_get(t->scheduler, 0).queued_count, 0);
+    assert_int_equal(nb_scheduler_thread_stats_get(t->scheduler, 0).run_count, 10);
+    tasks_close(t);
 }
 
 TEST(end_wakes_workers_that_sleep) {
-    tasks t;
-    tasks_open(&t, 2);
-    AWAIT(parks_of(&t, 1) > 0 && parks_of(&t, 2) > 0);
-    tasks_close(&t); // returns
+    tasks *t = tasks_open(2);
+    AWAIT(parks_of(t, 1) > 0 && parks_of(t, 2) > 0);
+    tasks_close(t); // returns
 }

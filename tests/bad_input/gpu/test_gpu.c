@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the device and its null backend do with bad arguments.
+// nebula/gpu.h, with nebula/gpu_command.h and nebula/gpu_null.h: devices and objects that are none, bad descs, calls at
+// the wrong moment.
 
 #include "bad_input/bad_input.h"
 
@@ -91,9 +92,7 @@ TEST(orders_that_are_none_are_refused) {
     silent(nb_gpu_null_destroy(NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_gpu_null_fail(NULL, NB_GPU_NULL_LOST, 0));
     refused_default(0, NB_ITEM_BASE_NULL, nb_gpu_null_object_count(NULL));
-    heap.fail_at = 1;
-    refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_gpu_null_create(&hooks, &control));
-    assert_ptr_equal(control, UNTOUCHED(nb_gpu_null));
+    refused_memory(heap, 1, control, nb_gpu_null_create(&hooks, &control));
     accepted(NB_OK, nb_gpu_null_create(&hooks, &control));
     refused(NB_ERR_MISUSE, NB_ITEM_GPU_ARGUMENT, nb_gpu_null_fail(control, NB_GPU_NULL_NONE, 0));
     refused(NB_ERR_MISUSE, NB_ITEM_GPU_ARGUMENT, nb_gpu_null_fail(control, NB_GPU_NULL_FAULT_COUNT, 0));
@@ -143,6 +142,11 @@ static nb_gpu *open_gpu(test_heap *heap) {
 // Of objects that are wrong in the same way: each is reported by itself.
 static const char *const names[16] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"};
 
+static void close_gpu(nb_gpu *gpu, const test_heap *heap) {
+    assert_int_equal(nb_gpu_destroy(gpu), NB_OK);
+    assert_int_equal(heap->live_count.value, 0);
+}
+
 TEST(impossible_buffers_and_images_are_refused) {
     test_heap heap = {0};
     nb_gpu *gpu = open_gpu(&heap);
@@ -183,8 +187,7 @@ TEST(impossible_buffers_and_images_are_refused) {
     refused_again(NB_ERR_STALE, NB_ITEM_GPU_STALE, nb_gpu_image_destroy(gpu, (nb_gpu_image){UINT64_MAX}));
     refused_again(NB_ERR_STALE, NB_ITEM_GPU_STALE, nb_gpu_buffer_destroy(gpu, (nb_gpu_buffer){UINT64_MAX}));
     accepted(0, (intptr_t)nb_gpu_buffer_memory(gpu, (nb_gpu_buffer){UINT64_MAX}));
-    assert_int_equal(nb_gpu_destroy(gpu), NB_OK);
-    assert_int_equal(heap.live_count.value, 0);
+    close_gpu(gpu, &heap);
 }
 
 TEST(impossible_pipelines_are_refused) {
@@ -222,8 +225,7 @@ TEST(impossible_pipelines_are_refused) {
     refused(NB_ERR_MEMORY, NB_ITEM_BASE_MEMORY, nb_gpu_pipeline_create(gpu, &fine, &pipeline));
     assert_int_equal(pipeline.value, 77);
     accepted(NB_OK, nb_gpu_pipeline_create(gpu, &fine, &pipeline));
-    assert_int_equal(nb_gpu_destroy(gpu), NB_OK);
-    assert_int_equal(heap.live_count.value, 0);
+    close_gpu(gpu, &heap);
 }
 
 TEST(calls_at_the_wrong_moment_are_refused) {
@@ -265,6 +267,5 @@ TEST(calls_at_the_wrong_moment_are_refused) {
     refused(NB_ERR_RANGE, NB_ITEM_GPU_ARGUMENT, nb_gpu_resize(gpu, 5, 0));
     refused_again(NB_ERR_RANGE, NB_ITEM_GPU_ARGUMENT, nb_gpu_resize(gpu, UINT32_MAX, 5));
     accepted(0, nb_gpu_pass_times(gpu, NULL, 5));
-    assert_int_equal(nb_gpu_destroy(gpu), NB_OK);
-    assert_int_equal(heap.live_count.value, 0);
+    close_gpu(gpu, &heap);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What recorders, replays and save files do with bad arguments.
+// nebula/record.h, nebula/replay.h, nebula/verify.h and nebula/save_file.h: files, recorders and replays that are none.
 
 #include "bad_input/bad_input.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What scenes do with bad arguments.
+// nebula/scene.h and nebula/transform.h: scenes and nodes that are none, poses of nonsense.
 
 #include "bad_input/bad_input.h"
 

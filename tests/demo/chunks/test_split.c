@@ -56,6 +56,12 @@ static void same(const void *a, const void *b, size_t size_bytes) {
     if (size_bytes > 0) assert_memory_equal(a, b, size_bytes);
 }
 
+static void same_items(const void *a, uint32_t a_count, const void *b, uint32_t b_count, size_t size_bytes) {
+    assert_int_equal(a_count, ITEMS);
+    assert_int_equal(b_count, ITEMS);
+    same(a, b, ITEMS * size_bytes);
+}
+
 // Each case: one job's output, then ROUNDS times the outputs of PARTS jobs, run from the last to the first, or by a
 // thread each, and joined from the first to the last. `make` gives an empty output, `check` compares two.
 #define SPLIT_CASE(kind, make, check)                                                                             \
@@ -100,9 +106,7 @@ static void same(const void *a, const void *b, size_t size_bytes) {
 static pose_output pose_make(uint32_t count) { return (pose_output){.poses = take(count * sizeof(pose))}; }
 
 static void pose_same(const pose_output *a, const pose_output *b) {
-    assert_int_equal(a->pose_count, ITEMS);
-    assert_int_equal(a->pose_count, b->pose_count);
-    same(a->poses, b->poses, a->pose_count * sizeof(pose));
+    same_items(a->poses, a->pose_count, b->poses, b->pose_count, sizeof(pose));
 }
 
 SPLIT_CASE(pose, pose_make, pose_same)
@@ -252,9 +256,7 @@ static materials_output materials_make(uint32_t count) {
 
 static void materials_same(const materials_output *a, const materials_output *b) {
     material_block packed_a[TERRAIN_MATERIAL_COUNT], packed_b[TERRAIN_MATERIAL_COUNT];
-    assert_int_equal(a->block_count, ITEMS);
-    assert_int_equal(a->block_count, b->block_count);
-    same(a->blocks, b->blocks, a->block_count * sizeof(draw_block));
+    same_items(a->blocks, a->block_count, b->blocks, b->block_count, sizeof(draw_block));
     same(a->draw_counts, b->draw_counts, sizeof a->draw_counts);
     memset(packed_a, 0, sizeof packed_a);
     memset(packed_b, 0, sizeof packed_b);
@@ -284,9 +286,7 @@ static queries_output queries_make(uint32_t count) {
 }
 
 static void queries_same(const queries_output *a, const queries_output *b) {
-    assert_int_equal(a->answer_count, ITEMS);
-    assert_int_equal(a->answer_count, b->answer_count);
-    same(a->answers, b->answers, a->answer_count * sizeof(query_answer));
+    same_items(a->answers, a->answer_count, b->answers, b->answer_count, sizeof(query_answer));
 }
 
 SPLIT_CASE(queries, queries_make, queries_same)

@@ -76,10 +76,8 @@ static void record(void *user, uint32_t lane) { (void)nb_gpu_frame_record((nb_gp
 static nb_result finish_frame(uint32_t lane_count) {
     nb_result result = render_add(g.r, &g.frame);
     assert_int_equal(nb_gpu_frame_compile(g.gpu), NB_OK);
-    test_thread threads[4];
     if (lane_count > 1) {
-        test_threads_start(threads, lane_count, record, g.gpu);
-        test_threads_join(threads, lane_count);
+        test_threads_run(lane_count, record, g.gpu);
     } else {
         record(g.gpu, 0);
     }

@@ -73,11 +73,9 @@ TEST(threads_over_ranges_give_the_same_bytes) {
     herd_spawn(&whole);
     split = whole;
     for (uint64_t tick = 1; tick < 10; ++tick) {
-        test_thread threads[THREADS];
         crew c = {.h = &split, .tick = tick};
         herd_step(&whole, tick, 0, ROWS);
-        test_threads_start(threads, THREADS, crew_run, &c);
-        test_threads_join(threads, THREADS);
+        test_threads_run(THREADS, crew_run, &c);
         assert_memory_equal(&whole, &split, sizeof whole);
     }
 }

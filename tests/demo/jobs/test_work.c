@@ -321,15 +321,23 @@ TEST(impostors_show_the_side_the_viewer_is_on) {
 
 // --- lights ---
 
+static light_cluster clusters[LIGHT_CLUSTER_COUNT];
+
+// Lights anywhere before the camera, in their clusters.
+static lights_input light_up(light *lights, uint32_t count, float radius_max, uint64_t *random, lights_output *out) {
+    for (uint32_t i = 0; i < count; ++i)
+        lights[i] = (light){vec3_add(place(random, 80), (vec3){0, 0, 80}), real(random, 1, radius_max)};
+    lights_input input = {lights, count, 1.2f, 0.7f, 0.5f, 200};
+    *out = (lights_output){.clusters = clusters};
+    lights_run(&input, 0, LIGHT_CLUSTER_COUNT, out);
+    return input;
+}
+
 TEST(every_lit_point_finds_its_light_in_its_cluster) {
     static light lights[100];
-    static light_cluster clusters[LIGHT_CLUSTER_COUNT];
     uint64_t random = test_seed("every_lit_point");
-    for (uint32_t i = 0; i < 100; ++i)
-        lights[i] = (light){vec3_add(place(&random, 80), (vec3){0, 0, 80}), real(&random, 1, 6)};
-    lights_input input = {lights, 100, 1.2f, 0.7f, 0.5f, 200};
-    lights_output out = {.clusters = clusters};
-    lights_run(&input, 0, LIGHT_CLUSTER_COUNT, &out);
+    lights_output out;
+    lights_input input = light_up(lights, 100, 6, &random, &out);
     assert_int_equal(out.dropped_count, 0);
     uint32_t lit = 0;
     for (uint32_t i = 0; i < 100000; ++i) {
@@ -353,13 +361,9 @@ TEST(every_lit_point_finds_its_light_in_its_cluster) {
 
 TEST(light_lists_hold_only_what_touches_their_box) {
     static light lights[50];
-    static light_cluster clusters[LIGHT_CLUSTER_COUNT];
     uint64_t random = test_seed("light_lists_hold");
-    for (uint32_t i = 0; i < 50; ++i)
-        lights[i] = (light){vec3_add(place(&random, 80), (vec3){0, 0, 80}), real(&random, 1, 20)};
-    lights_input input = {lights, 50, 1.2f, 0.7f, 0.5f, 200};
-    lights_output out = {.clusters = clusters};
-    lights_run(&input, 0, LIGHT_CLUSTER_COUNT, &out);
+    lights_output out;
+    lights_input input = light_up(lights, 50, 20, &random, &out);
     for (uint32_t number = 0; number < LIGHT_CLUSTER_COUNT; ++number) {
         vec3 low, high;
         light_cluster_box(&input, number, &low, &high);

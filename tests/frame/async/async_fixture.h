@@ -3,6 +3,7 @@
 
 // What the tests of async jobs share: a scheduler with jobs, and callbacks that count what became of each.
 
+#include "support/async_job.h"
 #include "tasks/tasks_fixture.h"
 
 #include "nebula/async.h"
@@ -17,7 +18,7 @@ typedef struct fate {
 } fate;
 
 typedef struct asyncs {
-    tasks tasks;
+    tasks *tasks;
     test_heap heap;
     test_log log;
     nb_async *async;
@@ -80,11 +81,11 @@ static inline bool is_wanted_version(void *user, uint64_t generation, const void
 
 static inline void asyncs_open_desc(asyncs *a, uint32_t worker_count, nb_async_desc desc) {
     memset(a, 0, sizeof *a);
-    tasks_open(&a->tasks, worker_count);
+    a->tasks = tasks_open(worker_count);
     a->frame.host = a;
     a->coordinator_id = nbi_thread_id();
     nb_clock_manual_init(&a->clock, 1000);
-    desc.scheduler = a->tasks.scheduler;
+    desc.scheduler = a->tasks->scheduler;
     desc.clock = nb_clock_manual_get(&a->clock);
     desc.hooks = test_hooks(&a->log, &a->heap);
     assert_int_equal(nb_async_create(&desc, &a->async), NB_OK);
@@ -110,22 +111,15 @@ static inline void asyncs_close(asyncs *a) {
     assert_int_equal(async_stats(a).live_count, 0);
     assert_int_equal(nb_async_destroy(a->async), NB_OK);
     assert_int_equal(a->heap.live_count.value, 0);
-    tasks_close(&a->tasks);
+    tasks_close(a->tasks);
 }
 
 // A job with all callbacks.
 static inline nb_async_job_desc job_desc(asyncs *a, job_state *state, uint32_t number, nb_async_step_fn step) {
     *state = (job_state){.a = a, .number = number};
-    return (nb_async_job_desc){
-        .step = step,
-        .commit = commit_count,
-        .publish = publish_count,
-        .discard = discard_count,
-        .is_wanted = is_wanted_version,
-        .user = a,
-        .state = state,
-        .state_size_bytes = sizeof *state,
-    };
+    nb_async_job_desc desc = async_job_of(step, commit_count, publish_count, discard_count, state, sizeof *state);
+    desc.is_wanted = is_wanted_version, desc.user = a;
+    return desc;
 }
 
 static inline nb_async_job submit_job(asyncs *a, uint32_t number, nb_async_step_fn step) {

@@ -9,7 +9,19 @@ static asyncs a; // too large for a stack under sanitizers
 // Until the job is there, and the thread that put it there has left: only then the next poll certainly finds it.
 static void await_stage(nb_async_job job, nb_async_stage stage) {
     AWAIT(nb_async_stage_get(a.async, job) == stage);
-    AWAIT(stats_of(&a.tasks).alive_count == 0);
+    AWAIT(stats_of(a.tasks).alive_count == 0);
+}
+
+static nb_async_job submit_until(uint32_t number, nb_async_step_fn step, nb_async_stage stage) {
+    nb_async_job job = submit_job(&a, number, step);
+    await_stage(job, stage);
+    return job;
+}
+
+static void cancel_and_poll(nb_async_job job, uint32_t number) {
+    assert_int_equal(nb_async_cancel(a.async, job), NB_OK);
+    poll_once(&a);
+    assert_discarded(&a, number, NB_CANCELLED);
 }
 
 // --- steps ---
@@ -58,39 +70,43 @@ TEST(step_counter_works_without_the_macros) {
     asyncs_close(&a);
 }
 
-static nb_async_status step_takes_turns(nb_async_call *call, void *state) {
-    job_state *s = state;
+// The first of three steps, or the next one; `again` but for the last.
+static nb_async_status note_step(nb_async_call *call, const job_state *s, nb_async_status again) {
     uint32_t at = nbi_atomic_fetch_add_seq_cst_u32(&s->a->step_count, 1);
     s->a->order[at] = s->number;
-    return ++call->step < 3 ? NB_ASYNC_STATUS_YIELD : NB_ASYNC_STATUS_DONE;
+    return ++call->step < 3 ? again : NB_ASYNC_STATUS_DONE;
+}
+
+// Leaves the jobs of the nine steps of three jobs in a.order.
+static void run_three(nb_async_step_fn step) {
+    asyncs_open(&a, 0);
+    for (uint32_t i = 0; i < 3; ++i) submit_job(&a, i, step);
+    AWAIT((nb_scheduler_help(a.tasks->scheduler, 0, NULL), a.step_count.value == 9));
+}
+
+static nb_async_status step_takes_turns(nb_async_call *call, void *state) {
+    return note_step(call, state, NB_ASYNC_STATUS_YIELD);
 }
 
 TEST(yield_lets_the_jobs_before_it_run_first) {
-    asyncs_open(&a, 0);
-    for (uint32_t i = 0; i < 3; ++i) submit_job(&a, i, step_takes_turns);
-    AWAIT((nb_scheduler_help(a.tasks.scheduler, 0, NULL), a.step_count.value == 9));
+    run_three(step_takes_turns);
     for (uint32_t i = 0; i < 9; ++i) assert_int_equal(a.order[i], i % 3);
     asyncs_close(&a);
 }
 
 static nb_async_status step_checks(nb_async_call *call, void *state) {
-    job_state *s = state;
-    uint32_t at = nbi_atomic_fetch_add_seq_cst_u32(&s->a->step_count, 1);
-    s->a->order[at] = s->number;
-    return ++call->step < 3 ? NB_ASYNC_STATUS_CHECK : NB_ASYNC_STATUS_DONE;
+    return note_step(call, state, NB_ASYNC_STATUS_CHECK);
 }
 
 TEST(check_goes_on_before_jobs_that_were_queued) {
-    asyncs_open(&a, 0);
-    for (uint32_t i = 0; i < 3; ++i) submit_job(&a, i, step_checks);
-    AWAIT((nb_scheduler_help(a.tasks.scheduler, 0, NULL), a.step_count.value == 9));
+    run_three(step_checks);
     for (uint32_t i = 0; i < 9; ++i) assert_int_equal(a.order[i], i / 3);
     asyncs_close(&a);
     // One that checks is cancelled where it stands, and those behind it are found.
     asyncs_open(&a, 0);
     nb_async_job first = submit_job(&a, 0, step_checks);
     submit_job(&a, 1, step_checks);
-    assert_int_equal(nb_scheduler_help(a.tasks.scheduler, 0, NULL), NB_OK);
+    assert_int_equal(nb_scheduler_help(a.tasks->scheduler, 0, NULL), NB_OK);
     assert_int_equal(a.step_count.value, 1);
     submit_job(&a, 2, step_checks);
     assert_int_equal(nb_async_cancel(a.async, first), NB_OK);
@@ -256,19 +272,21 @@ TEST(missing_io_threads_are_told_to_the_step) {
 
 // --- generations ---
 
+// A job of the generation that is wanted from now on.
+static void submit_version(uint32_t number, nb_async_step_fn step, uint64_t generation) {
+    job_state s;
+    nb_async_job_desc desc = job_desc(&a, &s, number, step);
+    desc.generation = generation;
+    nbi_atomic_store_release_u64(&a.wanted_version, generation);
+    assert_int_equal(nb_async_submit(a.async, &desc, NULL), NB_OK);
+}
+
 TEST(result_of_an_older_generation_is_not_published) {
     asyncs_open(&a, 1);
-    job_state s;
-    nb_async_job_desc desc = job_desc(&a, &s, 0, step_held);
-    desc.generation = 1;
-    nbi_atomic_store_release_u64(&a.wanted_version, 1);
-    assert_int_equal(nb_async_submit(a.async, &desc, NULL), NB_OK);
+    submit_version(0, step_held, 1);
     assert_true(event_await(&a.started, 1));
     // Unloaded, and loaded again as generation 2, while generation 1 is still being made.
-    nbi_atomic_store_release_u64(&a.wanted_version, 2);
-    desc = job_desc(&a, &s, 1, step_at_once);
-    desc.generation = 2;
-    assert_int_equal(nb_async_submit(a.async, &desc, NULL), NB_OK);
+    submit_version(1, step_at_once, 2);
     event_set(&a.may_go);
     FRAMES_UNTIL(&a, async_stats(&a).live_count == 0);
     assert_discarded(&a, 0, NB_ERR_STALE);
@@ -280,11 +298,7 @@ TEST(result_of_an_older_generation_is_not_published) {
 
 TEST(generation_is_asked_for_again_before_publication) {
     asyncs_open(&a, 1);
-    job_state s;
-    nb_async_job_desc desc = job_desc(&a, &s, 0, step_at_once);
-    desc.generation = 1;
-    nbi_atomic_store_release_u64(&a.wanted_version, 1);
-    assert_int_equal(nb_async_submit(a.async, &desc, NULL), NB_OK);
+    submit_version(0, step_at_once, 1);
     AWAIT((poll_once(&a), committed(&a, 0) == 1));
     nbi_atomic_store_release_u64(&a.wanted_version, 2);
     publish_once(&a);
@@ -313,9 +327,9 @@ TEST(commits_follow_priority_and_then_submission) {
         for (uint32_t i = 0; i < 8; ++i) {
             submit_for((nb_async_class)(i % NB_ASYNC_CLASS_COUNT), priorities[i], i);
         }
-        if (workers == 0) nb_scheduler_help(a.tasks.scheduler, LIMIT_NS, NULL);
+        if (workers == 0) nb_scheduler_help(a.tasks->scheduler, LIMIT_NS, NULL);
         AWAIT(async_stats(&a).complete_count == 8);
-        AWAIT(stats_of(&a.tasks).alive_count == 0);
+        AWAIT(stats_of(a.tasks).alive_count == 0);
         poll_once(&a);
         assert_int_equal(a.order_count, 8);
         for (uint32_t i = 0; i < 8; ++i) assert_int_equal(a.order[i], expected[i]);
@@ -325,7 +339,7 @@ TEST(commits_follow_priority_and_then_submission) {
 
 static void await_complete(uint64_t count) {
     AWAIT(async_stats(&a).complete_count == count);
-    AWAIT(stats_of(&a.tasks).alive_count == 0);
+    AWAIT(stats_of(a.tasks).alive_count == 0);
 }
 
 TEST(budget_defers_what_does_not_fit) {
@@ -405,9 +419,7 @@ TEST(cancel_before_the_first_step_ends_the_job_at_once) {
     assert_int_equal(nb_async_cancel(a.async, job), NB_OK);
     assert_int_equal(nb_async_stage_get(a.async, job), NB_ASYNC_STAGE_DONE);
     assert_int_equal(nb_async_cancel(a.async, job), NB_CANCELLED);
-    assert_int_equal(nb_async_cancel(a.async, first), NB_OK);
-    poll_once(&a);
-    assert_discarded(&a, 0, NB_CANCELLED);
+    cancel_and_poll(first, 0);
     assert_discarded(&a, 1, NB_CANCELLED);
     assert_int_equal(nb_async_cancel(a.async, job), NB_EMPTY);
     assert_int_equal(async_stats(&a).resume_count, 0);
@@ -461,9 +473,7 @@ TEST(cancel_during_and_before_a_blocking_call) {
     assert_true(event_await(&a.io_started, 1));
     nb_async_job queued = submit_job(&a, 1, step_io_held);
     AWAIT(nb_async_stage_get(a.async, queued) == NB_ASYNC_STAGE_IO);
-    assert_int_equal(nb_async_cancel(a.async, queued), NB_OK);
-    poll_once(&a);
-    assert_discarded(&a, 1, NB_CANCELLED); // without the thread that hangs
+    cancel_and_poll(queued, 1); // without the thread that hangs
     assert_int_equal(nb_async_cancel(a.async, inside), NB_OK);
     poll_once(&a);
     assert_int_equal(discarded(&a, 0), 0);
@@ -477,22 +487,16 @@ TEST(cancel_during_and_before_a_blocking_call) {
 
 TEST(cancel_of_a_paused_job_ends_it_in_the_next_poll) {
     asyncs_open(&a, 1);
-    nb_async_job job = submit_job(&a, 0, step_waits_for_frames);
-    await_stage(job, NB_ASYNC_STAGE_PAUSED);
-    assert_int_equal(nb_async_cancel(a.async, job), NB_OK);
-    poll_once(&a);
-    assert_discarded(&a, 0, NB_CANCELLED);
+    nb_async_job job = submit_until(0, step_waits_for_frames, NB_ASYNC_STAGE_PAUSED);
+    cancel_and_poll(job, 0);
     assert_int_equal(async_stats(&a).resume_count, 1);
     asyncs_close(&a);
 }
 
 TEST(cancel_after_completion_and_between_commit_and_publish) {
     asyncs_open(&a, 1);
-    nb_async_job job = submit_job(&a, 0, step_at_once);
-    await_stage(job, NB_ASYNC_STAGE_DONE);
-    assert_int_equal(nb_async_cancel(a.async, job), NB_OK);
-    poll_once(&a);
-    assert_discarded(&a, 0, NB_CANCELLED);
+    nb_async_job job = submit_until(0, step_at_once, NB_ASYNC_STAGE_DONE);
+    cancel_and_poll(job, 0);
     assert_int_equal(committed(&a, 0), 0);
     job = submit_job(&a, 1, step_at_once);
     AWAIT((poll_once(&a), committed(&a, 1) == 1));
@@ -622,10 +626,10 @@ TEST(full_pool_refuses_and_counts_until_a_job_has_ended) {
 
 TEST(full_scheduler_delays_jobs_and_loses_none) {
     memset(&a, 0, sizeof a);
-    tasks_open_desc(&a.tasks, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 64});
+    a.tasks = tasks_open_room(0, 64);
     a.frame.host = &a;
     a.coordinator_id = nbi_thread_id();
-    nb_async_desc desc = {.scheduler = a.tasks.scheduler, .job_count_max = 256, .hooks = test_hooks(&a.log, &a.heap)};
+    nb_async_desc desc = {.scheduler = a.tasks->scheduler, .job_count_max = 256, .hooks = test_hooks(&a.log, &a.heap)};
     assert_int_equal(nb_async_create(&desc, &a.async), NB_OK);
     for (uint32_t i = 0; i < 256; ++i) submit_job(&a, i, step_yields);
     assert_true(async_stats(&a).stall_count > 0);
@@ -637,7 +641,7 @@ TEST(nothing_touches_the_heap_after_the_first_blocking_call) {
     asyncs_open(&a, 1);
     submit_job(&a, 0, step_io_may_fail);
     FRAMES_UNTIL(&a, async_stats(&a).live_count == 0);
-    uint64_t calls = a.heap.call_count.value + a.tasks.heap.call_count.value;
+    uint64_t calls = a.heap.call_count.value + a.tasks->heap.call_count.value;
     for (uint32_t round = 0; round < 50; ++round) {
         for (uint32_t i = 0; i < 16; ++i) {
             nb_async_job job = submit_job(&a, 1 + i, i % 3 == 0 ? step_io_may_fail : step_yields);
@@ -645,17 +649,16 @@ TEST(nothing_touches_the_heap_after_the_first_blocking_call) {
         }
         FRAMES_UNTIL(&a, async_stats(&a).live_count == 0);
     }
-    assert_int_equal(a.heap.call_count.value + a.tasks.heap.call_count.value, calls);
+    assert_int_equal(a.heap.call_count.value + a.tasks->heap.call_count.value, calls);
     asyncs_close(&a);
 }
 
 TEST(creation_survives_every_failed_allocation) {
-    tasks t;
-    tasks_open(&t, 1);
+    tasks *t = tasks_open(1);
     uint32_t failed_count = 0;
     for (uint32_t n = 1;; ++n) {
         test_heap heap = {.fail_at = n};
-        nb_async_desc desc = {.scheduler = t.scheduler, .hooks = test_hooks(&a.log, &heap)};
+        nb_async_desc desc = {.scheduler = t->scheduler, .hooks = test_hooks(&a.log, &heap)};
         nb_async *async = (nb_async *)(uintptr_t)0x5A5A;
         nb_result result = nb_async_create(&desc, &async);
         if (result == NB_OK) {
@@ -669,16 +672,15 @@ TEST(creation_survives_every_failed_allocation) {
         assert_int_equal(heap.live_count.value, 0);
     }
     assert_true(failed_count >= 1);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 TEST(creation_without_a_group_leaves_nothing_behind) {
-    tasks t;
-    tasks_open_desc(
-        &t, (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 64, .group_count_max = 1});
+    tasks *t = tasks_open_desc(
+        (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 64, .group_count_max = 1});
     nb_async *first = NULL, *second = NULL;
     test_heap heap = {.fail_at = 0};
-    nb_async_desc desc = {.scheduler = t.scheduler, .hooks = test_hooks(NULL, &heap)};
+    nb_async_desc desc = {.scheduler = t->scheduler, .hooks = test_hooks(NULL, &heap)};
     assert_int_equal(nb_async_create(&desc, &first), NB_OK);
     assert_int_equal(nb_async_create(&desc, &second), NB_FULL);
     assert_null(second);
@@ -686,7 +688,7 @@ TEST(creation_without_a_group_leaves_nothing_behind) {
     assert_int_equal(nb_async_create(&desc, &second), NB_OK);
     assert_int_equal(nb_async_destroy(second), NB_OK);
     assert_int_equal(heap.live_count.value, 0);
-    tasks_close(&t);
+    tasks_close(t);
 }
 
 // --- draining ---
@@ -776,7 +778,7 @@ TEST(drain_after_the_scheduler_was_stopped_discards_what_it_left) {
     nb_async_job first = submit_job(&a, 0, step_held);
     assert_true(event_await(&a.started, 1));
     for (uint32_t i = 1; i < 10; ++i) submit_job(&a, i, step_yields);
-    assert_int_equal(nb_scheduler_stop(a.tasks.scheduler), NB_OK);
+    assert_int_equal(nb_scheduler_stop(a.tasks->scheduler), NB_OK);
     submit_job(&a, 10, step_at_once);
     assert_int_equal(nb_async_stage_get(a.async, first), NB_ASYNC_STAGE_RUNNING);
     event_set(&a.may_go);
@@ -800,15 +802,10 @@ TEST(reopened_after_a_drain_it_accepts_jobs_again) {
     }
 }
 
-static void poll_elsewhere(void *user, uint32_t index) {
-    (void)index;
-    ((asyncs *)user)->order[5] = (uint32_t)nb_async_poll(a.async, NULL);
-}
+static void poll_elsewhere(void *user) { ((asyncs *)user)->order[5] = (uint32_t)nb_async_poll(a.async, NULL); }
 
 static nb_result commit_while_another_polls(void *host, void *state) {
-    test_thread other;
-    test_threads_start(&other, 1, poll_elsewhere, &a);
-    test_threads_join(&other, 1);
+    test_thread_run(poll_elsewhere, &a);
     return commit_count(host, state);
 }
 

@@ -52,7 +52,7 @@ static bool is_wanted_some(void *user, uint64_t generation, const void *state) {
     return generation % 11 != 0;
 }
 
-static void submit_many(uint32_t index, uint64_t *random) {
+static void submit_crowd(uint32_t index, uint64_t *random) {
     for (uint32_t i = 0; i < now.job_count; ++i) {
         uint32_t number = index * now.job_count + i;
         job_state state;
@@ -91,7 +91,7 @@ static void work(void *user, uint32_t index) {
     (void)user;
     uint64_t random = now.seed + index;
     if (index < SUBMITTER_COUNT)
-        submit_many(index, &random);
+        submit_crowd(index, &random);
     else
         cancel_many(&random);
 }

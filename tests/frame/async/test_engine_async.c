@@ -3,6 +3,7 @@
 // middle, and given back when the engine ends.
 
 #include "frame/engine/engine_fixture.h"
+#include "support/async_job.h"
 
 #define LIMIT_NS ((uint64_t)10000000000)
 
@@ -115,15 +116,8 @@ static void streamer_open(streamer *s, uint32_t workers) { streamer_open_desc(s,
 
 static void submit(streamer *s, uint32_t steps, nb_async_job *job) {
     work state = {.owner = s, .steps = steps};
-    nb_async_job_desc desc = {.step = step,
-                              .commit = commit,
-                              .publish = publish,
-                              .discard = discard,
-                              .is_wanted = is_wanted,
-                              .user = s,
-                              .state = &state,
-                              .state_size_bytes = sizeof state,
-                              .generation = s->asset_generation};
+    nb_async_job_desc desc = async_job_of(step, commit, publish, discard, &state, sizeof state);
+    desc.is_wanted = is_wanted, desc.user = s, desc.generation = s->asset_generation;
     assert_int_equal(nb_async_submit(nb_engine_async(s->r.engine), &desc, job), NB_OK);
 }
 

@@ -31,6 +31,21 @@ static inline nb_engine_desc rig_desc(uint32_t worker_count) {
 
 static inline void rig_open(rig *r, uint32_t worker_count) { rig_open_desc(r, rig_desc(worker_count)); }
 
+// Each tick is hashed.
+static inline void rig_open_hashed(rig *r, uint32_t worker_count) {
+    nb_engine_desc desc = rig_desc(worker_count);
+    desc.hashes_ticks = true;
+    rig_open_desc(r, desc);
+}
+
+// By a clock that the test moves.
+static inline void rig_open_clock(rig *r, nb_clock_manual *clock, uint64_t start_ns) {
+    nb_clock_manual_init(clock, start_ns);
+    nb_engine_desc desc = rig_desc(0);
+    desc.loop.clock = nb_clock_manual_get(clock);
+    rig_open_desc(r, desc);
+}
+
 static inline void rig_close(rig *r) {
     assert_int_equal(nb_engine_destroy(r->engine), NB_OK);
     assert_int_equal(r->heap.live_count.value, 0);
@@ -45,6 +60,12 @@ static inline nb_module attach(rig *r, nb_module_desc desc) {
 }
 
 static inline void run_ticks(rig *r, uint64_t count) { assert_int_equal(nb_engine_run_ticks(r->engine, count), NB_OK); }
+
+// Takes the first output into a hash.
+static inline nb_result mix_first(uint64_t *hash, const nb_outputs *outputs) {
+    *hash = *hash * 31 + *(const uint64_t *)nb_outputs_next(outputs, NULL, NULL);
+    return NB_OK;
+}
 
 // A line for each handler that ran, in its order.
 #define JOURNAL_MAX 4096

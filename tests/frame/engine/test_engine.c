@@ -11,9 +11,10 @@ static void fill_handlers(nb_module_desc *desc) {
     }
 }
 
+static rig r; // of the case that runs
+
 TEST(phases_run_in_the_order_of_the_table) {
     for (uint32_t is_headless = 0; is_headless < 2; ++is_headless) {
-        rig r;
         nb_engine_desc desc = rig_desc(0);
         desc.is_headless = is_headless != 0;
         rig_open_desc(&r, desc);
@@ -58,7 +59,6 @@ static nb_result count_frame(const nb_context *context, void *user) {
 }
 
 TEST(ticks_follow_time_and_frames_follow_the_host) {
-    rig r;
     rig_open(&r, 0);
     clockwork c = {.is_gapless = true, .saw_no_tick = true};
     attach(&r, (nb_module_desc){.name = "clock", .tick = count_tick, .frame = count_frame, .user = &c});
@@ -85,7 +85,6 @@ static nb_result stop_at_third(const nb_context *context, void *user) {
 }
 
 TEST(stop_ends_the_run_after_the_frame) {
-    rig r;
     nb_engine_desc desc = rig_desc(1);
     desc.loop.tick_rate = (nb_rate){1000, 1};
     rig_open_desc(&r, desc);
@@ -116,12 +115,8 @@ static nb_result stop_in_the_end(const nb_context *context, void *user) {
 
 // Else frames would go on for ever, without ticks.
 TEST(quit_of_the_loop_ends_the_run_too) {
-    rig r;
     nb_clock_manual clock;
-    nb_clock_manual_init(&clock, 0);
-    nb_engine_desc desc = rig_desc(0);
-    desc.loop.clock = nb_clock_manual_get(&clock);
-    rig_open_desc(&r, desc);
+    rig_open_clock(&r, &clock, 0);
     uint64_t ticks = 0;
     attach(&r, (nb_module_desc){.name = "quit", .tick = quit_at_third, .frame = stop_in_the_end, .user = &ticks});
     assert_int_equal(nb_engine_run(r.engine), NB_OK);
@@ -146,7 +141,6 @@ static nb_result frame_inside(const nb_context *context, void *user) {
 }
 
 TEST(frame_inside_a_frame_is_refused) {
-    rig r;
     rig_open(&r, 0);
     nb_result results[3] = {NB_OK, NB_OK, NB_OK};
     attach(&r, (nb_module_desc){.name = "inside", .frame = frame_inside, .user = results});
@@ -156,22 +150,19 @@ TEST(frame_inside_a_frame_is_refused) {
 }
 
 static void call_from_elsewhere(void *user, uint32_t index) {
-    rig *r = user;
+    rig *own = user;
     (void)index;
     nb_module_desc desc = {.name = "late"};
-    bool is_good = nb_engine_frame(r->engine) == NB_ERR_THREAD && nb_engine_run(r->engine) == NB_ERR_THREAD &&
-                   nb_engine_module_attach(r->engine, &desc, NULL) == NB_ERR_THREAD &&
-                   nb_engine_destroy(r->engine) == NB_ERR_THREAD && nb_engine_stop(r->engine) == NB_OK;
+    bool is_good = nb_engine_frame(own->engine) == NB_ERR_THREAD && nb_engine_run(own->engine) == NB_ERR_THREAD &&
+                   nb_engine_module_attach(own->engine, &desc, NULL) == NB_ERR_THREAD &&
+                   nb_engine_destroy(own->engine) == NB_ERR_THREAD && nb_engine_stop(own->engine) == NB_OK;
     if (!is_good) abort();
 }
 
 TEST(other_threads_are_refused) {
-    rig r;
     rig_open(&r, 0);
     run_ticks(&r, 1);
-    test_thread thread;
-    test_threads_start(&thread, 1, call_from_elsewhere, &r);
-    test_threads_join(&thread, 1);
+    test_threads_run(1, call_from_elsewhere, &r);
     assert_true(nb_engine_is_stopping(r.engine));
     assert_int_equal(test_log_count(&r.log, NB_ITEM_ENGINE_THREAD), 4);
     rig_close(&r);
@@ -180,7 +171,6 @@ TEST(other_threads_are_refused) {
 // --- order ---
 
 TEST(order_follows_names_then_priority_then_attaching) {
-    rig r;
     rig_open(&r, 0);
     journal j = {0};
     writer w[5] = {{&j, 'a', 0}, {&j, 'b', 0}, {&j, 'c', 0}, {&j, 'd', 0}, {&j, 'e', 0}};
@@ -210,7 +200,6 @@ TEST(order_follows_names_then_priority_then_attaching) {
 }
 
 TEST(cycle_is_refused_and_named) {
-    rig r;
     rig_open(&r, 0);
     static const char *const after_c[] = {"c"}, *const after_a[] = {"a"}, *const after_b[] = {"b"};
     attach(&r, (nb_module_desc){.name = "z", .after = after_a, .after_count = 1});
@@ -259,7 +248,6 @@ static nb_result invite(const nb_context *context, void *user) {
 }
 
 TEST(modules_come_and_go_between_frames) {
-    rig r;
     rig_open(&r, 0);
     journal j = {0};
     writer w = {&j, 'g', 0};
@@ -279,7 +267,6 @@ TEST(modules_come_and_go_between_frames) {
 }
 
 TEST(refused_module_leaves_nothing) {
-    rig r;
     rig_open(&r, 0);
     visitor v = {.on_attach = NB_ERR_OS};
     nb_module_desc desc = {.name = "v", .on_attach = note_attach, .on_detach = note_detach, .user = &v};
@@ -300,7 +287,6 @@ TEST(refused_module_leaves_nothing) {
 }
 
 TEST(replaced_module_keeps_its_handle_and_place) {
-    rig r;
     rig_open(&r, 0);
     journal j = {0};
     writer w[3] = {{&j, 'a', 0}, {&j, 'b', 0}, {&j, 'B', 0}};
@@ -317,7 +303,6 @@ TEST(replaced_module_keeps_its_handle_and_place) {
 }
 
 TEST(too_many_modules_are_refused) {
-    rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.module_count_max = 2;
     rig_open_desc(&r, desc);
@@ -334,7 +319,6 @@ TEST(too_many_modules_are_refused) {
 // --- failures ---
 
 TEST(failing_handler_ends_its_module_for_the_frame) {
-    rig r;
     rig_open(&r, 0);
     journal j = {0};
     writer bad = {&j, 'x', NB_ERR_RANGE}, good = {&j, 'g', NB_OK};
@@ -389,7 +373,6 @@ static uint64_t phases_to(nb_phase last) { return (((uint64_t)1 << (last + 1)) -
 TEST(failure_in_any_phase_ends_the_frame_by_rule) {
     for (uint32_t phase = 1; phase < NB_PHASE_DETACHED_SERVICES; ++phase) {
         for (uint32_t workers = 0; workers < 2; ++workers) {
-            rig r;
             rig_open(&r, workers);
             failer bad = {.phase = (nb_phase)phase, .frame = 2}, good = {.phase = NB_PHASE_NONE, .frame = 2};
             attach(&r, in_every_phase("bad", &bad));
@@ -415,7 +398,6 @@ TEST(failure_in_any_phase_ends_the_frame_by_rule) {
 }
 
 TEST(module_that_fails_too_often_is_disabled_where_asked) {
-    rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.failure_count_max = 3;
     rig_open_desc(&r, desc);
@@ -463,7 +445,6 @@ TEST(engines_share_a_scheduler) {
 // --- memory ---
 
 TEST(frames_use_no_heap) {
-    rig r;
     rig_open(&r, 1);
     clockwork c = {.is_gapless = true};
     attach(&r, (nb_module_desc){.name = "clock", .tick = count_tick, .frame = count_frame, .user = &c});

@@ -115,14 +115,9 @@ static nb_result note_fence(const nb_context *context, void *user) {
 }
 
 static nb_module_desc town_desc(town *t, bool adopts) {
-    return (nb_module_desc){.name = "town",
-                            .tick = tick,
-                            .frame = note_fence,
-                            .parallel = build,
-                            .merge = merge,
-                            .job_count = JOB_COUNT,
-                            .adopts_late = adopts,
-                            .user = t};
+    nb_module_desc desc = {.name = "town", .tick = tick, .frame = note_fence, .user = t};
+    desc.parallel = build, desc.merge = merge, desc.job_count = JOB_COUNT, desc.adopts_late = adopts;
+    return desc;
 }
 
 static void open_desc(town *t, bool adopts, nb_engine_desc desc) {

@@ -98,10 +98,11 @@ static void assert_recovered(uint64_t before, uint64_t after, nb_rate rate) {
     assert_true((after - before) * rate.den * S >= 50 * FRAME_NS * rate.num);
 }
 
+static rig r; // of the case that runs
+
 TEST(random_clock_runs_the_ticks_of_the_model) {
     uint64_t seed = test_seed(__func__);
     for (uint64_t run = 0; run < test_size(10, 100, 1000); ++run) {
-        rig r;
         nb_clock_manual clock;
         nb_rate rate = {20 + (uint32_t)(test_random(&seed) % 40), 1};
         uint64_t ticks = 0, now_ns = 100 * 3600 * S, shift_ns = 0, before = 0;
@@ -127,7 +128,6 @@ TEST(random_clock_runs_the_ticks_of_the_model) {
 TEST(random_deltas_run_the_ticks_of_the_model) {
     uint64_t seed = test_seed(__func__);
     for (uint64_t run = 0; run < test_size(10, 100, 1000); ++run) {
-        rig r;
         nb_rate rate = {20 + (uint32_t)(test_random(&seed) % 40), 1};
         uint64_t ticks = 0, now_ns = 100 * 3600 * S, shift_ns = 0, last_ns = now_ns, before = 0;
         model m = {.has_begun = true, .has_sums = true};
@@ -149,7 +149,6 @@ TEST(random_deltas_run_the_ticks_of_the_model) {
 // --- each trouble alone ---
 
 TEST(one_underflowed_delta_costs_one_frame) {
-    rig r;
     uint64_t ticks = 0;
     open_counting(&r, (nb_clock){0}, (nb_rate){50, 1}, &ticks);
     for (int i = 0; i < 50; ++i) nb_engine_frame_delta(r.engine, 20 * MS);
@@ -165,7 +164,6 @@ TEST(one_underflowed_delta_costs_one_frame) {
 }
 
 TEST(clock_without_an_answer_costs_nothing_once_it_answers) {
-    rig r;
     nb_clock_manual clock;
     uint64_t ticks = 0;
     nb_clock_manual_init(&clock, UINT64_MAX); // already at the first frame
@@ -210,7 +208,6 @@ static nb_result stop_at_end(const nb_context *context, void *user) {
 
 TEST(glitches_of_ten_seconds_neither_add_nor_take_ticks) {
     for (uint32_t paced = 0; paced < 2; ++paced) {
-        rig r;
         shaky_clock clock = {.now_ns = S, .seed = test_seed(__func__)};
         uint64_t ticks = 0;
         open_counting(&r, (nb_clock){shaky_now, shaky_sleep, &clock}, (nb_rate){60, 1}, &ticks);
@@ -228,7 +225,6 @@ TEST(glitches_of_ten_seconds_neither_add_nor_take_ticks) {
 
 // Nothing can run while it stands; afterwards time goes on as if the clock had never stopped.
 TEST(clock_that_stands_still_is_counted_and_told_once) {
-    rig r;
     nb_clock_manual clock;
     uint64_t ticks = 0, frames = NB_LOOP_STILL_COUNT_MAX + 500;
     nb_clock_manual_init(&clock, S);
@@ -251,7 +247,6 @@ static nb_result count_events(const nb_context *context, void *user) {
 
 // Events from before a clock was set back by an hour do not wait for that hour.
 TEST(events_before_a_lasting_step_back_reach_a_tick) {
-    rig r;
     nb_clock_manual clock;
     uint64_t ticks = 0, events = 0;
     nb_clock_manual_init(&clock, 3610 * S);

@@ -76,21 +76,16 @@ static nb_result watch(const nb_context *context, void *user) {
 }
 
 static nb_result note(const nb_context *context, void *user, const nb_outputs *outputs) {
-    planet *p = user;
     (void)context;
-    p->seen = p->seen * 31 + *(const uint64_t *)nb_outputs_next(outputs, NULL, NULL);
-    return NB_OK;
+    return mix_first(&((planet *)user)->seen, outputs);
 }
 
 // Runs some ticks at a frame rate; 0 = one tick a frame.
 static uint64_t run_hash_of(uint32_t workers, uint64_t rate, bool has_stalls, uint64_t tick_count) {
     static planet p;
-    memset(&p, 0, sizeof p);
-    p.has_stalls = has_stalls;
+    p = (planet){.has_stalls = has_stalls};
     rig r;
-    nb_engine_desc desc = rig_desc(workers);
-    desc.hashes_ticks = true;
-    rig_open_desc(&r, desc);
+    rig_open_hashed(&r, workers);
     nb_state_desc state = {.name = "planet", .data = &p.simulated, .size_bytes = sizeof p.simulated};
     nb_state_desc local = {.name = "seen", .data = &p.seen, .size_bytes = sizeof p.seen, .flags = NB_STATE_LOCAL};
     assert_int_equal(nb_states_add(nb_engine_states(r.engine), &state, NULL), NB_OK);

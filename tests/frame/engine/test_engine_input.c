@@ -41,8 +41,9 @@ static nb_result play_frame(const nb_context *context, void *user) {
     return NB_OK;
 }
 
+static rig r; // of the case that runs
+
 TEST(every_event_reaches_one_tick) {
-    rig r;
     rig_open(&r, 0);
     player p = {0};
     attach(&r, (nb_module_desc){.name = "player", .tick = play_tick, .frame = play_frame, .user = &p});
@@ -69,7 +70,6 @@ TEST(every_event_reaches_one_tick) {
 }
 
 TEST(commands_enter_the_next_tick_in_their_order) {
-    rig r;
     rig_open(&r, 0);
     player p = {.commands_per_frame = 2};
     attach(&r, (nb_module_desc){.name = "player", .tick = play_tick, .frame = play_frame, .user = &p});
@@ -89,7 +89,6 @@ TEST(commands_enter_the_next_tick_in_their_order) {
 }
 
 TEST(commands_have_a_bound) {
-    rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.command_count_max = 5;
     rig_open_desc(&r, desc);
@@ -120,8 +119,7 @@ static nb_result speak(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static void speak_elsewhere(void *user, uint32_t index) {
-    (void)index;
+static void speak_elsewhere(void *user) {
     speaker *s = user;
     nb_input_event command = {.kind = NB_INPUT_COMMAND};
     s->from_other_thread = nb_context_command(&s->kept, &command);
@@ -130,14 +128,11 @@ static void speak_elsewhere(void *user, uint32_t index) {
 static nb_result carry(const nb_context *context, void *user) {
     speaker *s = user;
     s->kept = *context;
-    test_thread thread;
-    test_threads_start(&thread, 1, speak_elsewhere, s);
-    test_threads_join(&thread, 1);
+    test_thread_run(speak_elsewhere, s);
     return speak(context, user);
 }
 
 TEST(handlers_outside_ticks_may_command) {
-    rig r;
     rig_open(&r, 0);
     speaker s = {.from_other_thread = NB_OK};
     nb_module_desc desc = {.name = "speaker", .parallel = speak, .record = speak, .user = &s};
@@ -176,11 +171,7 @@ static nb_result see(const nb_context *context, void *user) {
 // A deadline that passes inside a frame is seen by the next phase.
 TEST(deadlines_fire_before_the_next_phase) {
     nb_clock_manual clock;
-    nb_clock_manual_init(&clock, 1000);
-    rig r;
-    nb_engine_desc desc = rig_desc(0);
-    desc.loop.clock = nb_clock_manual_get(&clock);
-    rig_open_desc(&r, desc);
+    rig_open_clock(&r, &clock, 1000);
     timed t = {.clock = &clock};
     nb_module_desc module = {.name = "timed", .frame = see, .user = &t};
     module.handlers[NB_PHASE_INPUT] = module.handlers[NB_PHASE_TRANSFORMS] = module.handlers[NB_PHASE_FRAME_END] = see;

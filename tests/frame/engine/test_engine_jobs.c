@@ -49,11 +49,17 @@ static nb_module_desc crowd_desc(crowd *c) {
     return (nb_module_desc){.name = "crowd", .parallel = make, .merge = merge, .job_count = JOB_COUNT, .user = c};
 }
 
+static void crowd_open(rig *r, crowd *c, uint32_t worker_count) {
+    rig_open(r, worker_count);
+    attach(r, crowd_desc(c));
+}
+
+static rig r; // of the case that runs
+
 TEST(outputs_merge_by_index_with_any_number_of_workers) {
     uint64_t expected = 0;
     uint64_t frames = test_size(50, 500, 5000);
     for (uint32_t workers = 0; workers <= 4; ++workers) {
-        rig r;
         crowd c;
         rig_open(&r, workers);
         attach(&r, crowd_desc(&c));
@@ -93,7 +99,6 @@ static nb_result submit(const nb_context *context, void *user, const nb_outputs 
 
 TEST(commands_are_recorded_in_parallel_and_submitted_in_order) {
     for (uint32_t workers = 0; workers <= 2; ++workers) {
-        rig r;
         uint32_t count = 0;
         rig_open(&r, workers);
         attach(&r, (nb_module_desc){.name = "draw",
@@ -110,10 +115,8 @@ TEST(commands_are_recorded_in_parallel_and_submitted_in_order) {
 }
 
 TEST(failing_job_is_a_failure_of_its_module) {
-    rig r;
     crowd c;
-    rig_open(&r, 1);
-    attach(&r, crowd_desc(&c));
+    crowd_open(&r, &c, 1);
     c.fail_job = 4;
     assert_int_equal(nb_engine_frame_delta(r.engine, 0), NB_ERR_OS);
     assert_int_equal(c.merged_jobs, 3); // those before it
@@ -125,10 +128,8 @@ TEST(failing_job_is_a_failure_of_its_module) {
 }
 
 TEST(outputs_beyond_their_memory_are_a_failure) {
-    rig r;
     crowd c;
-    rig_open(&r, 0);
-    attach(&r, crowd_desc(&c));
+    crowd_open(&r, &c, 0);
     c.full_job = 1;
     assert_int_equal(nb_engine_frame_delta(r.engine, 0), NB_ERR_MEMORY);
     assert_int_equal(rig_stats(&r).output_full_count, 1);
@@ -186,30 +187,29 @@ static nb_result wake_up(const nb_context *context, void *user, const nb_outputs
     return frame != NULL && *frame == context->frame_index ? NB_OK : NB_ERR_STALE;
 }
 
-static void open_sleepy(rig *r, sleeper *s, uint64_t shutdown_ns) {
+static void open_sleepy(rig *own, sleeper *s, uint64_t shutdown_ns) {
     nb_engine_desc desc = rig_desc(1);
     desc.fence_timeout_ns = FENCE_TIMEOUT_NS;
     desc.shutdown_ns = shutdown_ns;
-    rig_open_desc(r, desc);
+    rig_open_desc(own, desc);
     *s = (sleeper){.coordinator = nbi_thread_id()};
-    attach(r, (nb_module_desc){
-                  .name = "sleeper", .parallel = sleep_on, .merge = wake_up, .job_count = SLEEPY_COUNT, .user = s});
+    attach(own, (nb_module_desc){
+                    .name = "sleeper", .parallel = sleep_on, .merge = wake_up, .job_count = SLEEPY_COUNT, .user = s});
 }
 
 // A frame that waited for nobody, with all of the crowd's outputs. False: there is none.
-static bool run_until_whole(rig *r, crowd *c) {
+static bool run_until_whole(rig *own, crowd *c) {
     uint64_t end_ns = nbi_clock_now_ns() + LIMIT_NS;
     do {
-        uint64_t degraded = rig_stats(r).degraded_count;
+        uint64_t degraded = rig_stats(own).degraded_count;
         c->merged_jobs = 0, c->next_index = 0;
-        if (nb_engine_frame_delta(r->engine, 0) != NB_OK) return false;
-        if (c->merged_jobs == JOB_COUNT && rig_stats(r).degraded_count == degraded) return true;
+        if (nb_engine_frame_delta(own->engine, 0) != NB_OK) return false;
+        if (c->merged_jobs == JOB_COUNT && rig_stats(own).degraded_count == degraded) return true;
     } while (nbi_clock_now_ns() < end_ns);
     return false;
 }
 
 TEST(late_job_degrades_its_frame_and_is_left_out_until_it_returns) {
-    rig r;
     sleeper s;
     crowd c;
     open_sleepy(&r, &s, 0);
@@ -235,7 +235,6 @@ TEST(late_job_degrades_its_frame_and_is_left_out_until_it_returns) {
 }
 
 TEST(destroy_names_a_job_that_does_not_stop) {
-    rig r;
     sleeper s;
     open_sleepy(&r, &s, 1000000);
     assert_int_equal(nb_engine_frame_delta(r.engine, 0), NB_OK);

@@ -3,6 +3,7 @@
 // that change. Nothing of it may outlive the call that was wrong.
 
 #include "frame/engine/engine_fixture.h"
+#include "support/async_job.h"
 
 #include "nebula/rollback.h"
 
@@ -32,11 +33,16 @@ static nb_result stage_one(const nb_context *context, void *user) {
     return s->returns;
 }
 
-TEST(stages_of_failed_handlers_leave_their_memory) {
-    rig r;
+static void open_with_four_stages(rig *r) {
     nb_engine_desc desc = rig_desc(0);
     desc.stage_count_max = 4;
-    rig_open_desc(&r, desc);
+    rig_open_desc(r, desc);
+}
+
+static rig r; // of the case that runs
+
+TEST(stages_of_failed_handlers_leave_their_memory) {
+    open_with_four_stages(&r);
     stager s = {.table = table_add(&r, "things", false), .returns = NB_ERR_RANGE};
     stager dust = {.table = table_add(&r, "dust", true), .returns = NB_ERR_RANGE};
     attach(&r, (nb_module_desc){.name = "ticks", .tick = stage_one, .user = &s});
@@ -60,10 +66,7 @@ static nb_result stage_four(const nb_context *context, void *user) {
 }
 
 TEST(stages_of_failed_handlers_leave_room_in_their_tick) {
-    rig r;
-    nb_engine_desc desc = rig_desc(0);
-    desc.stage_count_max = 4;
-    rig_open_desc(&r, desc);
+    open_with_four_stages(&r);
     nb_engine_world(r.engine);
     stager bad = {.returns = NB_ERR_RANGE}, good = {.returns = NB_OK};
     attach(&r, (nb_module_desc){.name = "bad", .tick = stage_four, .user = &bad});
@@ -97,7 +100,6 @@ static void on_leave(nb_engine *engine, void *user) {
 }
 
 TEST(detach_that_detaches_another_is_told_once) {
-    rig r;
     rig_open(&r, 0);
     leaver second = {.what = LEAVE_NOTHING}, first = {.what = LEAVE_DETACH};
     nb_module one = attach(&r, (nb_module_desc){.name = "one", .on_detach = on_leave, .user = &first});
@@ -111,7 +113,6 @@ TEST(detach_that_detaches_another_is_told_once) {
 }
 
 TEST(detach_that_attaches_another_is_told_once) {
-    rig r;
     rig_open(&r, 0);
     leaver first = {.what = LEAVE_ATTACH};
     nb_module one = attach(&r, (nb_module_desc){.name = "one", .on_detach = on_leave, .user = &first});
@@ -124,7 +125,6 @@ TEST(detach_that_attaches_another_is_told_once) {
 
 TEST(detach_cannot_end_the_engine_or_run_it) {
     for (uint32_t what = LEAVE_DESTROY; what <= LEAVE_FRAME; ++what) {
-        rig r;
         rig_open(&r, 0);
         leaver first = {.what = what}, second = {.what = what};
         nb_module one = attach(&r, (nb_module_desc){.name = "one", .on_detach = on_leave, .user = &first});
@@ -147,7 +147,6 @@ static nb_result always_fail(const nb_context *context, void *user) {
 }
 
 TEST(replaced_module_is_not_counted_as_disabled) {
-    rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.failure_count_max = 2;
     rig_open_desc(&r, desc);
@@ -162,21 +161,17 @@ TEST(replaced_module_is_not_counted_as_disabled) {
 
 // --- calls that are refused ---
 
-static void run_elsewhere(void *user, uint32_t index) {
-    (void)index;
-    rig *r = user;
-    nb_engine_run(r->engine);
-    nb_engine_run_ticks(r->engine, 1);
+static void run_elsewhere(void *user) {
+    rig *own = user;
+    nb_engine_run(own->engine);
+    nb_engine_run_ticks(own->engine, 1);
 }
 
 TEST(refused_run_does_not_spend_the_stop) {
-    rig r;
     rig_open(&r, 0);
     run_ticks(&r, 1);
     assert_int_equal(nb_engine_stop(r.engine), NB_OK);
-    test_thread thread;
-    test_threads_start(&thread, 1, run_elsewhere, &r);
-    test_threads_join(&thread, 1);
+    test_thread_run(run_elsewhere, &r);
     assert_true(nb_engine_is_stopping(r.engine));
     rig_close(&r);
 }
@@ -199,7 +194,6 @@ static void make_too_many_columns(nb_engine *engine, void *user) {
 
 TEST(run_ends_where_no_frame_can_begin) {
     for (int is_paced = 0; is_paced < 2; ++is_paced) {
-        rig r;
         nb_engine_desc desc = rig_desc(0);
         desc.snapshots.region_count_max = 1; // and a column has its entities beside it
         rig_open_desc(&r, desc);
@@ -220,7 +214,6 @@ TEST(run_ends_where_no_frame_can_begin) {
 }
 
 TEST(table_after_the_first_frame_is_refused) {
-    rig r;
     rig_open(&r, 0);
     nb_world *world = nb_engine_world(r.engine);
     assert_int_equal(nb_engine_frame_delta(r.engine, 0), NB_OK);
@@ -243,7 +236,6 @@ static void bad_publish(void *host, void *state) {
 }
 
 TEST(violations_of_async_callbacks_are_told_once) {
-    rig r;
     rig_open(&r, 0);
     uint32_t publishes = 0, *pointer = &publishes;
     nb_async_job_desc desc = {
@@ -265,7 +257,6 @@ static nb_result check_no_layer(const nb_context *context, void *user) {
 }
 
 TEST(layers_that_do_not_exist_are_told_once) {
-    rig r;
     rig_open(&r, 0);
     attach(&r, (nb_module_desc){.name = "one", .tick = check_no_layer});
     run_ticks(&r, 5);
@@ -312,9 +303,7 @@ TEST(engine_made_on_another_thread_has_its_arenas) {
     m.s.table = table_add(&m.r, "things", false);
     attach(&m.r, (nb_module_desc){.name = "one", .frame = use_arena, .user = &m.null_count});
     attach(&m.r, (nb_module_desc){.name = "two", .tick = stage_one, .user = &m.s});
-    test_thread thread;
-    test_threads_start(&thread, 1, run_moved, &m);
-    test_threads_join(&thread, 1);
+    test_threads_run(1, run_moved, &m);
     assert_int_equal(m.result, NB_OK);
     assert_int_equal(m.destroy_result, NB_OK);
     assert_int_equal(m.null_count, 0);
@@ -330,7 +319,6 @@ static void count_run(nb_task_context *context, void *argument) {
 }
 
 TEST(borrowed_scheduler_without_workers_runs_floating_tasks) {
-    rig r;
     nb_engine_desc desc = rig_desc(2);
     desc.scheduler = scheduler_of(0, 0);
     rig_open_desc(&r, desc);
@@ -362,7 +350,6 @@ static nb_result sum_records(const nb_context *context, void *user, const nb_out
 }
 
 TEST(recording_without_a_group_runs_all_jobs) {
-    rig r;
     nb_engine_desc desc = rig_desc(2);
     desc.scheduler = scheduler_of(2, 8);
     nb_group groups[64];
@@ -387,7 +374,6 @@ static nb_result use_much(const nb_context *context, void *user) {
 }
 
 TEST(ticks_of_a_long_frame_have_as_much_memory) {
-    rig r;
     nb_engine_desc desc = rig_desc(0);
     desc.loop.tick_count_max = 16;
     rig_open_desc(&r, desc);
@@ -423,7 +409,6 @@ static nb_result use_kept(const nb_context *context, void *user, const nb_output
 }
 
 TEST(kept_context_adds_no_outputs) {
-    rig r;
     rig_open(&r, 0);
     keeper k;
     memset(&k, 0, sizeof k);
@@ -438,7 +423,6 @@ TEST(kept_context_adds_no_outputs) {
 }
 
 TEST(handle_that_never_was_is_stale) {
-    rig r;
     rig_open(&r, 0);
     attach(&r, (nb_module_desc){.name = "one"});
     nb_module two = attach(&r, (nb_module_desc){.name = "two"});
@@ -457,15 +441,6 @@ typedef struct detacher {
     uint32_t detach_count;
 } detacher;
 
-static nb_async_status pause_for_ever(nb_async_call *call, void *state) {
-    (void)state;
-    NB_ASYNC_BEGIN(call);
-    for (;;) {
-        NB_ASYNC_FRAME(call);
-    }
-    NB_ASYNC_END(call);
-}
-
 static void discard_and_detach(void *host, void *state, nb_result reason) {
     const nb_context *context = host;
     detacher *d = *(detacher **)state;
@@ -480,13 +455,14 @@ static void count_detach(nb_engine *engine, void *user) {
 }
 
 TEST(discard_at_the_end_detaches_a_module_that_ends) {
-    rig r;
     rig_open(&r, 0);
     detacher d = {.detach_count = 0}, *pointer = &d;
     nb_module_desc module = {.name = "one", .on_detach = count_detach, .user = &d};
     d.module = attach(&r, module);
-    nb_async_job_desc job = {
-        .step = pause_for_ever, .discard = discard_and_detach, .state = &pointer, .state_size_bytes = sizeof pointer};
+    nb_async_job_desc job = {.step = async_pause_for_ever,
+                             .discard = discard_and_detach,
+                             .state = &pointer,
+                             .state_size_bytes = sizeof pointer};
     assert_int_equal(nb_async_submit(nb_engine_async(r.engine), &job, NULL), NB_OK);
     run_ticks(&r, 3);
     rig_close(&r);

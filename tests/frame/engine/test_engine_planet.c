@@ -4,6 +4,7 @@
 // frame rate.
 
 #include "frame/engine/engine_fixture.h"
+#include "support/async_job.h"
 
 #include "nebula/random.h"
 
@@ -137,16 +138,10 @@ static bool is_of_this_era(void *user, uint64_t generation, const void *state) {
 
 static nb_result start_survey(const nb_context *context, planet *p) {
     survey state = {.planet = p, .number = p->surveys};
-    nb_async_job_desc desc = {.step = look_around,
-                              .commit = commit_survey,
-                              .publish = publish_survey,
-                              .discard = discard_survey,
-                              .is_wanted = is_of_this_era,
-                              .user = p,
-                              .state = &state,
-                              .state_size_bytes = sizeof state,
-                              .generation = p->era,
-                              .budget_class = (nb_async_class)(p->surveys % NB_ASYNC_CLASS_COUNT)};
+    nb_async_job_desc desc =
+        async_job_of(look_around, commit_survey, publish_survey, discard_survey, &state, sizeof state);
+    desc.is_wanted = is_of_this_era, desc.user = p, desc.generation = p->era;
+    desc.budget_class = (nb_async_class)(p->surveys % NB_ASYNC_CLASS_COUNT);
     nb_async_job job;
     nb_result result = nb_async_submit(nb_engine_async(context->engine), &desc, &job);
     if (result != NB_OK) return result == NB_FULL ? NB_OK : result;
@@ -182,10 +177,8 @@ static nb_result watch(const nb_context *context, void *user) {
 }
 
 static nb_result add_up(const nb_context *context, void *user, const nb_outputs *outputs) {
-    planet *p = user;
     (void)context;
-    p->seen = p->seen * 31 + *(const uint64_t *)nb_outputs_next(outputs, NULL, NULL);
-    return NB_OK;
+    return mix_first(&((planet *)user)->seen, outputs);
 }
 
 static void populate(planet *p) {
@@ -219,8 +212,7 @@ typedef struct outcome {
 
 static outcome run(uint32_t workers, uint64_t rate, bool has_stalls, uint64_t tick_count) {
     static planet p;
-    memset(&p, 0, sizeof p);
-    p.has_stalls = has_stalls;
+    p = (planet){.has_stalls = has_stalls};
     rig r;
     nb_engine_desc desc = rig_desc(workers);
     desc.hashes_ticks = true;

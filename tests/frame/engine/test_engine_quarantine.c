@@ -138,11 +138,15 @@ TEST(label_that_is_late_three_times_is_waited_for_no_longer) {
     }
 }
 
+static void open_striking(culprit *c, uint32_t strike_count_max) {
+    nb_engine_desc desc = quick_desc(1);
+    desc.strike_count_max = strike_count_max;
+    open_tasks(c, settings[0], desc);
+}
+
 TEST(report_of_a_quarantine_names_the_label) {
     static culprit c;
-    nb_engine_desc desc = quick_desc(1);
-    desc.strike_count_max = 1;
-    open_tasks(&c, settings[0], desc);
+    open_striking(&c, 1);
     assert_true(late_frame(&c));
     assert_int_equal(test_log_count(&c.rig.log, NB_ITEM_FENCE_QUARANTINED), 1);
     assert_non_null(strstr(c.rig.log.last_message, "\"meshing\""));
@@ -151,9 +155,7 @@ TEST(report_of_a_quarantine_names_the_label) {
 
 TEST(without_quarantine_late_frames_are_only_counted) {
     static culprit c;
-    nb_engine_desc desc = quick_desc(1);
-    desc.strike_count_max = 0;
-    open_tasks(&c, settings[0], desc);
+    open_striking(&c, 0);
     for (uint32_t f = 1; f <= 5; ++f) {
         assert_true(late_frame(&c));
         assert_int_equal(rig_stats(&c.rig).degraded_count, f);

@@ -66,8 +66,7 @@ typedef struct carried {
     void *output;
 } carried;
 
-static void use_elsewhere(void *user, uint32_t index) {
-    (void)index;
+static void use_elsewhere(void *user) {
     carried *c = user;
     c->results[0] = nb_context_check(c->context, NB_LAYER_GAME);
     c->results[1] = nb_context_check_capability(c->context, NB_CAPABILITY_SUBMIT);
@@ -76,10 +75,8 @@ static void use_elsewhere(void *user, uint32_t index) {
 
 static void do_other_thread(program *p, const nb_context *context) {
     carried c = {.context = context};
-    test_thread thread;
     if (p->is_clean) return;
-    test_threads_start(&thread, 1, use_elsewhere, &c);
-    test_threads_join(&thread, 1);
+    test_thread_run(use_elsewhere, &c);
     EXPECT(p, c.results[0] == NB_ERR_THREAD && c.results[1] == NB_ERR_THREAD && c.output == NULL);
     for (int i = 0; i < (context->outputs != NULL ? 3 : 2); ++i) count_violation(p);
 }
@@ -521,10 +518,8 @@ static void call_elsewhere(void *user, uint32_t index) {
 }
 
 static void step_elsewhere(program *p) {
-    test_thread thread;
     if (p->is_clean) return;
-    test_threads_start(&thread, 1, call_elsewhere, p);
-    test_threads_join(&thread, 1);
+    test_threads_run(1, call_elsewhere, p);
     EXPECT(p, nb_engine_is_stopping(p->rig.engine) == p->is_stopping);
 }
 

@@ -260,6 +260,23 @@ static nb_result replace_soon(owner *o, const char *name) {
     return result;
 }
 
+static void open_first(rig *r, uint32_t worker_count, owner *first, kind which) {
+    open_rig(r, worker_count);
+    open_owner(first, r, "first", which);
+}
+
+static void open_two(rig *r, owner *first, owner *other, kind which) {
+    open_first(r, 2, first, which);
+    open_owner(other, r, "other", which);
+}
+
+// A module that another one takes the place of.
+static nb_module_desc open_old(rig *r, uint32_t worker_count, owner *old, owner *next) {
+    open_first(r, worker_count, old, KIND_TASK);
+    *next = (owner){.r = r};
+    return desc_of(next, "first");
+}
+
 // --- work in flight ---
 
 static const char *name_of(kind which) {
@@ -274,13 +291,12 @@ static const char *name_of(kind which) {
     }
 }
 
+static rig r; // of the case that runs
+
 TEST(module_with_work_in_flight_is_not_replaced) {
     for (uint32_t which = 0; which < KIND_COUNT; ++which) {
-        rig r;
         owner first, other;
-        open_rig(&r, 2);
-        open_owner(&first, &r, "first", (kind)which);
-        open_owner(&other, &r, "other", (kind)which);
+        open_two(&r, &first, &other, (kind)which);
         start(&first);
         // Said once for a row of refusals, and in the words of the user.
         assert_int_equal(replace(&first, "first"), NB_BUSY);
@@ -306,11 +322,8 @@ TEST(module_with_work_in_flight_is_not_replaced) {
 
 TEST(work_of_others_does_not_keep_a_module) {
     for (uint32_t which = 0; which < KIND_COUNT; ++which) {
-        rig r;
         owner first, other;
-        open_rig(&r, 2);
-        open_owner(&first, &r, "first", (kind)which);
-        open_owner(&other, &r, "other", (kind)which);
+        open_two(&r, &first, &other, (kind)which);
         start(&other);
         for (uint32_t i = 0; i < 10; ++i) assert_int_equal(replace_soon(&first, "first"), NB_OK);
         assert_true(is_held(&other));
@@ -325,10 +338,8 @@ TEST(work_of_others_does_not_keep_a_module) {
 }
 
 TEST(work_of_the_host_is_nobodys) {
-    rig r;
     owner first, *pointer = &first;
-    open_rig(&r, 1);
-    open_owner(&first, &r, "first", KIND_TASK);
+    open_first(&r, 1, &first, KIND_TASK);
     nbi_atomic_store_release_u32(&first.is_held, 1);
     nb_task_desc task = {.run = run_task, .argument = &pointer, .argument_size_bytes = sizeof pointer};
     assert_int_equal(nb_task_submit(nb_engine_scheduler(r.engine), &task, NULL), NB_OK);
@@ -338,10 +349,8 @@ TEST(work_of_the_host_is_nobodys) {
 }
 
 TEST(service_is_in_flight_until_its_last_call) {
-    rig r;
     owner first;
-    open_rig(&r, 0);
-    open_owner(&first, &r, "first", KIND_SERVICE);
+    open_first(&r, 0, &first, KIND_SERVICE);
     start(&first);
     let_go(&first);
     assert_int_equal(replace(&first, "first"), NB_OK); // no frame was needed: the service has ended
@@ -351,10 +360,8 @@ TEST(service_is_in_flight_until_its_last_call) {
 
 // A callback on a token of the host's own: it is registered when its module, engine and scheduler are gone.
 TEST(work_that_outlives_its_engine_has_an_owner) {
-    rig r;
     owner first;
-    open_rig(&r, 0);
-    open_owner(&first, &r, "first", KIND_CALLBACK);
+    open_first(&r, 0, &first, KIND_CALLBACK);
     nb_token_desc desc = {.hooks = test_hooks(&r.log, &r.heap)};
     assert_int_equal(nb_token_create(&desc, &first.token), NB_OK);
     start(&first);
@@ -369,16 +376,11 @@ TEST(work_that_outlives_its_engine_has_an_owner) {
 // --- new code that fails ---
 
 TEST(module_that_cannot_be_replaced_goes_on) {
-    rig r;
     owner old, next;
-    open_rig(&r, 0);
-    open_owner(&old, &r, "first", KIND_TASK);
+    nb_module_desc desc = open_old(&r, 0, &old, &next);
     frame(&r);
     uint32_t frames = old.frame_count;
-    memset(&next, 0, sizeof next);
-    next.r = &r;
     next.attach_result = NB_ERR_OS;
-    nb_module_desc desc = desc_of(&next, "first");
     assert_int_equal(nb_engine_module_replace(r.engine, old.module, &desc), NB_ERR_OS);
     // No memory, at any call.
     nb_result result = NB_ERR_MEMORY;
@@ -406,38 +408,28 @@ TEST(module_that_cannot_be_replaced_goes_on) {
 // --- on_detach ---
 
 TEST(replaced_module_begins_nothing) {
-    rig r;
     owner old, next;
-    open_rig(&r, 1);
-    open_owner(&old, &r, "first", KIND_TASK);
-    memset(&next, 0, sizeof next);
-    next.r = &r;
+    nb_module_desc desc = open_old(&r, 1, &old, &next);
     old.tries = true;
-    nb_module_desc desc = desc_of(&next, "first");
     assert_int_equal(nb_engine_module_replace(r.engine, old.module, &desc), NB_OK);
     for (uint32_t i = 0; i < 4; ++i) assert_int_equal(old.results[i], NB_CLOSED);
     close_owner(&old);
     rig_close(&r);
 }
 
-static uint32_t count_name(rig *r, const char *name) {
+static uint32_t count_name(rig *own, const char *name) {
     nb_module modules[8];
-    uint32_t found = 0, count = nb_engine_order_get(r->engine, NB_PHASE_GAMEPLAY, modules, 8);
+    uint32_t found = 0, count = nb_engine_order_get(own->engine, NB_PHASE_GAMEPLAY, modules, 8);
     for (uint32_t i = 0; i < count; ++i) {
-        found += strcmp(nb_engine_module_name(r->engine, modules[i]), name) == 0 ? 1 : 0;
+        found += strcmp(nb_engine_module_name(own->engine, modules[i]), name) == 0 ? 1 : 0;
     }
     return found;
 }
 
 TEST(replaced_module_does_not_take_its_name_back) {
-    rig r;
     owner old, next;
-    open_rig(&r, 0);
-    open_owner(&old, &r, "first", KIND_TASK);
-    memset(&next, 0, sizeof next);
-    next.r = &r;
+    nb_module_desc desc = open_old(&r, 0, &old, &next);
     old.tries_name = true;
-    nb_module_desc desc = desc_of(&next, "first");
     assert_int_equal(nb_engine_module_replace(r.engine, old.module, &desc), NB_OK);
     assert_int_equal(old.results[0], NB_ERR_MISUSE);
     assert_int_equal(rig_stats(&r).module_count, 1);

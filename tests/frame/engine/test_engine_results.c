@@ -95,6 +95,14 @@ static void open_desc(game *g, setting by, nb_engine_desc desc) {
 
 static void open(game *g, setting by) { open_desc(g, by, rig_desc(by.worker_count)); }
 
+// Submits tasks from the first frame on.
+static void open_submitting(game *g, setting by, nb_lifetime lifetime) {
+    open(g, by);
+    g->submit_count = TASK_COUNT;
+    g->lifetime = lifetime;
+    attach(&g->rig, module_of(g));
+}
+
 static void close(game *g) {
     assert_int_equal(g->wrong_count, 0);
     rig_close(&g->rig);
@@ -106,10 +114,7 @@ static void frame(game *g) { assert_int_equal(nb_engine_frame_delta(g->rig.engin
 TEST(results_of_a_frame_are_told_in_its_post_parallel) {
     for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; ++i) {
         game g;
-        open(&g, settings[i]);
-        g.submit_count = TASK_COUNT;
-        g.lifetime = NB_LIFETIME_FRAME;
-        attach(&g.rig, module_of(&g));
+        open_submitting(&g, settings[i], NB_LIFETIME_FRAME);
         for (uint32_t f = 1; f <= 10; ++f) {
             if (f == 5) assert_int_equal(nb_loop_pause(nb_engine_loop(g.rig.engine)), NB_OK);
             frame(&g);
@@ -130,10 +135,7 @@ static bool await_told(game *g, uint32_t count) {
 TEST(results_of_floating_tasks_are_told_in_a_later_frame) {
     for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; ++i) {
         game g;
-        open(&g, settings[i]);
-        g.submit_count = TASK_COUNT;
-        g.lifetime = NB_LIFETIME_FLOATING;
-        attach(&g.rig, module_of(&g));
+        open_submitting(&g, settings[i], NB_LIFETIME_FLOATING);
         frame(&g);
         g.submit_count = 0;
         assert_true(await_told(&g, TASK_COUNT));
@@ -251,30 +253,26 @@ static void run_slowly(nb_task_context *context, void *argument) {
     run_square(context, argument);
 }
 
+// The square of 2 for a game.
+static nb_task_desc square_desc(const nb_context *context, game *g, void (*run)(nb_task_context *, void *)) {
+    static const uint64_t value = 2;
+    nb_task_desc desc = {.run = run, .argument = &value, .argument_size_bytes = sizeof value, .on_complete = on_square};
+    desc.fence = context->fence, desc.user = g;
+    return desc;
+}
+
 static nb_result submit_and_leave(const nb_context *context, void *user) {
     game *g = user;
-    uint64_t value = 2;
-    nb_task_desc desc = {.run = run_slowly,
-                         .argument = &value,
-                         .argument_size_bytes = sizeof value,
-                         .lifetime = NB_LIFETIME_FRAME,
-                         .fence = context->fence,
-                         .on_complete = on_square,
-                         .user = g};
+    nb_task_desc desc = square_desc(context, g, run_slowly);
+    desc.lifetime = NB_LIFETIME_FRAME;
     // A handler behind the drains of the frame: only the end can tell it.
     if (nb_task_submit(context->scheduler, &desc, NULL) != NB_OK && context->frame.value != 0) ++g->wrong_count;
     return NB_OK;
 }
 
 static void run_floating(const nb_context *context, game *g) {
-    uint64_t value = 2;
-    nb_task_desc desc = {.run = run_square,
-                         .argument = &value,
-                         .argument_size_bytes = sizeof value,
-                         .lifetime = NB_LIFETIME_FLOATING,
-                         .fence = context->fence,
-                         .on_complete = on_square,
-                         .user = g};
+    nb_task_desc desc = square_desc(context, g, run_square);
+    desc.lifetime = NB_LIFETIME_FLOATING;
     if (nb_task_run(context->scheduler, &desc) != NB_OK) ++g->wrong_count;
 }
 

@@ -71,9 +71,10 @@ static nb_module_desc matrix_desc(matrix *m) {
     return desc;
 }
 
+static rig r; // of the case that runs
+
 TEST(every_phase_operation_and_capability_is_as_the_table_says) {
     for (uint32_t asked = 0; asked <= NB_CAPABILITY_ALL; ++asked) {
-        rig r;
         rig_open(&r, 0);
         matrix m = {.asked = asked};
         attach(&r, matrix_desc(&m));
@@ -100,8 +101,7 @@ typedef struct keeper {
     nb_result from_other_thread;
 } keeper;
 
-static void use_elsewhere(void *user, uint32_t index) {
-    (void)index;
+static void use_elsewhere(void *user) {
     keeper *k = user;
     k->from_other_thread = nb_context_check(&k->kept, NB_LAYER_GAME);
 }
@@ -109,9 +109,7 @@ static void use_elsewhere(void *user, uint32_t index) {
 static nb_result keep(const nb_context *context, void *user) {
     keeper *k = user;
     k->kept = *context;
-    test_thread thread;
-    test_threads_start(&thread, 1, use_elsewhere, k);
-    test_threads_join(&thread, 1);
+    test_thread_run(use_elsewhere, k);
     return nb_context_check(context, NB_LAYER_GAME);
 }
 
@@ -130,7 +128,6 @@ static nb_result use_kept(const nb_context *context, void *user) {
 }
 
 TEST(kept_and_carried_contexts_are_worth_nothing) {
-    rig r;
     rig_open(&r, 1);
     keeper k = {0};
     nb_module_desc desc = {.name = "keeper", .frame = keep, .parallel = keep_job, .user = &k};
@@ -160,7 +157,6 @@ static nb_result lie(const nb_context *context, void *user) {
 }
 
 TEST(forged_context_is_not_believed) {
-    rig r;
     rig_open(&r, 0);
     attach(&r, (nb_module_desc){.name = "liar", .frame = lie});
     run_ticks(&r, 1);

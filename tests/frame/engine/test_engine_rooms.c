@@ -25,14 +25,14 @@ static nb_engine_desc room_desc(nb_scheduler *scheduler) {
     return desc;
 }
 
-static nb_result submit_held(const nb_context *context, void *user) {
+static nb_result submit_holder(const nb_context *context, void *user) {
     nb_task_desc desc = {.run = run_held, .argument = &user, .argument_size_bytes = sizeof user};
     return nb_task_submit(context->scheduler, &desc, NULL);
 }
 
 static nb_module_desc holder(held *task) {
     nb_module_desc desc = {.name = "holder", .user = task};
-    desc.handlers[NB_PHASE_FRAME_END] = submit_held;
+    desc.handlers[NB_PHASE_FRAME_END] = submit_holder;
     return desc;
 }
 

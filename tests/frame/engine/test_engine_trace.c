@@ -303,10 +303,8 @@ static void help_as_a_guest(void *user, uint32_t index) {
 // One that stays away takes no ring for three tasks.
 TEST(thread_that_leaves_the_scheduler_leaves_the_trace) {
     static game g;
-    test_thread guests[2];
     game_open(&g, rig_desc(0), "physics", "cook", "mesh");
-    test_threads_start(guests, 2, help_as_a_guest, &g);
-    test_threads_join(guests, 2);
+    test_threads_run(2, help_as_a_guest, &g);
     assert_int_equal(nb_trace_stats_get(g.trace).thread_count, 0);
     spans s = spans_of(g.trace);
     assert_span(&s, "thread ", "cook");

@@ -58,9 +58,7 @@ static nb_result play(const nb_context *context, void *user) {
 }
 
 static void open_watched(rig *r, player *p) {
-    nb_engine_desc desc = rig_desc(0);
-    desc.hashes_ticks = true;
-    rig_open_desc(r, desc);
+    rig_open_hashed(r, 0);
     *p = (player){0};
     nb_state_desc state = {.name = "player", .data = &p->state, .size_bytes = 8};
     assert_int_equal(nb_states_add(nb_engine_states(r->engine), &state, NULL), NB_OK);

@@ -32,9 +32,7 @@ static void declare(game *g) {
 
 static void game_open(game *g, uint32_t worker_count) {
     memset(g, 0, sizeof *g);
-    nb_engine_desc desc = rig_desc(worker_count);
-    desc.hashes_ticks = true;
-    rig_open_desc(&g->r, desc);
+    rig_open_hashed(&g->r, worker_count);
     declare(g);
 }
 

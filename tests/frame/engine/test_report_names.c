@@ -128,38 +128,49 @@ static void assert_reported(const game *g, nb_log_item item, uint32_t count_max,
     if (strstr(line->message, text) == NULL) fail_msg("\"%s\" is not in \"%s\"", text, line->message);
 }
 
+static void assert_play_reported(game *g, mistake made, nb_log_item item, uint32_t count_max, const char *function,
+                                 const char *text) {
+    game_play(g, made);
+    assert_reported(g, item, count_max, function, text);
+}
+
 TEST(mistake_of_each_tick_is_logged_twice_in_30_ticks) {
     static game g;
-    game_play(&g, READS_NO_COLUMN);
-    assert_reported(&g, NB_ITEM_WORLD_ARGUMENT, 2, "nb_world_rows", "table 'rocks' has no column 7");
+    assert_play_reported(&g, READS_NO_COLUMN, NB_ITEM_WORLD_ARGUMENT, 2, "nb_world_rows",
+                         "table 'rocks' has no column 7");
     assert_string_equal(g.log.lines[1].message,
                         "table 'rocks' has no column 7 (10 times by now, 8 of them not logged)");
 #if !defined(NDEBUG)
     assert_int_equal(g.asserted_count, TICKS);
 #endif
-    game_play(&g, READS_WRONG_SIZE);
-    assert_reported(&g, NB_ITEM_WORLD_ARGUMENT, 2, "nb_world_rows", "'rocks.age' has 0 rows of 8 bytes");
-    game_play(&g, READS_NO_ROW);
-    assert_reported(&g, NB_ITEM_WORLD_ARGUMENT, 2, "nb_world_row", "'rocks.age' has 0 rows of 8 bytes: row 1000");
+    assert_play_reported(&g, READS_WRONG_SIZE, NB_ITEM_WORLD_ARGUMENT, 2, "nb_world_rows",
+                         "'rocks.age' has 0 rows of 8 bytes");
+    assert_play_reported(&g, READS_NO_ROW, NB_ITEM_WORLD_ARGUMENT, 2, "nb_world_row",
+                         "'rocks.age' has 0 rows of 8 bytes: row 1000");
 }
 
 TEST(each_object_has_reports_of_its_own) {
     static game g;
-    game_play(&g, SPAWNS_IN_TICK);
-    assert_reported(&g, NB_ITEM_WORLD_TICK, 4, "nb_world_spawn", "table 'rocks'");
+    assert_play_reported(&g, SPAWNS_IN_TICK, NB_ITEM_WORLD_TICK, 4, "nb_world_spawn", "table 'rocks'");
     assert_non_null(strstr(g.log.lines[1].message, "table 'trees'"));
 }
 
 TEST(work_that_is_refused_has_its_label_and_the_call) {
+    static const struct {
+        mistake made;
+        nb_log_item item;
+        const char *function, *text;
+    } rows[] = {
+        {SUBMITS_BAD_TASK, NB_ITEM_TASK_ARGUMENT, "nb_task_submit", "task \"mesh\": run is NULL"},
+        {RUNS_BAD_TASK, NB_ITEM_TASK_ARGUMENT, "nb_task_run", "task \"mesh\": run is NULL"},
+        {SUBMITS_BAD_JOB, NB_ITEM_ASYNC_ARGUMENT, "nb_async_submit", "async job \"mesh\": there is no step"},
+        {SENDS_NOTHING, NB_ITEM_ENGINE_ARGUMENT, "nb_context_command", "geology in Gameplay: command is NULL"},
+    };
     static game g;
-    game_play(&g, SUBMITS_BAD_TASK);
-    assert_reported(&g, NB_ITEM_TASK_ARGUMENT, 2, "nb_task_submit", "task \"mesh\": run is NULL");
-    game_play(&g, RUNS_BAD_TASK);
-    assert_reported(&g, NB_ITEM_TASK_ARGUMENT, 2, "nb_task_run", "task \"mesh\": run is NULL");
-    game_play(&g, SUBMITS_BAD_JOB);
-    assert_reported(&g, NB_ITEM_ASYNC_ARGUMENT, 2, "nb_async_submit", "async job \"mesh\": there is no step");
-    game_play(&g, SENDS_NOTHING);
-    assert_reported(&g, NB_ITEM_ENGINE_ARGUMENT, 2, "nb_context_command", "geology in Gameplay: command is NULL");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        print_message("%s\n", rows[i].function);
+        assert_play_reported(&g, rows[i].made, rows[i].item, 2, rows[i].function, rows[i].text);
+    }
 }
 
 TEST(call_between_frames_that_needs_one_is_throttled) {
@@ -176,21 +187,27 @@ TEST(call_between_frames_that_needs_one_is_throttled) {
 }
 
 TEST(pool_that_is_full_names_module_and_field) {
+    static const struct {
+        mistake made;
+        nb_log_item item;
+        uint32_t count_max;
+        const char *function, *text, *advice;
+    } rows[] = {
+        {FILLS_STAGE, NB_ITEM_WORLD_STAGE, 2, "nb_stage_spawn", "module \"geology\", tick handler: staging buffer full",
+         "(65536 bytes); raise nb_engine_desc.stage_bytes"},
+        {FILLS_TABLE, NB_ITEM_WORLD_FULL, 1, "nb_stage_spawn", "table 'rocks' has no room for more than 500 rows",
+         "raise nb_table_desc.row_count_max"},
+        {FILLS_STAGES, NB_ITEM_ENGINE_FULL, 1, "nb_context_stage", "module \"geology\": no room for more than 2 stages",
+         "raise nb_engine_desc.stage_count_max"},
+        {FILLS_COMMANDS, NB_ITEM_ENGINE_FULL, 1, "nb_context_command", "module \"geology\": 4 commands",
+         "raise nb_engine_desc.command_count_max"},
+    };
     static game g;
-    game_play(&g, FILLS_STAGE);
-    assert_reported(&g, NB_ITEM_WORLD_STAGE, 2, "nb_stage_spawn",
-                    "module \"geology\", tick handler: staging buffer full");
-    assert_says(&g.log, NB_ITEM_WORLD_STAGE, "(65536 bytes); raise nb_engine_desc.stage_bytes");
-    game_play(&g, FILLS_TABLE);
-    assert_reported(&g, NB_ITEM_WORLD_FULL, 1, "nb_stage_spawn", "table 'rocks' has no room for more than 500 rows");
-    assert_says(&g.log, NB_ITEM_WORLD_FULL, "raise nb_table_desc.row_count_max");
-    game_play(&g, FILLS_STAGES);
-    assert_reported(&g, NB_ITEM_ENGINE_FULL, 1, "nb_context_stage",
-                    "module \"geology\": no room for more than 2 stages");
-    assert_says(&g.log, NB_ITEM_ENGINE_FULL, "raise nb_engine_desc.stage_count_max");
-    game_play(&g, FILLS_COMMANDS);
-    assert_reported(&g, NB_ITEM_ENGINE_FULL, 1, "nb_context_command", "module \"geology\": 4 commands");
-    assert_says(&g.log, NB_ITEM_ENGINE_FULL, "raise nb_engine_desc.command_count_max");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        print_message("%s\n", rows[i].advice);
+        assert_play_reported(&g, rows[i].made, rows[i].item, rows[i].count_max, rows[i].function, rows[i].text);
+        assert_says(&g.log, rows[i].item, rows[i].advice);
+    }
 }
 
 TEST(more_mistakes_than_there_is_room_for_share_a_count) {
@@ -212,6 +229,14 @@ TEST(more_mistakes_than_there_is_room_for_share_a_count) {
 
 // --- services, providers, modules ---
 
+static nb_engine *engine_logged(log_lines *log) {
+    nb_engine_desc desc = rig_desc(0);
+    desc.hooks = log_lines_hooks(log);
+    nb_engine *engine = NULL;
+    assert_int_equal(nb_engine_create(&desc, &engine), NB_OK);
+    return engine;
+}
+
 static nb_result fail_always(nb_service *service, void *user) {
     (void)service, (void)user;
     return NB_ERR_OS;
@@ -219,10 +244,7 @@ static nb_result fail_always(nb_service *service, void *user) {
 
 TEST(service_that_fails_is_named_and_nobody_called) {
     static log_lines log;
-    nb_engine_desc desc = rig_desc(0);
-    desc.hooks = log_lines_hooks(&log);
-    nb_engine *engine = NULL;
-    assert_int_equal(nb_engine_create(&desc, &engine), NB_OK);
+    nb_engine *engine = engine_logged(&log);
     nb_service *service = NULL;
     nb_service_desc service_desc = {
         .name = "lobby", .run = fail_always, .restart_limit = 1, .pause_ns = 1, .pause_max_ns = 1};
@@ -248,11 +270,8 @@ static nb_result load_never(void *user, const void *bytes, size_t size_bytes) {
 
 TEST(provider_and_module_that_are_refused_are_named) {
     static log_lines log;
-    nb_engine_desc desc = rig_desc(0);
-    desc.hooks = log_lines_hooks(&log);
-    nb_engine *engine = NULL;
     static uint32_t memory;
-    assert_int_equal(nb_engine_create(&desc, &engine), NB_OK);
+    nb_engine *engine = engine_logged(&log);
     nb_state_desc state_desc = {.name = "weather", .data = &memory};
     assert_int_equal(nb_states_add(nb_engine_states(engine), &state_desc, NULL), NB_ERR_MISUSE);
     assert_says(&log, NB_ITEM_STATE_ARGUMENT, "state \"weather\": memory without a size");

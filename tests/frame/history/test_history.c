@@ -28,10 +28,17 @@ static nb_history_desc small(uint32_t tick_count_max, size_t change_bytes) {
         .bytes_max = change_bytes, .tick_count_max = tick_count_max, .event_count_max = 2, .command_count_max = 2};
 }
 
+static plain p; // of the case that runs
+
+// Saves the tick with this first byte.
+static nb_result save_with(uint64_t tick, unsigned value) {
+    p.bytes[0] = (unsigned char)value;
+    return nb_history_save(p.history, tick);
+}
+
 // --- ticks ---
 
 TEST(rewind_brings_back_every_kept_tick) {
-    plain p;
     plain_open(&p, (nb_history_desc){0});
     for (uint64_t tick = 0; tick <= 100; ++tick) {
         p.bytes[tick * 80] = (unsigned char)(tick + 1);
@@ -50,7 +57,6 @@ TEST(rewind_brings_back_every_kept_tick) {
 }
 
 TEST(what_was_not_saved_is_gone) {
-    plain p;
     plain_open(&p, (nb_history_desc){0});
     p.bytes[5] = 1;
     assert_int_equal(nb_history_save(p.history, 7), NB_OK);
@@ -63,19 +69,16 @@ TEST(what_was_not_saved_is_gone) {
 }
 
 TEST(rewind_goes_forward_until_the_next_save) {
-    plain p;
     plain_open(&p, (nb_history_desc){0});
     for (uint64_t tick = 0; tick <= 10; ++tick) {
-        p.bytes[0] = (unsigned char)tick;
-        assert_int_equal(nb_history_save(p.history, tick), NB_OK);
+        assert_int_equal(save_with(tick, (unsigned)tick), NB_OK);
     }
     assert_int_equal(nb_history_rewind(p.history, 2), NB_OK);
     assert_int_equal(nb_history_stats_get(p.history).tick_last, 10);
     assert_int_equal(nb_history_rewind(p.history, 9), NB_OK);
     assert_int_equal(p.bytes[0], 9);
     assert_int_equal(nb_history_rewind(p.history, 3), NB_OK);
-    p.bytes[0] = 77;
-    assert_int_equal(nb_history_save(p.history, 4), NB_OK);
+    assert_int_equal(save_with(4, 77), NB_OK);
     assert_int_equal(nb_history_stats_get(p.history).tick_last, 4);
     assert_int_equal(nb_history_rewind(p.history, 5), NB_ERR_RANGE);
     assert_int_equal(p.bytes[0], 77);
@@ -87,18 +90,15 @@ TEST(rewind_goes_forward_until_the_next_save) {
 }
 
 TEST(correction_belongs_to_its_tick) {
-    plain p;
     plain_open(&p, (nb_history_desc){0});
     for (uint64_t tick = 1; tick <= 3; ++tick) {
-        p.bytes[0] = (unsigned char)tick;
-        assert_int_equal(nb_history_save(p.history, tick), NB_OK);
+        assert_int_equal(save_with(tick, (unsigned)tick), NB_OK);
     }
     assert_int_equal(nb_history_rewind(p.history, 2), NB_OK);
     p.bytes[0] = 20;
     p.bytes[1] = 21;
     assert_int_equal(nb_history_save(p.history, 2), NB_OK);
-    p.bytes[0] = 30;
-    assert_int_equal(nb_history_save(p.history, 3), NB_OK);
+    assert_int_equal(save_with(3, 30), NB_OK);
     assert_int_equal(nb_history_rewind(p.history, 1), NB_OK);
     assert_int_equal(p.bytes[0], 1);
     assert_int_equal(p.bytes[1], 0);
@@ -107,10 +107,8 @@ TEST(correction_belongs_to_its_tick) {
     assert_int_equal(p.bytes[1], 21);
     // Of the oldest tick there is nothing before: the correction is the tick.
     assert_int_equal(nb_history_confirm(p.history, 2), NB_OK);
-    p.bytes[0] = 22;
-    assert_int_equal(nb_history_save(p.history, 2), NB_OK);
-    p.bytes[0] = 31;
-    assert_int_equal(nb_history_save(p.history, 3), NB_OK);
+    assert_int_equal(save_with(2, 22), NB_OK);
+    assert_int_equal(save_with(3, 31), NB_OK);
     assert_int_equal(nb_history_rewind(p.history, 1), NB_ERR_RANGE);
     assert_int_equal(nb_history_rewind(p.history, 2), NB_OK);
     assert_int_equal(p.bytes[0], 22);
@@ -119,7 +117,6 @@ TEST(correction_belongs_to_its_tick) {
 
 // The tick's own record has to go while its correction is written: then there is nothing before the tick.
 TEST(correction_that_pushes_its_tick_out_is_the_oldest) {
-    plain p;
     plain_open(&p, small(10, 4096));
     assert_int_equal(nb_history_save(p.history, 0), NB_OK);
     memset(p.bytes, 1, 3000);
@@ -141,7 +138,6 @@ TEST(correction_that_pushes_its_tick_out_is_the_oldest) {
 }
 
 TEST(small_change_takes_little_room) {
-    plain p;
     plain_open(&p, (nb_history_desc){0});
     nb_history_save(p.history, 0);
     nb_history_save(p.history, 1);
@@ -159,7 +155,6 @@ TEST(small_change_takes_little_room) {
 // Against copies of every tick, with changes of all sizes in a ring that they fill many times over.
 TEST(full_ring_lets_the_oldest_go) {
     static unsigned char copies[256][8192];
-    plain p;
     plain_open(&p, small(200, 20000));
     uint64_t random = test_seed(__func__);
     uint64_t ticks = test_size(3000, 20000, 200000);
@@ -190,11 +185,9 @@ TEST(full_ring_lets_the_oldest_go) {
 }
 
 TEST(count_of_ticks_is_a_bound_too) {
-    plain p;
     plain_open(&p, small(4, 20000));
     for (uint64_t tick = 0; tick <= 20; ++tick) {
-        p.bytes[0] = (unsigned char)tick;
-        assert_int_equal(nb_history_save(p.history, tick), NB_OK);
+        assert_int_equal(save_with(tick, (unsigned)tick), NB_OK);
     }
     nb_history_stats stats = nb_history_stats_get(p.history);
     assert_int_equal(stats.tick_oldest, 16);
@@ -209,11 +202,9 @@ TEST(tick_that_does_not_fit_begins_anew) {
     test_log log = {0};
     nb_history_desc desc = small(10, 6000);
     desc.hooks = test_hooks(&log, NULL);
-    plain p;
     plain_open(&p, desc);
     for (uint64_t tick = 0; tick <= 5; ++tick) {
-        p.bytes[0] = (unsigned char)tick;
-        assert_int_equal(nb_history_save(p.history, tick), NB_OK);
+        assert_int_equal(save_with(tick, (unsigned)tick), NB_OK);
     }
     nb_history_input input = {0};
     assert_int_equal(nb_history_input_set(p.history, 6, &input), NB_OK);
@@ -237,7 +228,6 @@ TEST(tick_that_does_not_fit_begins_anew) {
 }
 
 TEST(confirmed_ticks_make_room) {
-    plain p;
     plain_open(&p, (nb_history_desc){0});
     for (uint64_t tick = 0; tick <= 10; ++tick) {
         p.bytes[0] = (unsigned char)tick;
@@ -264,11 +254,9 @@ TEST(confirmed_ticks_make_room) {
 }
 
 TEST(left_out_ticks_begin_anew) {
-    plain p;
     plain_open(&p, (nb_history_desc){0});
     for (uint64_t tick = 5; tick <= 8; ++tick) nb_history_save(p.history, tick);
-    p.bytes[0] = 1;
-    assert_int_equal(nb_history_save(p.history, 10), NB_OK);
+    assert_int_equal(save_with(10, 1), NB_OK);
     nb_history_stats stats = nb_history_stats_get(p.history);
     assert_int_equal(stats.restart_count, 1);
     assert_int_equal(stats.tick_oldest, 10);
@@ -276,8 +264,7 @@ TEST(left_out_ticks_begin_anew) {
     assert_int_equal(nb_history_reset(p.history), NB_OK);
     assert_false(nb_history_stats_get(p.history).has_begun);
     assert_int_equal(nb_history_rewind(p.history, 10), NB_ERR_RANGE);
-    p.bytes[0] = 2;
-    assert_int_equal(nb_history_save(p.history, 3), NB_OK); // earlier is fine now
+    assert_int_equal(save_with(3, 2), NB_OK); // earlier is fine now
     assert_int_equal(nb_history_stats_get(p.history).restart_count, 1);
     p.bytes[0] = 3;
     assert_int_equal(nb_history_rewind(p.history, 3), NB_OK);
@@ -288,7 +275,6 @@ TEST(left_out_ticks_begin_anew) {
 // --- inputs ---
 
 TEST(inputs_stay_through_rewinds_and_can_be_replaced) {
-    plain p;
     plain_open(&p, small(8, 20000));
     nb_input_event events[3] = {{.code = 1}, {.code = 2}, {.code = 3}};
     nb_history_input one = {.events = {events, 1}}, two = {.events = {events, 2}, .commands = {events + 1, 2}}, got;
@@ -304,8 +290,7 @@ TEST(inputs_stay_through_rewinds_and_can_be_replaced) {
     for (uint64_t tick = 1; tick <= 20; ++tick) {
         events[0].code = (uint32_t)tick;
         assert_int_equal(nb_history_input_set(p.history, tick, tick % 2 == 0 ? &two : &one), NB_OK);
-        p.bytes[0] = (unsigned char)tick;
-        assert_int_equal(nb_history_save(p.history, tick), NB_OK);
+        assert_int_equal(save_with(tick, (unsigned)tick), NB_OK);
     }
     assert_int_equal(nb_history_input_get(p.history, 12, &got), NB_ERR_RANGE); // the oldest one's led to it
     assert_int_equal(nb_history_rewind(p.history, 13), NB_OK);
@@ -331,7 +316,6 @@ TEST(inputs_stay_through_rewinds_and_can_be_replaced) {
 // --- providers ---
 
 TEST(providers_that_come_or_go_begin_anew) {
-    plain p;
     plain_open(&p, (nb_history_desc){0});
     uint32_t more = 1;
     nb_state handle;
@@ -443,7 +427,6 @@ static size_t greedy_save(void *user, void *bytes, size_t capacity_bytes) {
 
 TEST(provider_that_is_never_content_is_refused) {
     test_log log = {0};
-    plain p;
     plain_open(&p, (nb_history_desc){.hooks = test_hooks(&log, NULL)});
     nb_state_desc desc = {.name = "greedy", .save = greedy_save, .load = list_load};
     assert_int_equal(nb_states_add(p.states, &desc, NULL), NB_OK);

@@ -13,15 +13,12 @@ static uint32_t begin_with_failing_heap(game *g, bool is_lasting) {
     static test_log log;
     for (uint32_t n = 1;; ++n) {
         memset(&log, 0, sizeof log);
-        test_heap heap = {.fail_at = is_lasting ? 0 : n, .fail_from = is_lasting ? n : 0};
+        test_heap heap = test_heap_failing(n, is_lasting);
         nb_hooks hooks = test_hooks(&log, &heap);
         nb_history *history = NULL;
         uint64_t hash = game_deep_hash(g);
         nb_result result = begin(g, &hooks, &history);
-        if (result != NB_OK) {
-            assert_int_equal(result, NB_ERR_MEMORY);
-            assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY), 1);
-        }
+        assert_ok_or_no_memory(result, &log);
         heap.fail_at = heap.fail_from = 0;
         if (result != NB_OK && history != NULL) { // the next one is the first
             assert_false(nb_history_stats_get(history).has_begun);

@@ -17,6 +17,13 @@ static void open_world(small_world *w, uint32_t unit_count_max) {
     assert_int_equal(nb_history_create(&desc, &w->history), NB_OK);
 }
 
+// With its first tick saved.
+static void open_populated(small_world *w, uint32_t unit_count_max, uint32_t unit_count) {
+    open_world(w, unit_count_max);
+    for (uint32_t i = 0; i < unit_count; ++i) unit_spawn(&w->f, i);
+    assert_int_equal(nb_history_save(w->history, 0), NB_OK);
+}
+
 static void close_world(small_world *w) {
     assert_true(nb_world_is_valid(w->f.world));
     nb_history_destroy(w->history);
@@ -207,9 +214,7 @@ TEST(hash_sees_what_a_rewind_takes_back) {
 
 TEST(unwritten_blocks_are_not_looked_at) {
     small_world w;
-    open_world(&w, 1000);
-    for (uint32_t i = 0; i < 1000; ++i) unit_spawn(&w.f, i);
-    assert_int_equal(nb_history_save(w.history, 0), NB_OK);
+    open_populated(&w, 1000, 1000);
     *NB_ROW_WRITE(w.f.world, w.f.units, HEALTH, uint32_t, 500) = 0;
     assert_int_equal(nb_history_save(w.history, 1), NB_OK);
     assert_in_range(nb_history_stats_get(w.history).changed_bytes, 1, 256);
@@ -338,9 +343,7 @@ static void storm(small_world *w, uint32_t tick) {
 
 TEST(rows_that_all_change_come_back) {
     small_world w;
-    open_world(&w, 4000);
-    for (uint32_t i = 0; i < 3000; ++i) unit_spawn(&w.f, i);
-    assert_int_equal(nb_history_save(w.history, 0), NB_OK);
+    open_populated(&w, 4000, 3000);
     for (uint32_t tick = 1; tick <= 12; ++tick) storm(&w, tick);
     for (uint32_t tick = 12; tick >= 1; --tick) {
         assert_int_equal(nb_history_rewind(w.history, tick), NB_OK);
@@ -352,9 +355,7 @@ TEST(rows_that_all_change_come_back) {
 
 TEST(nothing_is_left_behind_the_last_row) {
     small_world w;
-    open_world(&w, 4000);
-    for (uint32_t i = 0; i < 3000; ++i) unit_spawn(&w.f, i);
-    assert_int_equal(nb_history_save(w.history, 0), NB_OK);
+    open_populated(&w, 4000, 3000);
     for (uint32_t tick = 1; tick <= 6; ++tick) storm(&w, tick);
     // Half of them go, and the memory of the large images is used for small ones.
     for (uint32_t row = 2999; row >= 1500; --row) {

@@ -39,35 +39,35 @@ static nb_synctest_report report_of(sin kind, uint32_t workers, uint32_t depth, 
     return report;
 }
 
+static void assert_cause(const nb_synctest_report *report, nb_synctest_cause cause, const char *culprit,
+                         const char *text) {
+    assert_int_equal(report->cause, cause);
+    assert_string_equal(report->culprit, culprit);
+    if (!is_in(report->text, text)) fail_msg("\"%s\" is not in \"%s\"", text, report->text);
+}
+
 TEST(unsaved_column_is_named) {
     static const uint32_t depths[] = {1, 2, 7, 16};
     for (uint32_t i = 0; i < 8; ++i) {
         nb_synctest_report report = report_of(SIN_COLUMN, i % 2 * 2, depths[i / 2], true);
-        assert_int_equal(report.cause, NB_SYNCTEST_LOCAL_COLUMN);
-        assert_string_equal(report.culprit, "folk.mood");
-        assert_true(is_in(report.text, "the tick depends on a local column, which is not saved: folk.mood"));
+        assert_cause(&report, NB_SYNCTEST_LOCAL_COLUMN, "folk.mood",
+                     "the tick depends on a local column, which is not saved: folk.mood");
     }
 }
 
 TEST(unsaved_table_is_named) {
     nb_synctest_report report = report_of(SIN_TABLE, 0, 8, true);
-    assert_int_equal(report.cause, NB_SYNCTEST_LOCAL_TABLE);
-    assert_string_equal(report.culprit, "charts");
-    assert_true(is_in(report.text, "a local table, which is not saved: charts"));
+    assert_cause(&report, NB_SYNCTEST_LOCAL_TABLE, "charts", "a local table, which is not saved: charts");
 }
 
 TEST(unsaved_provider_is_named) {
     nb_synctest_report report = report_of(SIN_PROVIDER, 2, 8, true);
-    assert_int_equal(report.cause, NB_SYNCTEST_LOCAL_PROVIDER);
-    assert_string_equal(report.culprit, "camera");
-    assert_true(is_in(report.text, "a local provider, which is not saved: camera"));
+    assert_cause(&report, NB_SYNCTEST_LOCAL_PROVIDER, "camera", "a local provider, which is not saved: camera");
 }
 
 TEST(several_unsaved_states_are_told_as_such) {
     nb_synctest_report report = report_of(SIN_SEVERAL, 0, 3, true);
-    assert_int_equal(report.cause, NB_SYNCTEST_LOCAL_SEVERAL);
-    assert_string_equal(report.culprit, "");
-    assert_true(is_in(report.text, "several local states"));
+    assert_cause(&report, NB_SYNCTEST_LOCAL_SEVERAL, "", "several local states");
 }
 
 // Where the program's variables can be read they are named; test_synctest_blame.c has more of them.

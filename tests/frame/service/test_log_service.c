@@ -192,7 +192,6 @@ static void log_many(void *user, uint32_t index) {
 
 TEST(records_of_many_threads_are_written_or_counted) {
     static flood fl;
-    memset(&fl, 0, sizeof fl);
     begin(&fl.f, 32);
     fl.record_count = test_size(2000, 20000, 200000);
     test_thread threads[3];

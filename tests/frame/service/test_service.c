@@ -419,7 +419,7 @@ TEST(start_survives_every_failed_allocation) {
     for (int is_lasting = 0; is_lasting <= 1; ++is_lasting) {
         uint64_t n = 1;
         for (bool is_done = false; !is_done; ++n) {
-            test_heap heap = {.fail_at = is_lasting ? 0 : n, .fail_from = is_lasting ? n : 0};
+            test_heap heap = test_heap_failing(n, is_lasting);
             static fixture f;
             memset(&f, 0, sizeof f);
             nb_services_desc set_desc = {.hooks = test_hooks(&f.log, &heap)};

@@ -331,7 +331,7 @@ TEST(creation_survives_every_failed_allocation) {
     for (int is_lasting = 0; is_lasting <= 1; ++is_lasting) {
         uint64_t n = 1;
         for (;; ++n) {
-            test_heap heap = {.fail_at = is_lasting ? 0 : n, .fail_from = is_lasting ? n : 0};
+            test_heap heap = test_heap_failing(n, is_lasting);
             static test_log log;
             nb_timelines_desc desc = {.hooks = test_hooks(&log, &heap)};
             nb_timelines *set = object(0x5A5A);
@@ -374,6 +374,11 @@ typedef struct race {
     nb_atomic_u64 destroyed_count, accepted_count;
 } race;
 
+static void race_begin(race *r, uint32_t retire_count_max) {
+    begin(&r->f, retire_count_max);
+    r->round_count = test_size(5000, 50000, 500000);
+}
+
 // Two threads hand a number to and fro, each waiting for the other: a lost wake-up shows as a wait of ten seconds.
 static void ping_pong(void *user, uint32_t index) {
     race *r = user;
@@ -390,12 +395,8 @@ static void ping_pong(void *user, uint32_t index) {
 
 TEST(no_wake_up_is_lost) {
     static race r;
-    memset(&r, 0, sizeof r);
-    begin(&r.f, 0);
-    r.round_count = test_size(5000, 50000, 500000);
-    test_thread threads[2];
-    test_threads_start(threads, 2, ping_pong, &r);
-    test_threads_join(threads, 2);
+    race_begin(&r, 0);
+    test_threads_run(2, ping_pong, &r);
     assert_int_equal(r.problem_count.value, 0);
     end(&r.f);
 }
@@ -425,9 +426,7 @@ static void retire_many(void *user, uint32_t index) {
 
 TEST(objects_of_many_threads_end_exactly_once) {
     static race r;
-    memset(&r, 0, sizeof r);
-    begin(&r.f, 32);
-    r.round_count = test_size(5000, 50000, 500000);
+    race_begin(&r, 32);
     test_thread threads[3];
     test_threads_start(threads, 3, retire_many, &r);
     test_gate_pass(&r.gate, 4);

@@ -34,6 +34,11 @@ static void stage_add(stage *s, size_t size_bytes) {
     assert_int_equal(nb_snapshots_region_add(s->snapshots, &desc, &s->region), NB_OK);
 }
 
+static void stage_open_full(stage *s, uint32_t slot_count) {
+    stage_open(s, slot_count);
+    stage_add(s, sizeof s->state);
+}
+
 static void stage_close(stage *s) {
     assert_int_equal(nb_snapshots_destroy(s->snapshots), NB_OK);
     assert_int_equal(s->heap.live_count.value, 0);
@@ -59,10 +64,11 @@ static void assert_same_as_live(const stage *s, size_t size_bytes) {
     nb_snapshot_release(snapshot);
 }
 
+static stage s; // of the case that runs
+
 // --- publishing and reading ---
 
 TEST(nothing_is_acquired_before_the_first_publication) {
-    stage s;
     stage_open(&s, 0);
     assert_null(nb_snapshots_acquire(s.snapshots));
     assert_int_equal(nb_snapshots_version(s.snapshots), 0);
@@ -73,9 +79,7 @@ TEST(nothing_is_acquired_before_the_first_publication) {
 }
 
 TEST(published_values_reach_the_reader) {
-    stage s;
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 3);
     nb_snapshot_info info = {.frame = 7,
                              .tick = 70,
                              .tick_previous = 69,
@@ -102,9 +106,7 @@ TEST(published_values_reach_the_reader) {
 }
 
 TEST(newest_is_acquired_and_the_old_one_stays) {
-    stage s;
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 3);
     const nb_snapshot *held[2];
     for (int i = 0; i < 2; ++i) {
         write_block(&s, 0, 'a' + i);
@@ -126,9 +128,7 @@ TEST(newest_is_acquired_and_the_old_one_stays) {
 }
 
 TEST(retained_snapshot_needs_both_releases) {
-    stage s;
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 3);
     publish(&s);
     const nb_snapshot *snapshot = nb_snapshots_acquire(s.snapshots);
     assert_ptr_equal(nb_snapshot_retain(snapshot), snapshot);
@@ -148,9 +148,7 @@ TEST(retained_snapshot_needs_both_releases) {
 
 // Double buffering would have written over it at the second publication.
 TEST(snapshot_held_for_many_frames_is_never_written) {
-    stage s;
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 3);
     memset(s.state, 0x11, sizeof s.state);
     publish(&s);
     const nb_snapshot *held = nb_snapshots_acquire(s.snapshots);
@@ -169,9 +167,7 @@ TEST(snapshot_held_for_many_frames_is_never_written) {
 // --- no free slot ---
 
 TEST(leaked_pins_skip_publications_and_say_so_once) {
-    stage s;
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 3);
     const nb_snapshot *held[3];
     for (int i = 0; i < 3; ++i) {
         write_block(&s, 0, 'a' + i);
@@ -202,9 +198,7 @@ TEST(leaked_pins_skip_publications_and_say_so_once) {
 }
 
 TEST(one_leaked_pin_stops_nothing) {
-    stage s;
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 3);
     publish(&s);
     const nb_snapshot *leaked = nb_snapshots_acquire(s.snapshots);
     for (int i = 0; i < 100; ++i) publish(&s);
@@ -217,9 +211,7 @@ TEST(one_leaked_pin_stops_nothing) {
 // --- what is copied ---
 
 TEST(only_changed_blocks_are_copied) {
-    stage s;
-    stage_open(&s, 4);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 4);
     publish(&s);
     assert_int_equal(copied_blocks(&s), BLOCK_COUNT);
     publish(&s); // a slot that was never filled
@@ -245,9 +237,7 @@ TEST(only_changed_blocks_are_copied) {
 }
 
 TEST(unmarked_write_is_not_copied) {
-    stage s;
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 3);
     for (int i = 0; i < 3; ++i) publish(&s);
     s.state[0] = 'x'; // without a new version: the owner's mistake, and the proof that nothing is copied for nothing
     publish(&s);
@@ -258,9 +248,7 @@ TEST(unmarked_write_is_not_copied) {
 }
 
 TEST(version_may_be_any_other_number) {
-    stage s;
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 3);
     s.versions[2] = UINT64_MAX;
     for (int i = 0; i < 3; ++i) publish(&s);
     s.state[2 * BLOCK] = 'x';
@@ -273,7 +261,6 @@ TEST(version_may_be_any_other_number) {
 
 // Slots that readers kept from being filled for a while copy all that changed meanwhile.
 TEST(random_writes_and_pins_always_read_as_written) {
-    stage s;
     stage_open(&s, 5);
     stage_add(&s, sizeof s.state - 7); // the last block is short
     uint64_t random = test_seed("random_writes_and_pins_always_read_as_written");
@@ -296,7 +283,6 @@ TEST(random_writes_and_pins_always_read_as_written) {
 }
 
 TEST(region_without_versions_is_copied_whole) {
-    stage s;
     stage_open(&s, 3);
     nb_snapshot_region_desc desc = {.name = "plain", .base = s.state, .size_bytes = 100};
     assert_int_equal(nb_snapshots_region_add(s.snapshots, &desc, &s.region), NB_OK);
@@ -313,7 +299,6 @@ TEST(region_without_versions_is_copied_whole) {
 // --- memory that moves, grows and shrinks ---
 
 TEST(grown_and_shrunk_regions_read_as_they_are) {
-    stage s;
     stage_open(&s, 3);
     stage_add(&s, 0);
     uint64_t random = test_seed("grown_and_shrunk_regions_read_as_they_are");
@@ -333,7 +318,6 @@ TEST(grown_and_shrunk_regions_read_as_they_are) {
 
 // Rows appended within the last block, without a mark: the block's new part is copied all the same.
 TEST(bytes_beyond_the_old_size_are_copied) {
-    stage s;
     stage_open(&s, 3);
     memset(s.state, 'q', sizeof s.state);
     stage_add(&s, BLOCK + 10);
@@ -347,9 +331,7 @@ TEST(bytes_beyond_the_old_size_are_copied) {
 }
 
 TEST(moved_memory_is_read_from_its_new_place) {
-    stage s;
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 3);
     for (int i = 0; i < 3; ++i) publish(&s);
     unsigned char elsewhere[sizeof s.state] = {0};
     uint64_t versions[BLOCK_COUNT] = {0};
@@ -367,9 +349,7 @@ TEST(moved_memory_is_read_from_its_new_place) {
 }
 
 TEST(region_added_later_is_in_later_publications) {
-    stage s;
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 3);
     publish(&s);
     const nb_snapshot *before = nb_snapshots_acquire(s.snapshots);
     uint32_t late = 0, found = 77;
@@ -409,28 +389,27 @@ static nb_result writer_fill(void *user, const nb_snapshot_fill *fill, size_t *s
     return w->result;
 }
 
-static void writer_add(stage *s, const char *name, writer *w) {
+static void writer_add(const char *name, writer *w) {
     nb_snapshot_region_desc desc = {.name = name, .size_bytes_max = 100, .fill = writer_fill, .user = w};
-    assert_int_equal(nb_snapshots_region_add(s->snapshots, &desc, &s->region), NB_OK);
+    assert_int_equal(nb_snapshots_region_add(s.snapshots, &desc, &s.region), NB_OK);
 }
 
-static void assert_text(const stage *s, const char *expected) {
-    const nb_snapshot *snapshot = nb_snapshots_acquire(s->snapshots);
+static void assert_text(const char *expected) {
+    const nb_snapshot *snapshot = nb_snapshots_acquire(s.snapshots);
     size_t size = 0;
-    assert_string_equal((const char *)nb_snapshot_region(snapshot, s->region, &size), expected);
+    assert_string_equal((const char *)nb_snapshot_region(snapshot, s.region, &size), expected);
     assert_int_equal(size, 16);
     nb_snapshot_release(snapshot);
 }
 
 TEST(fill_callback_knows_what_the_memory_holds) {
-    stage s;
     writer w = {.size_bytes = 16};
     stage_open(&s, 3);
-    writer_add(&s, "writer", &w);
+    writer_add("writer", &w);
     for (uint64_t version = 1; version <= 6; ++version) {
         snprintf(w.text, sizeof w.text, "version %d", (int)version);
         publish(&s);
-        assert_text(&s, w.text);
+        assert_text(w.text);
         assert_int_equal(w.seen.version, version);
         assert_int_equal(w.seen.capacity_bytes, 100);
         // Two slots take turns while nobody holds one.
@@ -445,12 +424,10 @@ TEST(fill_callback_knows_what_the_memory_holds) {
 }
 
 TEST(failed_filling_keeps_the_last_publication) {
-    stage s;
     writer first = {.size_bytes = 16}, w = {.size_bytes = 16, .text = "good"};
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
-    writer_add(&s, "first", &first);
-    writer_add(&s, "writer", &w);
+    stage_open_full(&s, 3);
+    writer_add("first", &first);
+    writer_add("writer", &w);
     for (int i = 0; i < 3; ++i) publish(&s);
     write_block(&s, 0, 'n');
     snprintf(w.text, sizeof w.text, "bad");
@@ -464,14 +441,14 @@ TEST(failed_filling_keeps_the_last_publication) {
     assert_int_equal(stats.fail_count, 2);
     assert_int_equal(stats.version, 3);
     assert_int_equal(stats.skip_count, 0);
-    assert_text(&s, "good");
+    assert_text("good");
     w.size_bytes = 16;
     snprintf(w.text, sizeof w.text, "new");
     publish(&s);
     assert_int_equal(w.seen.version, 4);
     // Nothing of a failed attempt counts as known, not even what was written in full: its number is another's now.
     assert_int_equal(first.seen.version_before + w.seen.version_before, 0);
-    assert_text(&s, "new");
+    assert_text("new");
     const nb_snapshot *snapshot = nb_snapshots_acquire(s.snapshots);
     assert_memory_equal(snapshot->regions[0].base, s.state, sizeof s.state);
     nb_snapshot_release(snapshot);
@@ -498,7 +475,6 @@ static nb_result climb(void *user, const nb_snapshot_fill *fill, size_t *size_by
 }
 
 TEST(fill_callback_may_not_publish) {
-    stage s;
     stage_open(&s, 3);
     climber c = {.snapshots = s.snapshots};
     nb_snapshot_region_desc desc = {.name = "climber", .size_bytes_max = 1, .fill = climb, .user = &c};
@@ -516,7 +492,6 @@ TEST(fill_callback_may_not_publish) {
 // --- limits ---
 
 TEST(snapshot_takes_no_more_pins_than_it_can_count) {
-    stage s;
     stage_open(&s, 3);
     publish(&s);
     const nb_snapshot *snapshot = nb_snapshots_acquire(s.snapshots);
@@ -534,7 +509,6 @@ TEST(snapshot_takes_no_more_pins_than_it_can_count) {
 }
 
 TEST(versions_end_and_never_wrap) {
-    stage s;
     stage_open(&s, 3);
     nbi_snapshots_set_version(s.snapshots, NBI_SNAPSHOT_VERSION_MAX - 3);
     for (uint64_t left = 3; left > 0; --left) {
@@ -549,7 +523,6 @@ TEST(versions_end_and_never_wrap) {
 }
 
 TEST(slots_nobody_needs_are_never_used) {
-    stage s;
     stage_open(&s, NB_SNAPSHOT_SLOT_COUNT_MAX);
     stage_add(&s, sizeof s.state);
     for (int i = 0; i < 100; ++i) publish(&s);
@@ -559,9 +532,7 @@ TEST(slots_nobody_needs_are_never_used) {
 }
 
 TEST(address_tells_region_and_version) {
-    stage s;
-    stage_open(&s, 3);
-    stage_add(&s, sizeof s.state);
+    stage_open_full(&s, 3);
     nb_snapshot_region_desc desc = {.name = "other", .base = s.state, .size_bytes = sizeof s.state};
     uint32_t other = 0;
     assert_int_equal(nb_snapshots_region_add(s.snapshots, &desc, &other), NB_OK);

@@ -65,6 +65,12 @@ static void open_full(bench *b) {
     add(b, (nb_state_desc){.name = "local", .data = &b->local, .size_bytes = sizeof b->local, .flags = NB_STATE_LOCAL});
 }
 
+static size_t save_full(const bench *b, unsigned char bytes[1024]) {
+    size_t size = 0;
+    assert_int_equal(nb_states_save(b->states, bytes, 1024, &size), NB_OK);
+    return size;
+}
+
 static void close_bench(bench *b) {
     nb_states_destroy(b->states);
     assert_int_equal(b->heap.live_count.value, 0);
@@ -188,8 +194,7 @@ TEST(save_of_other_providers_is_refused) {
     bench b;
     open_full(&b);
     unsigned char bytes[1024];
-    size_t size = 0;
-    assert_int_equal(nb_states_save(b.states, bytes, sizeof bytes, &size), NB_OK);
+    size_t size = save_full(&b, bytes);
     uint64_t more = 0;
     nb_state extra = add(&b, (nb_state_desc){.name = "extra", .data = &more, .size_bytes = sizeof more});
     assert_int_equal(nb_states_load(b.states, bytes, size), NB_ERR_UNSUPPORTED);
@@ -209,8 +214,7 @@ TEST(refused_load_puts_everything_back) {
     open_full(&b);
     b.points[0] = 1, b.row_count = 2;
     unsigned char bytes[1024];
-    size_t size = 0;
-    assert_int_equal(nb_states_save(b.states, bytes, sizeof bytes, &size), NB_OK);
+    size_t size = save_full(&b, bytes);
     b.points[0] = 77, b.row_count = 8;
     uint64_t hash = nb_states_hash(b.states);
     b.load_result = NB_ERR_OS; // "rows" comes before "points", which is memory
@@ -225,8 +229,7 @@ TEST(refused_load_leaves_the_rest_alone) {
     bench b;
     open_full(&b);
     unsigned char bytes[1024];
-    size_t size = 0;
-    assert_int_equal(nb_states_save(b.states, bytes, sizeof bytes, &size), NB_OK);
+    size_t size = save_full(&b, bytes);
     b.load_result = NB_ERR_OS;
     assert_int_equal(nb_states_load(b.states, bytes, size), NB_ERR_OS);
     assert_int_equal(b.load_count, 1);
@@ -271,8 +274,7 @@ TEST(every_allocation_may_fail) {
     assert_int_equal(nb_states_hash(b.states), 0);
     assert_true(nb_states_hash(b.states) != 0);
     unsigned char bytes[1024];
-    size_t size = 0;
-    assert_int_equal(nb_states_save(b.states, bytes, sizeof bytes, &size), NB_OK);
+    size_t size = save_full(&b, bytes);
     b.heap.fail_at = b.heap.call_count.value + 1;
     b.points[0] = 5;
     assert_int_equal(nb_states_load(b.states, bytes, size), NB_ERR_MEMORY);

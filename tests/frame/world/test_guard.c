@@ -237,19 +237,14 @@ TEST(long_name_is_cut) {
     assert_int_equal(end.text[510], 'x');
 }
 
-static void poke_elsewhere(void *user, uint32_t index) {
-    (void)index;
-    poke(target_of(user, TO_ROW));
-}
+static void poke_elsewhere(void *user) { poke(target_of(user, TO_ROW)); }
 
 static int write_on_another_thread(const void *argument) {
     scene s;
-    test_thread thread;
     char name[] = "other";
     (void)argument;
     if (!scene_open(&s, painter, name)) return CHILD_BROKEN;
-    test_threads_start(&thread, 1, poke_elsewhere, &s);
-    test_threads_join(&thread, 1);
+    test_thread_run(poke_elsewhere, &s);
     return CHILD_WRITE_WENT_THROUGH;
 }
 

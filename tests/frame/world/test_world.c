@@ -115,9 +115,7 @@ TEST(spawned_row_is_zero_also_where_another_was) {
 
 TEST(full_table_refuses_counts_and_logs_once) {
     static test_log log;
-    memset(&log, 0, sizeof log);
-    nb_hooks hooks = test_hooks(&log, NULL);
-    fixture f = fixture_open(65, &hooks); // one more than a block
+    fixture f = fixture_logged(65, &log); // one more than a block
     nb_entity entity = {0x5A};
     for (uint32_t i = 0; i < 65; ++i) unit_spawn(&f, i);
     assert_int_equal(nb_world_spawn(f.world, f.units, &entity), NB_FULL);
@@ -219,12 +217,10 @@ static void write_own_rows(void *user, uint32_t index) {
 TEST(threads_write_rows_of_one_block_together) {
     fixture f = fixture_plain(1000);
     crowd c = {.f = &f, .thread_count = 4, .round_count = (uint32_t)test_size(20, 200, 2000)};
-    test_thread threads[4];
     for (uint32_t i = 0; i < 1000; ++i) unit_spawn(&f, 0);
     uint64_t before = nb_world_hash(f.world);
     assert_int_equal(nb_world_tick_begin(f.world), NB_OK);
-    test_threads_start(threads, 4, write_own_rows, &c);
-    test_threads_join(threads, 4);
+    test_threads_run(4, write_own_rows, &c);
     assert_int_equal(nb_world_tick_end(f.world), NB_OK);
     for (uint32_t row = 0; row < 1000; ++row) {
         assert_int_equal(*NB_ROW(f.world, f.units, HEALTH, uint32_t, row), row * c.round_count);
@@ -289,9 +285,7 @@ TEST(teleported_row_has_no_way_behind_it) {
 
 TEST(rows_do_not_come_or_go_directly_in_a_tick) {
     static test_log log;
-    memset(&log, 0, sizeof log);
-    nb_hooks hooks = test_hooks(&log, NULL);
-    fixture f = fixture_open(100, &hooks);
+    fixture f = fixture_logged(100, &log);
     nb_entity entity = unit_spawn(&f, 1), other;
     saved bytes = fixture_save(&f, NB_SAVE_FILE);
     assert_int_equal(nb_world_tick_begin(f.world), NB_OK);

@@ -4,28 +4,18 @@
 #include "frame/world/world_fixture.h"
 
 static nb_result declare_all(const nb_hooks *hooks, nb_world **world) {
-    nb_table table = {0};
-    nb_world_desc desc = {.hooks = *hooks};
-    nb_table_desc units = {"units", 100, unit_columns, UNIT_COLUMNS, false, false};
-    nb_table_desc clock = {"clock", 0, clock_columns, CLOCK_COLUMNS, false, true};
-    nb_result result = nb_world_create(&desc, world);
-    if (result == NB_OK) result = nb_world_table_add(*world, &units, &table);
-    if (result == NB_OK) result = nb_world_table_add(*world, &clock, &table);
-    return result;
+    return declare_two_tables((nb_world_desc){.hooks = *hooks}, world);
 }
 
 static uint32_t declare_with_failing_heap(bool is_lasting) {
     static test_log log;
     for (uint32_t n = 1;; ++n) {
         memset(&log, 0, sizeof log);
-        test_heap heap = {.fail_at = is_lasting ? 0 : n, .fail_from = is_lasting ? n : 0};
+        test_heap heap = test_heap_failing(n, is_lasting);
         nb_hooks hooks = test_hooks(&log, &heap);
         nb_world *world = NULL;
         nb_result result = declare_all(&hooks, &world);
-        if (result != NB_OK) {
-            assert_int_equal(result, NB_ERR_MEMORY);
-            assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY), 1);
-        }
+        assert_ok_or_no_memory(result, &log);
         // The table that failed is not there, and its name is free.
         if (result != NB_OK && world != NULL) {
             nb_table_desc again = {"units", 100, unit_columns, UNIT_COLUMNS, false, false};

@@ -7,16 +7,7 @@
 #include "nebula/snapshot.h"
 
 static fixture protectable_open(uint32_t unit_count_max, const nb_hooks *hooks) {
-    fixture f = {.unit_count_max = unit_count_max};
-    nb_world_desc desc = {.is_protectable = true, .hooks = *hooks};
-    nb_table_desc units = {"units", unit_count_max, unit_columns, UNIT_COLUMNS, false, false};
-    nb_table_desc sparks = {"sparks", 100, spark_columns, SPARK_COLUMNS, true, false};
-    nb_table_desc clock = {"clock", 0, clock_columns, CLOCK_COLUMNS, false, true};
-    assert_int_equal(nb_world_create(&desc, &f.world), NB_OK);
-    assert_int_equal(nb_world_table_add(f.world, &units, &f.units), NB_OK);
-    assert_int_equal(nb_world_table_add(f.world, &sparks, &f.sparks), NB_OK);
-    assert_int_equal(nb_world_table_add(f.world, &clock, &f.clock), NB_OK);
-    return f;
+    return fixture_open_desc(unit_count_max, (nb_world_desc){.is_protectable = true, .hooks = *hooks});
 }
 
 static fixture protectable_plain(uint32_t unit_count_max) {
@@ -209,14 +200,7 @@ TEST(no_table_is_declared_while_protected) {
 }
 
 static nb_result declare_all(const nb_hooks *hooks, nb_world **world) {
-    nb_table table = {0};
-    nb_world_desc desc = {.is_protectable = true, .hooks = *hooks};
-    nb_table_desc units = {"units", 100, unit_columns, UNIT_COLUMNS, false, false};
-    nb_table_desc clock = {"clock", 0, clock_columns, CLOCK_COLUMNS, false, true};
-    nb_result result = nb_world_create(&desc, world);
-    if (result == NB_OK) result = nb_world_table_add(*world, &units, &table);
-    if (result == NB_OK) result = nb_world_table_add(*world, &clock, &table);
-    return result;
+    return declare_two_tables((nb_world_desc){.is_protectable = true, .hooks = *hooks}, world);
 }
 
 TEST(declaration_survives_every_failed_allocation) {

@@ -5,6 +5,8 @@
 
 #define STAGE_BYTES 4096
 
+static test_log stage_log; // of the fixture that has one
+
 typedef struct stage_memory {
     nb_stage stage;
     unsigned char bytes[STAGE_BYTES + 1];
@@ -15,6 +17,12 @@ static nb_stage *stage_open(stage_memory *m, fixture *f, uint32_t handler, uint3
     nb_stage_desc desc = {.handler = handler, .job = job, .memory = m->bytes + 1, .size_bytes = STAGE_BYTES};
     assert_int_equal(nb_stage_init(&m->stage, f->world, &desc), NB_OK);
     return &m->stage;
+}
+
+// The only one of its test.
+static nb_stage *stage_of(fixture *f) {
+    static stage_memory m;
+    return stage_open(&m, f, 1, 0);
 }
 
 static nb_staged stage_unit(nb_stage *stage, const fixture *f, uint32_t health) {
@@ -163,12 +171,8 @@ TEST(despawn_staged_twice_is_counted_not_repeated) {
 }
 
 TEST(full_stage_refuses_and_keeps_what_it_has) {
-    static test_log log;
-    memset(&log, 0, sizeof log);
-    nb_hooks hooks = test_hooks(&log, NULL);
-    fixture f = fixture_open(1000, &hooks);
-    static stage_memory m;
-    nb_stage *stage = stage_open(&m, &f, 1, 0);
+    fixture f = fixture_logged(1000, &stage_log);
+    nb_stage *stage = stage_of(&f);
     uint32_t count = 0;
     nb_staged staged = {0x5A}, last = {0};
     nb_entity entity;
@@ -179,7 +183,7 @@ TEST(full_stage_refuses_and_keeps_what_it_has) {
     assert_in_range(count, 20, STAGE_BYTES / 34); // 34 bytes of values each
     assert_int_equal(staged.value, last.value);
     assert_int_equal(nb_stage_spawn(stage, f.units, NULL), NB_FULL);
-    assert_int_equal(test_log_count(&log, NB_ITEM_WORLD_STAGE), 1);
+    assert_int_equal(test_log_count(&stage_log, NB_ITEM_WORLD_STAGE), 1);
     assert_int_equal(stage->full_count, 2);
     assert_int_equal(nb_world_apply(f.world, &stage, 1), NB_OK);
     assert_int_equal(nb_world_row_count(f.world, f.units), count);
@@ -190,9 +194,8 @@ TEST(full_stage_refuses_and_keeps_what_it_has) {
 
 TEST(full_table_skips_staged_rows_and_applies_the_rest) {
     fixture f = fixture_plain(2);
-    static stage_memory m;
     nb_entity a = unit_spawn(&f, 1), entity = {0x5A};
-    nb_stage *stage = stage_open(&m, &f, 1, 0);
+    nb_stage *stage = stage_of(&f);
     stage_unit(stage, &f, 2);
     nb_staged refused = stage_unit(stage, &f, 3);
     assert_int_equal(nb_stage_despawn(stage, a), NB_OK);
@@ -208,12 +211,8 @@ TEST(full_table_skips_staged_rows_and_applies_the_rest) {
 }
 
 TEST(reset_stage_is_empty_and_what_it_held_is_stale) {
-    static test_log log;
-    memset(&log, 0, sizeof log);
-    nb_hooks hooks = test_hooks(&log, NULL);
-    fixture f = fixture_open(10, &hooks);
-    static stage_memory m;
-    nb_stage *stage = stage_open(&m, &f, 1, 0);
+    fixture f = fixture_logged(10, &stage_log);
+    nb_stage *stage = stage_of(&f);
     nb_staged old = stage_unit(stage, &f, 1);
     nb_entity entity;
     assert_int_equal(nb_world_apply(f.world, &stage, 1), NB_OK);
@@ -231,15 +230,12 @@ TEST(reset_stage_is_empty_and_what_it_held_is_stale) {
 }
 
 TEST(two_stages_of_one_job_are_refused_before_anything_changes) {
-    static test_log log;
-    memset(&log, 0, sizeof log);
-    nb_hooks hooks = test_hooks(&log, NULL);
-    fixture f = fixture_open(10, &hooks);
+    fixture f = fixture_logged(10, &stage_log);
     static stage_memory m[3];
     nb_stage *stages[3] = {stage_open(&m[0], &f, 1, 3), stage_open(&m[1], &f, 1, 1), stage_open(&m[2], &f, 1, 3)};
     for (int i = 0; i < 3; ++i) stage_unit(stages[i], &f, 1);
     assert_int_equal(nb_world_apply(f.world, stages, 3), NB_ERR_MISUSE);
-    assert_int_equal(test_log_count(&log, NB_ITEM_WORLD_STAGE), 1);
+    assert_int_equal(test_log_count(&stage_log, NB_ITEM_WORLD_STAGE), 1);
     assert_int_equal(nb_world_row_count(f.world, f.units), 0);
     nb_world_destroy(f.world);
 }

@@ -40,9 +40,8 @@ typedef struct fixture {
     uint32_t unit_count_max;
 } fixture;
 
-static inline fixture fixture_open(uint32_t unit_count_max, const nb_hooks *hooks) {
+static inline fixture fixture_open_desc(uint32_t unit_count_max, nb_world_desc desc) {
     fixture f = {.unit_count_max = unit_count_max};
-    nb_world_desc desc = {.hooks = *hooks};
     nb_table_desc units = {"units", unit_count_max, unit_columns, UNIT_COLUMNS, false, false};
     nb_table_desc sparks = {"sparks", 100, spark_columns, SPARK_COLUMNS, true, false};
     nb_table_desc clock = {"clock", 0, clock_columns, CLOCK_COLUMNS, false, true};
@@ -51,6 +50,28 @@ static inline fixture fixture_open(uint32_t unit_count_max, const nb_hooks *hook
     assert_int_equal(nb_world_table_add(f.world, &sparks, &f.sparks), NB_OK);
     assert_int_equal(nb_world_table_add(f.world, &clock, &f.clock), NB_OK);
     return f;
+}
+
+static inline fixture fixture_open(uint32_t unit_count_max, const nb_hooks *hooks) {
+    return fixture_open_desc(unit_count_max, (nb_world_desc){.hooks = *hooks});
+}
+
+// With a log, which counts from zero.
+static inline fixture fixture_logged(uint32_t unit_count_max, test_log *log) {
+    memset(log, 0, sizeof *log);
+    nb_hooks hooks = test_hooks(log, NULL);
+    return fixture_open(unit_count_max, &hooks);
+}
+
+// A world with two tables, as far as it comes.
+static inline nb_result declare_two_tables(nb_world_desc desc, nb_world **world) {
+    nb_table table = {0};
+    nb_table_desc units = {"units", 100, unit_columns, UNIT_COLUMNS, false, false};
+    nb_table_desc clock = {"clock", 0, clock_columns, CLOCK_COLUMNS, false, true};
+    nb_result result = nb_world_create(&desc, world);
+    if (result == NB_OK) result = nb_world_table_add(*world, &units, &table);
+    if (result == NB_OK) result = nb_world_table_add(*world, &clock, &table);
+    return result;
 }
 
 static inline fixture fixture_plain(uint32_t unit_count_max) {

@@ -23,14 +23,10 @@ typedef struct gpu_rig {
 
 // Small pools: a test makes many.
 static inline nb_gpu_desc gpu_rig_desc(void) {
-    return (nb_gpu_desc){.width = 64,
-                         .height = 32,
-                         .frame_bytes = 65536,
-                         .buffer_count_max = 64,
-                         .image_count_max = 32,
-                         .pipeline_count_max = 16,
-                         .lane_count = 4,
-                         .graph = {.pass_count_max = 32, .resource_count_max = 32, .use_count_max = 128}};
+    nb_gpu_desc desc = {.width = 64, .height = 32, .frame_bytes = 65536, .lane_count = 4};
+    desc.buffer_count_max = 64, desc.image_count_max = 32, desc.pipeline_count_max = 16;
+    desc.graph = (nb_graph_desc){.pass_count_max = 32, .resource_count_max = 32, .use_count_max = 128};
+    return desc;
 }
 
 static inline nb_result gpu_rig_try(gpu_rig *r, nb_gpu_desc desc, nb_gpu_null_desc null_desc) {

@@ -225,9 +225,7 @@ TEST(threads_take_spans_without_overlap) {
     static taker t;
     t = (taker){.gpu = r.gpu};
     assert_int_equal(nb_gpu_frame_begin(r.gpu), NB_OK);
-    test_thread threads[4];
-    test_threads_start(threads, 4, take_many, &t);
-    test_threads_join(threads, 4);
+    test_threads_run(4, take_many, &t);
     assert_int_equal(t.failed.value, 0);
     static bool is_taken[65536 / 24];
     memset(is_taken, 0, sizeof is_taken);

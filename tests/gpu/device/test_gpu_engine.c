@@ -67,6 +67,11 @@ static void run(gpu_engine *e, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) assert_int_equal(nb_engine_frame_delta(e->rig.engine, 0), NB_OK);
 }
 
+static void close_both(gpu_engine *e) {
+    gpu_rig_close(&e->r);
+    rig_close(&e->rig);
+}
+
 // The modules of the device have failed nowhere, whatever the device did.
 static void check_engine(gpu_engine *e) {
     nb_engine_stats stats = rig_stats(&e->rig);
@@ -125,8 +130,7 @@ TEST(who_runs_behind_the_device_is_reported) {
     assert_int_equal(test_log_count(&e.r.log, NB_ITEM_GPU_ORDER), 1);
     assert_int_equal(e.pass_refused_count, 3);
     assert_int_equal(gpu_stats(&e.r).submit_count, 3);
-    gpu_rig_close(&e.r);
-    rig_close(&e.rig);
+    close_both(&e);
 }
 
 static nb_result add_bad_pass(const nb_context *context, void *user) {
@@ -168,8 +172,7 @@ TEST(mistakes_in_a_frame_are_throttled_and_name_their_object_and_the_frame) {
     assert_int_equal(test_log_count(log, NB_ITEM_GPU_LOST), 1);
     assert_string_equal(log->last_function, "nb_engine_frame");
     check_engine(&e);
-    gpu_rig_close(&e.r);
-    rig_close(&e.rig);
+    close_both(&e);
 }
 
 TEST(hash_of_commands_is_the_same_for_any_number_of_workers) {
@@ -188,8 +191,7 @@ TEST(hash_of_commands_is_the_same_for_any_number_of_workers) {
             if (i > 0) assert_int_not_equal(hash, hashes[i - 1]);
         }
         check_engine(&e);
-        gpu_rig_close(&e.r);
-        rig_close(&e.rig);
+        close_both(&e);
     }
 }
 
@@ -201,8 +203,7 @@ TEST(frames_in_the_steady_state_take_no_heap) {
     run(&e, 50);
     assert_int_equal(e.rig.heap.call_count.value, engine_calls);
     assert_int_equal(e.r.heap.call_count.value, gpu_calls);
-    gpu_rig_close(&e.r);
-    rig_close(&e.rig);
+    close_both(&e);
 }
 
 TEST(failed_recording_leaves_out_one_picture_and_no_handler) {
@@ -217,8 +218,7 @@ TEST(failed_recording_leaves_out_one_picture_and_no_handler) {
     assert_int_equal(stats.submit_count, 6);
     assert_int_equal(stats.skipped_failed_count, 2);
     check_engine(&e);
-    gpu_rig_close(&e.r);
-    rig_close(&e.rig);
+    close_both(&e);
 }
 
 TEST(headless_engine_has_no_pictures) {
@@ -232,8 +232,7 @@ TEST(headless_engine_has_no_pictures) {
     run(&e, 2);
     assert_int_equal(gpu_stats(&e.r).frame_count, 0);
     assert_int_equal(gpu_stats(&e.r).reclaimed_count, 1);
-    gpu_rig_close(&e.r);
-    rig_close(&e.rig);
+    close_both(&e);
 }
 
 // --- order ---
@@ -267,8 +266,7 @@ TEST(items_are_handed_over_by_the_coordinator_in_the_order_of_the_plan) {
         assert_int_equal(submit_item_count, 16);
     }
     assert_int_equal(submit_mistake_count, 0);
-    gpu_rig_close(&e.r);
-    rig_close(&e.rig);
+    close_both(&e);
 }
 
 TEST(attach_without_memory_leaves_the_device_as_it_was) {
@@ -313,8 +311,7 @@ TEST(what_is_destroyed_is_reclaimed_with_the_timelines_of_the_engine) {
     assert_int_equal(stats.retired_count, 1);
     assert_int_equal(stats.reclaimed_count, 1);
     assert_int_equal(nb_timeline_value(nb_gpu_timeline(e.r.gpu)), stats.completed_value);
-    gpu_rig_close(&e.r);
-    rig_close(&e.rig);
+    close_both(&e);
 }
 
 TEST(device_outlives_its_engine_and_gets_another) {
@@ -343,8 +340,7 @@ TEST(device_outlives_its_engine_and_gets_another) {
     run(&e, 3);
     assert_int_equal(gpu_stats(&e.r).submitted_value, 7);
     assert_int_equal(nb_timeline_value(nb_gpu_timeline(e.r.gpu)), 6);
-    gpu_rig_close(&e.r);
-    rig_close(&e.rig);
+    close_both(&e);
 }
 
 typedef struct destroyer {
@@ -370,8 +366,7 @@ TEST(destroy_inside_a_frame_of_the_engine_is_refused) {
         run(&e, 1);
         assert_int_equal(d.results[0], NB_BUSY);
         assert_int_equal(d.results[1], NB_BUSY);
-        gpu_rig_close(&e.r);
-        rig_close(&e.rig);
+        close_both(&e);
     }
 }
 

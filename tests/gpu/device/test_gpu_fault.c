@@ -15,27 +15,27 @@ static void frames(gpu_rig *r, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) assert_int_equal(frame(r), NB_OK);
 }
 
-// Says how often the device came back.
+static uint32_t restored; // how often the device came back
+
 static void count_restored(nb_gpu *gpu, void *user) {
     (void)gpu;
     ++*(uint32_t *)user;
 }
 
-static void open_counting(gpu_rig *r, uint32_t *restored, nb_gpu_null_desc null_desc) {
+static void open_counting(gpu_rig *r, uint32_t latency_frames) {
     nb_gpu_desc desc = gpu_rig_desc();
     desc.on_restored = count_restored;
-    desc.user = restored;
+    desc.user = &restored;
     desc.stuck_ns = 1000 * MS;
-    *restored = 0;
-    gpu_rig_open_as(r, desc, null_desc);
+    gpu_rig_open_as(r, desc, (nb_gpu_null_desc){.latency_frames = latency_frames});
 }
+
+static gpu_rig r; // of the case that runs
 
 // --- the fence ---
 
 TEST(device_that_is_behind_costs_pictures_until_it_goes_on) {
-    gpu_rig r;
-    uint32_t restored;
-    open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 1});
+    open_counting(&r, 1);
     frames(&r, 4);
     order(&r, NB_GPU_NULL_STUCK, 0);
     frames(&r, 1); // one more fits into what is in flight
@@ -58,9 +58,7 @@ TEST(device_that_is_behind_costs_pictures_until_it_goes_on) {
 }
 
 TEST(device_that_is_stuck_is_made_anew) {
-    gpu_rig r;
-    uint32_t restored;
-    open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 1});
+    open_counting(&r, 1);
     frames(&r, 4);
     order(&r, NB_GPU_NULL_STUCK, 0);
     frames(&r, 1);
@@ -84,9 +82,7 @@ TEST(device_that_is_stuck_is_made_anew) {
 }
 
 TEST(fence_beyond_what_was_handed_over_is_not_believed) {
-    gpu_rig r;
-    uint32_t restored;
-    open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 1});
+    open_counting(&r, 1);
     frames(&r, 3);
     order(&r, NB_GPU_NULL_JUMP, 0);
     assert_int_equal(frame(&r), NB_ERR_LOST);
@@ -102,7 +98,6 @@ TEST(fence_beyond_what_was_handed_over_is_not_believed) {
 }
 
 TEST(fence_that_goes_back_is_not_believed) {
-    gpu_rig r;
     gpu_rig_open(&r);
     frames(&r, 3);
     for (uint32_t i = 0; i < 3; ++i) {
@@ -123,9 +118,7 @@ TEST(fence_that_goes_back_is_not_believed) {
 // --- lost ---
 
 TEST(lost_device_is_made_anew_with_all_that_was_alive) {
-    gpu_rig r;
-    uint32_t restored;
-    open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 1});
+    open_counting(&r, 1);
     nb_gpu_buffer buffer = gpu_buffer(r.gpu, 64, NB_GPU_MEMORY_DEVICE), gone = gpu_buffer(r.gpu, 64, 0);
     nb_gpu_buffer readback = gpu_buffer(r.gpu, 64, NB_GPU_MEMORY_READBACK);
     nb_gpu_image image = gpu_image(r.gpu, 4, NB_GPU_ACCESS_SAMPLED);
@@ -161,9 +154,7 @@ TEST(lost_device_is_made_anew_with_all_that_was_alive) {
 }
 
 TEST(tries_to_get_a_device_back_are_further_and_further_apart) {
-    gpu_rig r;
-    uint32_t restored;
-    open_counting(&r, &restored, (nb_gpu_null_desc){0});
+    open_counting(&r, 0);
     frames(&r, 2);
     order(&r, NB_GPU_NULL_LOST, 0);
     for (uint32_t i = 0; i < 12; ++i) order(&r, NB_GPU_NULL_NO_DEVICE, 0);
@@ -201,9 +192,7 @@ TEST(tries_to_get_a_device_back_are_further_and_further_apart) {
 }
 
 TEST(device_without_memory_for_what_was_alive_is_tried_again) {
-    gpu_rig r;
-    uint32_t restored;
-    open_counting(&r, &restored, (nb_gpu_null_desc){0});
+    open_counting(&r, 0);
     for (uint32_t i = 0; i < 5; ++i) gpu_buffer(r.gpu, 64, NB_GPU_MEMORY_DEVICE);
     frames(&r, 2);
     order(&r, NB_GPU_NULL_LOST, 0);
@@ -219,9 +208,7 @@ TEST(device_without_memory_for_what_was_alive_is_tried_again) {
 }
 
 TEST(capture_of_a_lost_picture_is_lost) {
-    gpu_rig r;
-    uint32_t restored;
-    open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 2});
+    open_counting(&r, 2);
     nb_gpu_capture capture;
     assert_int_equal(nb_gpu_frame_begin(r.gpu), NB_OK);
     assert_int_equal(nb_gpu_capture_ask(r.gpu), NB_OK);
@@ -242,7 +229,6 @@ TEST(capture_of_a_lost_picture_is_lost) {
 // --- memory ---
 
 TEST(submit_without_memory_costs_the_picture_and_not_the_uploads) {
-    gpu_rig r;
     gpu_rig_open(&r);
     nb_gpu_buffer buffer = gpu_buffer(r.gpu, 64, NB_GPU_MEMORY_DEVICE);
     frames(&r, 1);
@@ -266,7 +252,6 @@ TEST(submit_without_memory_costs_the_picture_and_not_the_uploads) {
 }
 
 TEST(graph_without_memory_costs_the_picture) {
-    gpu_rig r;
     gpu_rig_open(&r);
     order(&r, NB_GPU_NULL_MEMORY, 0); // for the back buffer
     assert_int_equal(frame(&r), NB_ERR_MEMORY);
@@ -289,7 +274,6 @@ TEST(graph_without_memory_costs_the_picture) {
 // --- the surface ---
 
 TEST(surfaces_that_do_not_fit_are_made_anew) {
-    gpu_rig r;
     gpu_rig_open_as(&r, gpu_rig_desc(), (nb_gpu_null_desc){.has_surface = true, .latency_frames = 1});
     frames(&r, 3);
     order(&r, NB_GPU_NULL_PRESENT, 0);
@@ -341,7 +325,7 @@ static nb_result wrapped_times(void *self, nb_gpu_times *out) {
     return NB_OK;
 }
 
-static void open_wrapped(gpu_rig *r) {
+static void open_wrapped(void) {
     wrapped = *nb_gpu_null_backend();
     wrapped.item_end = wrapped_item_end;
     wrapped.set_bindings = wrapped_set_bindings;
@@ -350,7 +334,7 @@ static void open_wrapped(gpu_rig *r) {
     time_value = 0;
     nb_gpu_desc desc = gpu_rig_desc();
     desc.backend = &wrapped;
-    gpu_rig_open_as(r, desc, (nb_gpu_null_desc){0});
+    gpu_rig_open_as(&r, desc, (nb_gpu_null_desc){0});
 }
 
 static nb_result draw_one(nb_gpu_command *command, uint32_t bucket, uint32_t bucket_count, void *user) {
@@ -366,8 +350,7 @@ static nb_result give(nb_gpu_command *command, uint32_t bucket, uint32_t bucket_
 }
 
 TEST(failures_while_recording_cost_the_picture_or_the_device) {
-    gpu_rig r;
-    open_wrapped(&r);
+    open_wrapped();
     nb_gpu_pipeline pipeline = gpu_pipeline(r.gpu, gpu_drawing());
     gpu_pass pass = {.record = draw_one, .user = &pipeline};
     assert_int_equal(gpu_frame(r.gpu, pass), NB_OK);
@@ -398,8 +381,7 @@ TEST(failures_while_recording_cost_the_picture_or_the_device) {
 }
 
 TEST(times_have_the_names_of_their_passes) {
-    gpu_rig r;
-    open_wrapped(&r);
+    open_wrapped();
     nb_gpu_pass_time times[4];
     assert_int_equal(nb_gpu_pass_times(r.gpu, times, 4), 0);
     time_value = 1;
@@ -421,9 +403,7 @@ TEST(times_have_the_names_of_their_passes) {
 }
 
 TEST(device_that_never_ends_its_work_is_destroyed_as_lost) {
-    gpu_rig r;
-    uint32_t restored;
-    open_counting(&r, &restored, (nb_gpu_null_desc){.latency_frames = 1});
+    open_counting(&r, 1);
     nb_gpu_buffer buffer = gpu_buffer(r.gpu, 16, NB_GPU_MEMORY_DEVICE);
     order(&r, NB_GPU_NULL_STUCK, 0);
     frames(&r, 2);

@@ -3,10 +3,11 @@
 
 #include "gpu/graph/graph_fixture.h"
 
+static graph_fixture f; // of the case that runs
+
 // --- order ---
 
 TEST(writers_run_before_readers_whatever_the_order_of_adding) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), screen = import(&f, "screen", 0, PRESENT);
     nb_graph_pass last = pass(&f, "last"), second = pass(&f, "second"), first = pass(&f, "first");
@@ -21,7 +22,6 @@ TEST(writers_run_before_readers_whatever_the_order_of_adding) {
 }
 
 TEST(passes_without_relation_keep_the_order_of_adding) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a");
     nb_graph_pass p[6];
@@ -34,7 +34,6 @@ TEST(passes_without_relation_keep_the_order_of_adding) {
 }
 
 TEST(renewed_memory_waits_for_all_who_use_it_under_the_old_name) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = renew(&f, a, "b"), out = image(&f, "out");
     nb_graph_pass reads_new = kept_pass(&f, "reads_new"), over = pass(&f, "over"),
@@ -51,16 +50,13 @@ TEST(renewed_memory_waits_for_all_who_use_it_under_the_old_name) {
 }
 
 TEST(renewed_memory_without_writers_still_waits) {
-    graph_fixture f;
     graph_open(&f);
     // b is used by nobody: what waits for it waits for a.
     nb_graph_resource a = image(&f, "a"), b = renew(&f, a, "b"), c = renew(&f, b, "c");
-    nb_graph_pass reads_c = kept_pass(&f, "reads_c"), also_c = kept_pass(&f, "also_c"),
-                  reads_a = kept_pass(&f, "reads_a"), draws = pass(&f, "draws");
-    use(&f, reads_c, c, SAMPLED);
-    use(&f, also_c, c, COPY_FROM);
-    use(&f, reads_a, a, SAMPLED);
-    use(&f, draws, a, COLOR);
+    use(&f, kept_pass(&f, "reads_c"), c, SAMPLED);
+    use(&f, kept_pass(&f, "also_c"), c, COPY_FROM);
+    use(&f, kept_pass(&f, "reads_a"), a, SAMPLED);
+    use(&f, pass(&f, "draws"), a, COLOR);
     assert_order(&f, "draws reads_a reads_c also_c");
     nb_graph_resource newest;
     assert_int_equal(nb_graph_newest(f.graph, a, &newest), NB_OK);
@@ -71,7 +67,6 @@ TEST(renewed_memory_without_writers_still_waits) {
 }
 
 TEST(pass_put_behind_another_runs_behind_it) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_pass a = kept_pass(&f, "a"), b = kept_pass(&f, "b"), c = kept_pass(&f, "c"), idle = pass(&f, "idle");
     assert_int_equal(nb_graph_after(f.graph, a, c), NB_OK);
@@ -86,14 +81,13 @@ TEST(pass_put_behind_another_runs_behind_it) {
 }
 
 TEST(pass_that_reads_and_writes_counts_as_writer) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource b = buffer(&f, "b");
-    nb_graph_pass read = kept_pass(&f, "read"), both = pass(&f, "both"), fill = pass(&f, "fill");
-    use(&f, read, b, UNIFORM);
+    use(&f, kept_pass(&f, "read"), b, UNIFORM);
+    nb_graph_pass both = pass(&f, "both");
     use(&f, both, b, STORAGE_READ);
     use(&f, both, b, STORAGE);
-    use(&f, fill, b, COPY_TO);
+    use(&f, pass(&f, "fill"), b, COPY_TO);
     assert_order(&f, "both fill read");
     assert_int_equal(nb_graph_declared(f.graph, 1, b), STORAGE | STORAGE_READ);
     assert_int_equal(nb_graph_declared(f.graph, 0, b), UNIFORM);
@@ -103,18 +97,21 @@ TEST(pass_that_reads_and_writes_counts_as_writer) {
 
 // --- which passes run ---
 
+// Two passes, of which the second reads what the first draws.
+static void use_a_to_b(nb_graph_resource a, nb_graph_resource b) {
+    use(&f, pass(&f, "makes_a"), a, COLOR);
+    nb_graph_pass a_to_b = pass(&f, "a_to_b");
+    use(&f, a_to_b, a, SAMPLED);
+    use(&f, a_to_b, b, COLOR);
+}
+
 TEST(passes_that_nobody_needs_are_left_out) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = image(&f, "b"), screen = import(&f, "screen", 0, PRESENT);
     nb_graph_resource old = import(&f, "old", SAMPLED, 0);
-    nb_graph_pass makes_a = pass(&f, "makes_a"), a_to_b = pass(&f, "a_to_b"), shows = pass(&f, "shows"),
-                  writes_old = pass(&f, "writes_old");
-    use(&f, makes_a, a, COLOR);
-    use(&f, a_to_b, a, SAMPLED);
-    use(&f, a_to_b, b, COLOR);
-    use(&f, shows, screen, COLOR);
-    use(&f, writes_old, old, COLOR);
+    use_a_to_b(a, b);
+    use(&f, pass(&f, "shows"), screen, COLOR);
+    use(&f, pass(&f, "writes_old"), old, COLOR);
     assert_order(&f, "shows");
     assert_int_equal(f.plan->culled_count, 3);
     assert_false(f.plan->resources[0].is_used);
@@ -124,48 +121,40 @@ TEST(passes_that_nobody_needs_are_left_out) {
 }
 
 TEST(what_is_wanted_brings_all_it_needs) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = image(&f, "b");
-    nb_graph_pass makes_a = pass(&f, "makes_a"), a_to_b = pass(&f, "a_to_b"), reads_b = pass(&f, "reads_b");
-    use(&f, makes_a, a, COLOR);
-    use(&f, a_to_b, a, SAMPLED);
-    use(&f, a_to_b, b, COLOR);
-    use(&f, reads_b, b, SAMPLED);
+    use_a_to_b(a, b);
+    use(&f, pass(&f, "reads_b"), b, SAMPLED);
     assert_int_equal(nb_graph_keep(f.graph, b), NB_OK);
     assert_order(&f, "makes_a a_to_b");
     graph_close(&f);
 }
 
 TEST(writers_before_a_clear_are_left_out) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a");
-    nb_graph_pass lost = pass(&f, "lost"), clears = pass(&f, "clears"), adds = pass(&f, "adds");
-    use(&f, lost, a, COLOR);
+    use(&f, pass(&f, "lost"), a, COLOR);
+    nb_graph_pass clears = pass(&f, "clears");
     use(&f, clears, a, COLOR);
     clear(&f, clears, a);
-    use(&f, adds, a, COLOR);
+    use(&f, pass(&f, "adds"), a, COLOR);
     assert_int_equal(nb_graph_keep(f.graph, a), NB_OK);
     assert_order(&f, "clears adds");
     graph_close(&f);
 }
 
 TEST(writer_needs_those_before_it_and_none_behind) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a");
-    nb_graph_pass first = pass(&f, "first"), kept = kept_pass(&f, "kept"), behind = pass(&f, "behind");
-    use(&f, first, a, COLOR);
-    use(&f, kept, a, COLOR);
-    use(&f, behind, a, COLOR);
+    use(&f, pass(&f, "first"), a, COLOR);
+    use(&f, kept_pass(&f, "kept"), a, COLOR);
+    use(&f, pass(&f, "behind"), a, COLOR);
     assert_order(&f, "first kept");
     graph_close(&f);
 }
 
 TEST(contents_of_renewed_memory_are_needed_unless_cleared) {
     for (int is_cleared = 0; is_cleared < 2; ++is_cleared) {
-        graph_fixture f;
         graph_open(&f);
         nb_graph_resource screen = import(&f, "screen", 0, PRESENT), again = renew(&f, screen, "again"),
                           third = renew(&f, again, "third");
@@ -182,7 +171,6 @@ TEST(contents_of_renewed_memory_are_needed_unless_cleared) {
 }
 
 TEST(long_chains_and_wide_readers_are_followed_once) {
-    graph_fixture f;
     graph_open(&f);
     // Each of 100 passes reads the last and writes the next; the kept one wants the last. A hundred are not wanted.
     nb_graph_resource before = image(&f, "r0");
@@ -212,7 +200,6 @@ TEST(long_chains_and_wide_readers_are_followed_once) {
 // Each reads what the one added behind it draws, and in the end all read what is renewed under them.
 TEST(thousands_of_passes_are_turned_round) {
     enum { COUNT = 4000 };
-    graph_fixture f;
     memset(&f, 0, sizeof f);
     nb_graph_desc desc = {.pass_count_max = COUNT,
                           .resource_count_max = COUNT + 2,
@@ -241,7 +228,6 @@ TEST(thousands_of_passes_are_turned_round) {
 // --- mistakes ---
 
 TEST(circle_is_named_from_pass_to_pass) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource d = depth(&f, "depth"), c = image(&f, "color"), other = image(&f, "other");
     nb_graph_pass in = pass(&f, "in"), a = kept_pass(&f, "a"), b = pass(&f, "b"), out = kept_pass(&f, "out");
@@ -263,7 +249,6 @@ TEST(circle_is_named_from_pass_to_pass) {
 }
 
 TEST(circles_through_links_and_renewed_memory_are_named) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_pass a = kept_pass(&f, "a"), b = kept_pass(&f, "b"), c = kept_pass(&f, "c");
     nb_graph_resource image_ = image(&f, "image");
@@ -285,7 +270,6 @@ TEST(circles_through_links_and_renewed_memory_are_named) {
 }
 
 TEST(long_circle_is_cut) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_pass p[40];
     for (int i = 0; i < 40; ++i) {
@@ -302,7 +286,6 @@ TEST(long_circle_is_cut) {
 }
 
 TEST(circle_of_passes_left_out_is_no_mistake) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource x = image(&f, "x"), y = image(&f, "y");
     nb_graph_pass a = pass(&f, "a"), b = pass(&f, "b");
@@ -316,7 +299,6 @@ TEST(circle_of_passes_left_out_is_no_mistake) {
 }
 
 TEST(reading_what_nobody_writes_is_refused) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = renew(&f, a, "b");
     use(&f, kept_pass(&f, "reader"), b, SAMPLED);
@@ -333,7 +315,6 @@ TEST(reading_what_nobody_writes_is_refused) {
 TEST(uses_that_exclude_each_other_are_refused) {
     static const nb_gpu_access bad[] = {COLOR | SAMPLED, COLOR | STORAGE, SAMPLED | STORAGE_READ, COPY_FROM | COPY_TO,
                                         SAMPLED | COPY_FROM};
-    graph_fixture f;
     graph_open(&f);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
         assert_int_equal(nb_graph_begin(f.graph), NB_OK);
@@ -360,7 +341,6 @@ TEST(uses_that_exclude_each_other_are_refused) {
 }
 
 TEST(attachments_of_different_sizes_are_refused) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_import_desc wide = {.name = "wide", .format = NB_GPU_FORMAT_R8, .width = 64, .height = 32};
     nb_graph_resource w;
@@ -374,7 +354,6 @@ TEST(attachments_of_different_sizes_are_refused) {
 }
 
 TEST(mistakes_of_passes_left_out_are_not_looked_for) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_pass p = pass(&f, "p");
     use(&f, p, image(&f, "never"), SAMPLED);
@@ -387,7 +366,6 @@ TEST(mistakes_of_passes_left_out_are_not_looked_for) {
 // --- assembly ---
 
 TEST(names_are_unique_and_cut) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), found = {0};
     nb_graph_pass p = pass(&f, "a"); // passes have names of their own
@@ -414,7 +392,7 @@ TEST(names_are_unique_and_cut) {
 }
 
 TEST(handles_of_other_assemblies_are_stale) {
-    graph_fixture f, other;
+    graph_fixture other;
     graph_open(&f);
     graph_open(&other);
     // Reports are told apart by the index, so that a host that keeps handles over frames is throttled.
@@ -445,7 +423,6 @@ TEST(handles_of_other_assemblies_are_stale) {
 }
 
 TEST(full_pools_refuse_and_keep_what_is_there) {
-    graph_fixture f;
     memset(&f, 0, sizeof f);
     nb_graph_desc desc = {
         .pass_count_max = 2, .resource_count_max = 3, .use_count_max = 4, .hooks = test_hooks(&f.log, &f.heap)};
@@ -474,7 +451,6 @@ TEST(full_pools_refuse_and_keep_what_is_there) {
 }
 
 TEST(attachments_have_a_bound) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_pass p = kept_pass(&f, "p");
     nb_graph_resource colors[5], d = depth(&f, "d"), d2 = depth(&f, "d2");
@@ -498,7 +474,6 @@ TEST(attachments_have_a_bound) {
 }
 
 TEST(only_an_open_assembly_is_added_to) {
-    graph_fixture f;
     memset(&f, 0, sizeof f);
     nb_graph_desc desc = {.hooks = test_hooks(&f.log, &f.heap)};
     nb_graph_resource a;
@@ -515,7 +490,6 @@ TEST(only_an_open_assembly_is_added_to) {
 }
 
 TEST(all_memory_is_taken_at_creation) {
-    graph_fixture f;
     graph_open(&f);
     uint64_t calls = f.heap.call_count.value;
     for (int round = 0; round < 3; ++round) {

@@ -3,10 +3,11 @@
 
 #include "gpu/graph/graph_fixture.h"
 
+static graph_fixture f; // of the case that runs
+
 // --- transitions ---
 
 TEST(first_use_comes_from_nothing_and_reads_wait_for_writes) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a");
     use(&f, pass(&f, "w1"), a, COLOR);
@@ -17,7 +18,6 @@ TEST(first_use_comes_from_nothing_and_reads_wait_for_writes) {
 }
 
 TEST(reads_of_one_layout_share_a_transition) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), d = depth(&f, "d");
     use(&f, pass(&f, "wa"), a, COLOR);
@@ -37,7 +37,6 @@ TEST(reads_of_one_layout_share_a_transition) {
 }
 
 TEST(reads_of_buffers_share_a_transition_in_any_way) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource b = buffer(&f, "b"), next = renew(&f, b, "next");
     use(&f, pass(&f, "fill"), b, COPY_TO);
@@ -51,7 +50,6 @@ TEST(reads_of_buffers_share_a_transition_in_any_way) {
 }
 
 TEST(imports_come_from_and_go_where_they_are_said_to) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource screen = import(&f, "screen", 0, PRESENT), old = import(&f, "old", COLOR, SAMPLED);
     import(&f, "unused", COPY_TO, SAMPLED);
@@ -70,7 +68,6 @@ TEST(imports_come_from_and_go_where_they_are_said_to) {
 }
 
 TEST(imports_that_are_read_as_before_need_nothing) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource same = import(&f, "same", SAMPLED, 0), other = import(&f, "other", SAMPLED, 0);
     nb_graph_import_desc desc = {.name = "b", .is_buffer = true, .before = VERTEX | UNIFORM};
@@ -87,7 +84,6 @@ TEST(imports_that_are_read_as_before_need_nothing) {
 }
 
 TEST(cleared_contents_are_not_kept) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = import(&f, "a", SAMPLED, SAMPLED);
     nb_graph_pass p = pass(&f, "p"), q = pass(&f, "q");
@@ -101,7 +97,6 @@ TEST(cleared_contents_are_not_kept) {
 // --- attachments ---
 
 TEST(attachments_are_cleared_discarded_or_kept) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), d = depth(&f, "d"), again = renew(&f, a, "again");
     nb_graph_resource old = import(&f, "old", COPY_TO, 0), fresh = import(&f, "fresh", 0, 0);
@@ -133,7 +128,6 @@ static nb_result record_nothing(nb_gpu_command *command, uint32_t bucket, uint32
 }
 
 TEST(steps_carry_what_was_said_of_the_pass) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_pass_desc desc = {.name = "p",
                                .kind = NB_GPU_PASS_COMPUTE,
@@ -159,7 +153,6 @@ TEST(steps_carry_what_was_said_of_the_pass) {
 // --- slots ---
 
 TEST(memory_alike_is_shared_and_waits_for_who_had_it) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = image(&f, "b"), c = image(&f, "c");
     nb_graph_resource large = image_of(&f, "large", NB_GPU_FORMAT_RGBA8, 128), bits = buffer(&f, "bits");
@@ -190,7 +183,6 @@ TEST(memory_alike_is_shared_and_waits_for_who_had_it) {
 }
 
 TEST(renewed_memory_stays_where_it_is_until_its_last_name_is_done) {
-    graph_fixture f;
     graph_open(&f);
     nb_graph_resource a = image(&f, "a"), b = image(&f, "b"), again = renew(&f, a, "again");
     use(&f, kept_pass(&f, "wa"), a, COLOR);
@@ -209,7 +201,6 @@ TEST(renewed_memory_stays_where_it_is_until_its_last_name_is_done) {
 
 TEST(what_is_wanted_keeps_its_memory_to_the_end) {
     for (int is_wanted = 0; is_wanted < 2; ++is_wanted) {
-        graph_fixture f;
         graph_open(&f);
         nb_graph_resource a = image(&f, "a"), b = image(&f, "b");
         use(&f, kept_pass(&f, "wa"), a, COLOR);
@@ -224,38 +215,37 @@ TEST(what_is_wanted_keeps_its_memory_to_the_end) {
 // --- text ---
 
 static void write_line(void *user, const char *text, size_t size_bytes) {
-    graph_fixture *f = user;
-    size_t length = strlen(f->line);
-    assert_true(length + size_bytes < sizeof f->line);
-    memcpy(f->line + length, text, size_bytes);
-    f->line[length + size_bytes] = '\0';
+    (void)user;
+    size_t length = strlen(f.line);
+    assert_true(length + size_bytes < sizeof f.line);
+    memcpy(f.line + length, text, size_bytes);
+    f.line[length + size_bytes] = '\0';
 }
 
 // Everything that a line may say: buckets, buffers, names that are quoted, links, what is renewed or left out.
-static void assemble_for_text(graph_fixture *f) {
-    nb_graph_resource a = image(f, "a \"b\" \\c"), again = renew(f, a, "again"), b = buffer(f, "bits");
-    nb_graph_resource screen = import(f, "screen", 0, PRESENT);
+static void assemble_for_text(void) {
+    nb_graph_resource a = image(&f, "a \"b\" \\c"), again = renew(&f, a, "again"), b = buffer(&f, "bits");
+    nb_graph_resource screen = import(&f, "screen", 0, PRESENT);
     nb_graph_import_desc desc = {.name = "shared", .is_buffer = true, .before = VERTEX};
     nb_graph_resource shared;
-    assert_int_equal(nb_graph_import(f->graph, &desc, &shared), NB_OK);
+    assert_int_equal(nb_graph_import(f.graph, &desc, &shared), NB_OK);
     nb_graph_pass_desc draw_desc = {.name = "draw", .kind = NB_GPU_PASS_RENDER, .bucket_count = 4};
-    nb_graph_pass draw, over = pass(f, "over"), idle = pass(f, "idle");
-    assert_int_equal(nb_graph_pass_add(f->graph, &draw_desc, &draw), NB_OK);
-    use(f, draw, a, COLOR);
-    clear(f, draw, a);
-    use(f, draw, shared, VERTEX);
-    use(f, over, again, COLOR);
-    use(f, over, screen, COLOR);
-    use(f, idle, b, STORAGE | STORAGE_READ);
-    assert_int_equal(nb_graph_after(f->graph, over, idle), NB_OK);
-    compile(f);
+    nb_graph_pass draw, over = pass(&f, "over"), idle = pass(&f, "idle");
+    assert_int_equal(nb_graph_pass_add(f.graph, &draw_desc, &draw), NB_OK);
+    use(&f, draw, a, COLOR);
+    clear(&f, draw, a);
+    use(&f, draw, shared, VERTEX);
+    use(&f, over, again, COLOR);
+    use(&f, over, screen, COLOR);
+    use(&f, idle, b, STORAGE | STORAGE_READ);
+    assert_int_equal(nb_graph_after(f.graph, over, idle), NB_OK);
+    compile(&f);
 }
 
 TEST(plan_is_printed) {
-    graph_fixture f;
     graph_open(&f);
-    assemble_for_text(&f);
-    assert_int_equal(nb_graph_print(f.graph, write_line, &f), NB_OK);
+    assemble_for_text();
+    assert_int_equal(nb_graph_print(f.graph, write_line, NULL), NB_OK);
     assert_string_equal(f.line, "2 passes, 1 left out, 4 transitions, 5 resources, 1 slots\n"
                                 "\n0 draw (render, 64 x 64, 4 buckets)\n"
                                 "    a \"b\" \\c             color, cleared               none -> color, discards\n"
@@ -277,10 +267,9 @@ TEST(plan_is_printed) {
 }
 
 TEST(graph_is_drawn) {
-    graph_fixture f;
     graph_open(&f);
-    assemble_for_text(&f);
-    assert_int_equal(nb_graph_dot(f.graph, write_line, &f), NB_OK);
+    assemble_for_text();
+    assert_int_equal(nb_graph_dot(f.graph, write_line, NULL), NB_OK);
     assert_string_equal(f.line, "digraph frame {\n    rankdir=LR;\n"
                                 "    p0 [label=\"over\", shape=box];\n"
                                 "    p1 [label=\"idle\", shape=box, color=grey, fontcolor=grey];\n"

@@ -64,19 +64,21 @@ static void draw_corner(rig *r, const nb_gpu_item *item, const constants *push) 
     r->b->draw(r->self, item, &(nb_gpu_draw_args){3, 1, 0, 0});
 }
 
-// Clears to blue, draws the corner, copies the picture out: two steps.
-static void picture_plan(rig *r) {
+// Clears to a blue, draws in some buckets, copies the picture out: two steps.
+static void picture_plan_of(rig *r, uint32_t bucket_count, float blue) {
     nb_graph_resource target =
         rig_image(r, "target", NB_GPU_FORMAT_RGBA8, SIDE, NB_GPU_ACCESS_NONE, NB_GPU_ACCESS_NONE);
-    nb_graph_pass draw = rig_pass(r, "draw", NB_GPU_PASS_RENDER, 1);
+    nb_graph_pass draw = rig_pass(r, "draw", NB_GPU_PASS_RENDER, bucket_count);
     nb_graph_pass copy = rig_pass(r, "copy", NB_GPU_PASS_COMPUTE, 1);
     rig_use(r, draw, target, NB_GPU_ACCESS_COLOR);
-    rig_clear(r, draw, target, 0, 0, 1);
+    rig_clear(r, draw, target, 0, 0, blue);
     rig_use(r, copy, target, NB_GPU_ACCESS_COPY_FROM);
     rig_compile(r);
     rig_is(r, target, TARGET);
     assert_int_equal(r->plan->step_count, 2);
 }
+
+static void picture_plan(rig *r) { picture_plan_of(r, 1, 1); }
 
 static void picture_record(rig *r) {
     nb_gpu_item draw = rig_item_begin(r, 0, 0, 0);
@@ -112,15 +114,7 @@ TEST(triangle_is_where_it_was_drawn) {
 
 // A pass in many buckets by two lanes, each with a triangle in its own place.
 static uint32_t buckets_hash(rig *r, uint32_t bucket_count) {
-    nb_graph_resource target =
-        rig_image(r, "target", NB_GPU_FORMAT_RGBA8, SIDE, NB_GPU_ACCESS_NONE, NB_GPU_ACCESS_NONE);
-    nb_graph_pass draw = rig_pass(r, "draw", NB_GPU_PASS_RENDER, bucket_count);
-    nb_graph_pass copy = rig_pass(r, "copy", NB_GPU_PASS_COMPUTE, 1);
-    rig_use(r, draw, target, NB_GPU_ACCESS_COLOR);
-    rig_clear(r, draw, target, 0, 0, 0);
-    rig_use(r, copy, target, NB_GPU_ACCESS_COPY_FROM);
-    rig_compile(r);
-    rig_is(r, target, TARGET);
+    picture_plan_of(r, bucket_count, 0);
     nb_gpu_upload upload = corner_upload(r);
     const uint32_t draw_count = 24;
     for (uint32_t bucket = 0; bucket < bucket_count; ++bucket) {
@@ -176,9 +170,7 @@ TEST(uploads_keep_their_order_where_they_overlap) {
         {.from = 128, .to = FROM, .to_offset = 32, .size_bytes = 4},
         {.from = 128, .to = FROM, .to_offset = 60, .size_bytes = 4},
     };
-    nb_gpu_item item = rig_item_begin(&r, 0, 0, 0);
-    r.b->copy_buffer(r.self, &item, FROM, 0, TO, 0, 64);
-    rig_item_end(&r, &item);
+    rig_copy(&r, 0, FROM, TO, 64);
     rig_submit(&r, uploads, 4);
     rig_finish(&r);
     const char *found = (const char *)r.b->buffer_memory(r.self, TO);
@@ -219,10 +211,8 @@ TEST(missing_barrier_between_copies_is_reported) {
         rig_make_buffer(&r, BETWEEN, 64, NB_GPU_MEMORY_DEVICE);
         rig_make_buffer(&r, TO, 64, NB_GPU_MEMORY_READBACK);
         nb_graph_resource between = rig_buffer(&r, "between", NB_GPU_ACCESS_NONE, NB_GPU_ACCESS_NONE);
-        nb_graph_pass first = rig_pass(&r, "first", NB_GPU_PASS_COMPUTE, 1);
-        nb_graph_pass second = rig_pass(&r, "second", NB_GPU_PASS_COMPUTE, 1);
-        rig_use(&r, first, between, NB_GPU_ACCESS_COPY_TO);
-        rig_use(&r, second, between, NB_GPU_ACCESS_COPY_FROM);
+        rig_use(&r, rig_pass(&r, "first", NB_GPU_PASS_COMPUTE, 1), between, NB_GPU_ACCESS_COPY_TO);
+        rig_use(&r, rig_pass(&r, "second", NB_GPU_PASS_COMPUTE, 1), between, NB_GPU_ACCESS_COPY_FROM);
         rig_compile(&r);
         rig_is(&r, between, BETWEEN);
         nb_graph_step steps[2] = {r.plan->steps[0], r.plan->steps[1]};
@@ -231,12 +221,8 @@ TEST(missing_barrier_between_copies_is_reported) {
         r.plan = &plan;
         if (is_broken) steps[1].transition_count = 0;
         nbi_atomic_store_release_u32(&r.log.is_quiet, is_broken);
-        nb_gpu_item item = rig_item_begin(&r, 0, 0, 0);
-        r.b->copy_buffer(r.self, &item, RIG_FRAME_BUFFER, 0, BETWEEN, 0, 64);
-        rig_item_end(&r, &item);
-        item = rig_item_begin(&r, 1, 0, 0);
-        r.b->copy_buffer(r.self, &item, BETWEEN, 0, TO, 0, 64);
-        rig_item_end(&r, &item);
+        rig_copy(&r, 0, RIG_FRAME_BUFFER, BETWEEN, 64);
+        rig_copy(&r, 1, BETWEEN, TO, 64);
         rig_submit(&r, NULL, 0);
         rig_finish(&r);
         assert_int_equal(rig_close_count(&r) > 0, is_broken);
@@ -255,10 +241,8 @@ TEST(what_a_shader_writes_is_copied) {
         .name = "fill", .compute = RIG_SHADER(fill_comp), .push_bytes = 12, .storage_mask = 1u << 2};
     assert_int_equal(r.b->pipeline_create(r.self, 0, &desc), NB_OK);
     nb_graph_resource filled = rig_buffer(&r, "filled", NB_GPU_ACCESS_NONE, NB_GPU_ACCESS_NONE);
-    nb_graph_pass fill = rig_pass(&r, "fill", NB_GPU_PASS_COMPUTE, 1);
-    nb_graph_pass copy = rig_pass(&r, "copy", NB_GPU_PASS_COMPUTE, 1);
-    rig_use(&r, fill, filled, NB_GPU_ACCESS_STORAGE);
-    rig_use(&r, copy, filled, NB_GPU_ACCESS_COPY_FROM);
+    rig_use(&r, rig_pass(&r, "fill", NB_GPU_PASS_COMPUTE, 1), filled, NB_GPU_ACCESS_STORAGE);
+    rig_use(&r, rig_pass(&r, "copy", NB_GPU_PASS_COMPUTE, 1), filled, NB_GPU_ACCESS_COPY_FROM);
     rig_compile(&r);
     rig_is(&r, filled, FILLED);
     nb_gpu_item item = rig_item_begin(&r, 0, 0, 0);
@@ -269,9 +253,7 @@ TEST(what_a_shader_writes_is_copied) {
     r.b->push(r.self, &item, 0, push, sizeof push);
     r.b->dispatch(r.self, &item, 4, 1, 1);
     rig_item_end(&r, &item);
-    item = rig_item_begin(&r, 1, 0, 0);
-    r.b->copy_buffer(r.self, &item, FILLED, 0, TO, 0, 1024);
-    rig_item_end(&r, &item);
+    rig_copy(&r, 1, FILLED, TO, 1024);
     rig_submit(&r, NULL, 0);
     rig_finish(&r);
     const uint32_t *found = (const uint32_t *)r.b->buffer_memory(r.self, TO);

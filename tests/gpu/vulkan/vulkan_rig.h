@@ -140,6 +140,13 @@ static inline void rig_item_end(rig *r, const nb_gpu_item *item) {
     assert_int_equal(r->b->item_end(r->self, r->slot, item), NB_OK);
 }
 
+// An item that copies a buffer.
+static inline void rig_copy(rig *r, uint32_t step, uint32_t from, uint32_t to, uint64_t size_bytes) {
+    nb_gpu_item item = rig_item_begin(r, step, 0, 0);
+    r->b->copy_buffer(r->self, &item, from, 0, to, 0, size_bytes);
+    rig_item_end(r, &item);
+}
+
 static inline nb_gpu_submit rig_submit_desc(rig *r, const nb_gpu_upload *uploads, uint32_t upload_count) {
     return (nb_gpu_submit){.slot = r->slot,
                            .value = r->value + 1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the Vulkan backend does with bad arguments. A machine without Vulkan refuses the same ones.
+// nebula/gpu_vulkan.h: devices that cannot be. A machine without Vulkan refuses the same ones.
 
 #include "bad_input/bad_input.h"
 #include "gpu/vulkan/gpu_vulkan_fixture.h"

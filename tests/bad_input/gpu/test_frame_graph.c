@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the frame graph does with bad arguments.
+// nebula/frame_graph.h, with the names of nebula/gpu_types.h: graphs, passes and resources that are none, bad descs.
 
 #include "bad_input/bad_input.h"
 
@@ -14,28 +14,29 @@ static nb_graph *open_graph(void) {
     return graph;
 }
 
+static const nb_graph_image_desc an_image = {"a", NB_GPU_FORMAT_R8, 1, 1};
+static const nb_graph_buffer_desc a_buffer = {"a", 1};
+static const nb_graph_import_desc an_import = {.name = "a", .is_buffer = true};
+static const nb_graph_pass_desc a_pass = {.name = "a", .kind = NB_GPU_PASS_RENDER};
+static const nb_gpu_clear a_clear = {{0}};
+
 TEST(null_is_refused_everywhere) {
     nb_graph_resource resource = {77};
     nb_graph_pass pass = {77};
-    nb_graph_image_desc image = {"a", NB_GPU_FORMAT_R8, 1, 1};
-    nb_graph_buffer_desc buffer = {"a", 1};
-    nb_graph_import_desc import = {.name = "a", .is_buffer = true};
-    nb_graph_pass_desc pass_desc = {.name = "a", .kind = NB_GPU_PASS_RENDER};
-    nb_gpu_clear clear = {{0}};
     const nb_graph_plan *plan = UNTOUCHED(nb_graph_plan);
     uint32_t index = 77;
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_create(NULL, NULL));
     silent(nb_graph_destroy(NULL));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_begin(NULL));
-    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_image_add(NULL, &image, &resource));
-    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_buffer_add(NULL, &buffer, &resource));
-    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_import(NULL, &import, &resource));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_image_add(NULL, &an_image, &resource));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_buffer_add(NULL, &a_buffer, &resource));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_import(NULL, &an_import, &resource));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_renew(NULL, resource, "b", &resource));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_newest(NULL, resource, &resource));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_resource_find(NULL, "a", &resource));
-    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_pass_add(NULL, &pass_desc, &pass));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_pass_add(NULL, &a_pass, &pass));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_use(NULL, pass, resource, NB_GPU_ACCESS_COLOR));
-    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_clear(NULL, pass, resource, clear));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_clear(NULL, pass, resource, a_clear));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_after(NULL, pass, pass));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_keep(NULL, resource));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_graph_compile(NULL, &plan));
@@ -63,20 +64,15 @@ TEST(nothing_happens_before_begin_or_after_compile) {
     nb_graph *graph = open_graph();
     nb_graph_resource resource = {77};
     nb_graph_pass pass = {77};
-    nb_graph_image_desc image = {"a", NB_GPU_FORMAT_R8, 1, 1};
-    nb_graph_buffer_desc buffer = {"a", 1};
-    nb_graph_import_desc import = {.name = "a", .is_buffer = true};
-    nb_graph_pass_desc pass_desc = {.name = "a", .kind = NB_GPU_PASS_RENDER};
-    nb_gpu_clear clear = {{0}};
     refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_compile(graph, NULL));
     for (int round = 0; round < 2; ++round) {
-        refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_image_add(graph, &image, &resource));
-        refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_buffer_add(graph, &buffer, &resource));
-        refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_import(graph, &import, &resource));
+        refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_image_add(graph, &an_image, &resource));
+        refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_buffer_add(graph, &a_buffer, &resource));
+        refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_import(graph, &an_import, &resource));
         refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_renew(graph, resource, "b", &resource));
-        refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_pass_add(graph, &pass_desc, &pass));
+        refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_pass_add(graph, &a_pass, &pass));
         refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_use(graph, pass, resource, NB_GPU_ACCESS_COLOR));
-        refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_clear(graph, pass, resource, clear));
+        refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_clear(graph, pass, resource, a_clear));
         refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_after(graph, pass, pass));
         refused(NB_ERR_MISUSE, NB_ITEM_GRAPH_MOMENT, nb_graph_keep(graph, resource));
         accepted(NB_EMPTY, nb_graph_resource_find(graph, "a", &resource));
