@@ -4,7 +4,7 @@
 # free of _Atomic. Modules include public headers of the core and their own files; OS headers stay in their *_posix.c and
 # *_<os>.c. The layers, lowest first:
 #   types.h, atomic.h < platform < base < tasks < frame < modules < programs (public headers only)
-# The demo's folders have an order of their own, below: what is simulated knows nothing of what is drawn.
+# The demo's folders have an order of their own, below. Those that are simulated include no header of the module gpu.
 set -eu
 root=${1:-$(dirname "$0")/..}
 cd "$root"
@@ -21,6 +21,7 @@ BEGIN {
     # Of the demo, lowest first; main.c is above them all.
     DEMO_MAIN = split("planet game players chunks jobs shell draw show record net without", names, " ") + 1
     for (i = 1; i < DEMO_MAIN; ++i) demo_rank[names[i]] = i
+    DEMO_SIMULATED = demo_rank["players"] # and what is below
     # Public headers without a source file of the same name.
     public["types"] = public["atomic"] = 0
     public["hooks"] = public["log_items"] = public["report"] = public["bytes"] = rank["base"]
@@ -128,6 +129,7 @@ is_module && !is_module_os && /^[ \t]*#[ \t]*include[ \t]*<(unistd|fcntl|pthread
     else if (target < 0) report("\"" name "\" is of no known layer")
     else if (target > own) report("\"" name "\" is of a higher layer")
     else if (own_home == "demo" && target_home == "demo" && classify_demo(path) > own_demo) report("\"" name "\" is of a higher layer of the demo")
+    else if (own_home == "demo" && own_demo <= DEMO_SIMULATED && target_home == "modules/gpu") report("\"" name "\" draws, and this part of the demo is simulated")
     else if (target == MODULE && own == MODULE && target_home != own_home) report("\"" name "\" is of a sibling module")
 }
 

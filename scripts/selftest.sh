@@ -269,6 +269,11 @@ good_module
 insert modules/one/inner/deep/far.c 1 '#include <unistd.h>'
 fails layers 'far.c:2: .*belongs into a \*_posix.c'
 good_module
+mkdir -p "$tree/modules/gpu/include/nebula" "$tree/demo/players"
+printf '%s\n#pragma once\n' "$licence" >"$tree/modules/gpu/include/nebula/gpu.h"
+printf '%s\n#include "nebula/gpu.h"\n' "$licence" >"$tree/demo/players/pilot.c"
+fails layers 'players/pilot.c:2: "nebula/gpu.h" draws, and this part'
+good_module
 insert src/frame/world/deep/deep.c 1 '#include "nebula/inner/far.h"'
 fails layers 'deep.c:2: .*of a higher layer'
 insert src/frame/world/deep/deep.c 1 '#include <pthread.h>'

@@ -231,30 +231,40 @@ nb_result nbi_gpu_end(nb_gpu *gpu) {
 
 // --- by hand ---
 
-static bool is_at(nb_gpu *gpu, nbi_gpu_frame_state state) { return gpu->engine == NULL && gpu->frame_state == state; }
+// Fails where the frame is in another state, or where an engine runs the frames.
+static nb_result require_state(nb_gpu *gpu, nbi_gpu_frame_state state, const char *function, const char *why) {
+    if (gpu->engine == NULL && gpu->frame_state == state) return NB_OK;
+    return NBI_GPU_MISTAKE(gpu, 0, NB_ITEM_GPU_MOMENT, NB_ERR_MISUSE, function, "device \"%s\": %s", gpu->name, why);
+}
 
 nb_result nb_gpu_frame_begin(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_FRAME_NONE))
-        return NBI_GPU_REFUSE_STATE(
-            gpu, "a frame is begun, or an engine runs the frames; end the frame first, or leave frames to the engine");
+    nb_result result = require_state(
+        gpu, NBI_GPU_FRAME_NONE, __func__,
+        "a frame is begun, or an engine runs the frames; end the frame first, or leave frames to the engine");
+    if (result != NB_OK) return result;
     gpu->caller = __func__;
     return nbi_gpu_begin(gpu, (nb_frame){0});
 }
 
 nb_result nb_gpu_frame_compile(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_FRAME_BEGUN))
-        return NBI_GPU_REFUSE_STATE(gpu, "no frame is begun, or it is compiled already; call nb_gpu_frame_begin first");
+    nb_result result = require_state(gpu, NBI_GPU_FRAME_BEGUN, __func__,
+                                     "no frame is begun, or it is compiled already; call nb_gpu_frame_begin first");
+    if (result != NB_OK) return result;
     gpu->caller = __func__;
     return nbi_gpu_compile(gpu);
 }
 
+static nb_result require_compiled(nb_gpu *gpu, const char *function) {
+    return require_state(gpu, NBI_GPU_FRAME_COMPILED, function,
+                         "no frame is compiled, or it was submitted already; call nb_gpu_frame_compile first");
+}
+
 nb_result nb_gpu_frame_record(nb_gpu *gpu, uint32_t lane) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_FRAME_COMPILED))
-        return NBI_GPU_REFUSE_STATE(
-            gpu, "no frame is compiled, or it was submitted already; call nb_gpu_frame_compile first");
+    nb_result result = require_compiled(gpu, __func__);
+    if (result != NB_OK) return result;
     if (lane >= gpu->limits.lane_count)
         return NBI_GPU_REFUSE(gpu, gpu->name, NB_ERR_RANGE,
                               "device \"%s\": no lane %u of %u; raise nb_gpu_desc.lane_count", gpu->name,
@@ -264,9 +274,8 @@ nb_result nb_gpu_frame_record(nb_gpu *gpu, uint32_t lane) {
 
 nb_result nb_gpu_frame_submit(nb_gpu *gpu) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    if (!is_at(gpu, NBI_GPU_FRAME_COMPILED))
-        return NBI_GPU_REFUSE_STATE(
-            gpu, "no frame is compiled, or it was submitted already; call nb_gpu_frame_compile first");
+    nb_result result = require_compiled(gpu, __func__);
+    if (result != NB_OK) return result;
     gpu->caller = __func__;
     return nbi_gpu_submit_picture(gpu);
 }

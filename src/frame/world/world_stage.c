@@ -87,13 +87,13 @@ static nb_result check_open(const nb_stage *stage, nb_table table, const char *f
 // A stage is made anew for each tick, so the world knows what was reported.
 static nb_result report_full(nb_stage *stage, const char *function) {
     nbi_world *self = nbi_world_of(stage->world);
-    char who[STAGE_NAME_SIZE];
+    char name[STAGE_NAME_SIZE];
     if (stage->full_count++ != 0) return NB_FULL;
-    name_stage(stage, who, sizeof who);
+    name_stage(stage, name, sizeof name);
     nbi_log_throttled(&self->hooks, &self->throttle, order_of(stage), NB_LOG_WARNING, NB_ITEM_WORLD_STAGE, function,
                       "%s: staging buffer full after %u commands (%u bytes); raise %s; further refusals are only "
                       "counted",
-                      who, stage->command_count, stage->size_bytes,
+                      name, stage->command_count, stage->size_bytes,
                       self->name_stage != NULL ? "nb_engine_desc.stage_bytes" : "nb_stage_desc.size_bytes");
     return NB_FULL;
 }
