@@ -18,24 +18,32 @@ endif()
 
 set(NEBULA_FUZZ_RUNS 20000 CACHE STRING "Inputs of each fuzz target in a test")
 
-# nebula_fuzz(NAME PART READER...): the readers are compiled again, to be seen by the fuzzer. Targets that make a world or
-# an engine for each input get a part of the runs.
-function(nebula_fuzz name part)
+# nebula_fuzz_readers(NAME SOURCE...): what targets read with, compiled once more with libFuzzer's counters. Other compilers
+# have none, so there the targets use the library.
+function(nebula_fuzz_readers name)
+    add_library(fuzz_readers_${name} OBJECT EXCLUDE_FROM_ALL ${ARGN})
+    nebula_private_flags(fuzz_readers_${name})
+    target_include_directories(fuzz_readers_${name} PRIVATE ${PROJECT_SOURCE_DIR}/include
+        ${PROJECT_SOURCE_DIR}/modules ${PROJECT_SOURCE_DIR}/modules/record/include ${PROJECT_SOURCE_DIR}/modules/net/include)
+    target_compile_options(fuzz_readers_${name} PRIVATE -fsanitize=fuzzer)
+endfunction()
+
+# nebula_fuzz(NAME PART READERS LIBRARY...): targets that make a world or an engine for each input get a part of the runs.
+function(nebula_fuzz name part readers)
     math(EXPR runs "${NEBULA_FUZZ_RUNS} / ${part}")
-    set(sources fuzz/fuzz_${name}.c ${ARGN})
-    if(NOT NEBULA_HAS_LIBFUZZER)
-        list(APPEND sources fuzz/fuzz_main.c)
-    endif()
-    add_executable(fuzz_${name} ${sources})
+    add_executable(fuzz_${name} fuzz/fuzz_${name}.c)
     nebula_private_flags(fuzz_${name})
     target_include_directories(fuzz_${name} PRIVATE
         ${PROJECT_SOURCE_DIR}/modules ${PROJECT_SOURCE_DIR}/modules/record/include ${PROJECT_SOURCE_DIR}/modules/net/include)
-    target_link_libraries(fuzz_${name} PRIVATE nebula Threads::Threads)
     if(NEBULA_HAS_LIBFUZZER)
         target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
         target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+        target_sources(fuzz_${name} PRIVATE $<TARGET_OBJECTS:fuzz_readers_${readers}>)
         target_link_libraries(fuzz_${name} PRIVATE m) # libFuzzer's own
+    else()
+        target_sources(fuzz_${name} PRIVATE fuzz/fuzz_main.c)
     endif()
+    target_link_libraries(fuzz_${name} PRIVATE ${ARGN} nebula Threads::Threads)
     # The first folder is where libFuzzer puts what it finds: not the sources'.
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fuzz/${name})
     set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${name})
@@ -57,20 +65,21 @@ function(nebula_fuzz name part)
     set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT ${NEBULA_TEST_TIMEOUT_S} LABELS unit)
 endfunction()
 
-set(state_readers ${PROJECT_SOURCE_DIR}/src/frame/state/state.c ${PROJECT_SOURCE_DIR}/src/frame/world/world_save.c
+nebula_fuzz_readers(state ${PROJECT_SOURCE_DIR}/src/frame/state/state.c ${PROJECT_SOURCE_DIR}/src/frame/world/world_save.c
     ${PROJECT_SOURCE_DIR}/src/base/handle.c)
-nebula_fuzz(world 10 ${state_readers})
-nebula_fuzz(states 5 ${state_readers})
-nebula_fuzz(correction 20 ${state_readers})
+nebula_fuzz(world 10 state)
+nebula_fuzz(states 5 state)
+nebula_fuzz(correction 20 state)
 
 if(TARGET nebula_record)
-    file(GLOB_RECURSE record_readers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/modules/record/*.c)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/modules/record/*.c)
+    nebula_fuzz_readers(record ${sources})
     foreach(name recording save)
-        nebula_fuzz(${name} 1 ${record_readers})
-        target_link_libraries(fuzz_${name} PRIVATE nebula::zstd)
+        nebula_fuzz(${name} 1 record nebula_record nebula::zstd)
     endforeach()
 endif()
 if(TARGET nebula_net)
-    file(GLOB_RECURSE net_readers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/modules/net/*.c)
-    nebula_fuzz(netplay 4 ${net_readers})
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/modules/net/*.c)
+    nebula_fuzz_readers(net ${sources})
+    nebula_fuzz(netplay 4 net nebula_net)
 endif()
