@@ -115,7 +115,7 @@ search() {
     gcc "$1" -w $mode -DMEMLIM=$memory_mib $gcc_flags pan.c -o pan >out 2>&1 || finish bad "pan.c does not compile"
     code=0
     # shellcheck disable=SC2086,SC3045
-    (ulimit -t "$2" && ./pan $pan_mode -m$depth_max $pan_flags >out 2>&1) 2>/dev/null || code=$?
+    { (ulimit -t "$2" && ./pan $pan_mode -m$depth_max $pan_flags >out 2>&1) || code=$?; } 2>/dev/null # the shell's word on who was killed
     [ "$code" -lt 128 ]
 }
 # Most searches end within a second. To compile those for speed takes five times as long as it saves.

@@ -65,6 +65,7 @@ static struct explorer {
     uint64_t random_state;
     uint64_t schedule_hash;
     bool uses_priorities;
+    bool is_best;           // the running fiber is known to be the one that pick_highest would return
     uint32_t switch_chance; // of 256, at each point, in the random strategy
     uint32_t change_points_left;
     uint32_t change_period; // a change point comes every so many steps on average
@@ -118,6 +119,11 @@ static ready_fibers fibers_ready(void) {
     return ready;
 }
 
+static void set_state(fiber *f, fiber_state state) {
+    f->state = state;
+    explorer.is_best = false;
+}
+
 // Nobody can run: the earliest deadline passes. False when there is none.
 static bool time_passes(void) {
     fiber *first = NULL;
@@ -128,7 +134,7 @@ static bool time_passes(void) {
     }
     if (first == NULL) return false;
     if (first->deadline_ns > explorer.now_ns) explorer.now_ns = first->deadline_ns;
-    first->state = FIBER_READY;
+    set_state(first, FIBER_READY);
     first->park_result = NB_TIMEOUT;
     return true;
 }
@@ -173,7 +179,9 @@ static void note_switch(uint32_t next, const volatile void *address) {
     explorer.schedule_hash = (explorer.schedule_hash ^ (next + 1u)) * 0x100000001B3u;
     explorer.history[explorer.history_count++ % HISTORY_SIZE] = (history_entry){next, address};
     for (uint32_t i = 0; i < explorer.fiber_count; ++i) {
-        if (i != next) explorer.fibers[i].has_yielded = false;
+        if (i == next || !explorer.fibers[i].has_yielded) continue;
+        explorer.fibers[i].has_yielded = false;
+        explorer.is_best = false;
     }
 }
 
@@ -191,7 +199,7 @@ static void switch_to(uint32_t next, const volatile void *address) {
     if (self == RUNNER || sigsetjmp(explorer.fibers[self].resume_at, 0) == 0) resume(next);
 }
 
-static void count_step(void) {
+static inline void count_step(void) {
     if (++explorer.step_count > explorer.options.step_limit) FAIL("livelock: the schedule does not end");
 }
 
@@ -199,16 +207,19 @@ static void count_step(void) {
 static void maybe_change_priority(void) {
     if (explorer.options.is_long) {
         // There is no end to the points: everybody comes first for a while.
-        if (explore_random() % LONG_CHANGE_PERIOD == 0)
-            explorer.fibers[explorer.current].priority = 16 + (uint32_t)(explore_random() % 1024);
+        if (explore_random() % LONG_CHANGE_PERIOD != 0) return;
+        explorer.fibers[explorer.current].priority = 16 + (uint32_t)(explore_random() % 1024);
+        explorer.is_best = false;
         return;
     }
-    if (explorer.change_points_left == 0 || explore_random() % explorer.change_period != 0) return;
+    // The period is a power of two.
+    if (explorer.change_points_left == 0 || (explore_random() & (explorer.change_period - 1)) != 0) return;
     --explorer.change_points_left;
     explorer.fibers[explorer.current].priority = explorer.change_points_left;
+    explorer.is_best = false;
 }
 
-static void check_address(const volatile void *address) {
+static inline void check_address(const volatile void *address) {
     uintptr_t offset = (uintptr_t)address - (uintptr_t)explorer.heap;
     if (offset < HEAP_SIZE && explorer.heap_shadow[offset / HEAP_GRAIN] == SHADOW_FREED) {
         FAIL("atomic access to freed memory");
@@ -217,16 +228,24 @@ static void check_address(const volatile void *address) {
     if (offset < PAGES_SIZE && explorer.is_page_released[offset / PAGE_SIZE]) FAIL("atomic access to released pages");
 }
 
+// The fiber that comes next at a point.
+static uint32_t pick_at_point(void) {
+    if (!explorer.uses_priorities)
+        return (explore_random() & 255) < explorer.switch_chance ? pick_next() : explorer.current;
+    maybe_change_priority();
+    if (explorer.is_best) return explorer.current;
+    uint32_t next = pick_next();
+    explorer.is_best = true; // of the fiber that runs from here on
+    return next;
+}
+
 void nbi_explore_point(const volatile void *address) {
     if (explorer.current == RUNNER) return;
     check_address(address);
     count_step();
-    if (explorer.uses_priorities) {
-        maybe_change_priority();
-        switch_to(pick_next(), address);
-    } else if ((explore_random() & 255) < explorer.switch_chance) {
-        switch_to(pick_next(), address);
-    }
+    uint32_t next = pick_at_point();
+    if (next == explorer.current) return;
+    switch_to(next, address);
     // Another fiber may have freed it while this one was away.
     check_address(address);
 }
@@ -242,7 +261,7 @@ static void fire_due(void) {
     for (uint32_t i = 0; i < explorer.fiber_count; ++i) {
         fiber *f = &explorer.fibers[i];
         if (f->state != FIBER_PARKED || f->deadline_ns > explorer.now_ns) continue;
-        f->state = FIBER_READY;
+        set_state(f, FIBER_READY);
         f->park_result = NB_TIMEOUT;
     }
 }
@@ -254,6 +273,7 @@ static void yield_now(void) {
     explorer.now_ns += explore_random() % 8 == 0 ? 60000 : 100;
     fire_due();
     explorer.fibers[explorer.current].has_yielded = true;
+    explorer.is_best = false;
     switch_to(pick_next(), NULL);
 }
 
@@ -262,7 +282,7 @@ void nbi_thread_yield(void) { yield_now(); }
 
 static void park_fiber(const void *address, uint64_t deadline_ns) {
     fiber *self = &explorer.fibers[explorer.current];
-    self->state = FIBER_PARKED;
+    set_state(self, FIBER_PARKED);
     self->parked_on = address;
     self->deadline_ns = deadline_ns;
     self->park_result = NB_OK;
@@ -289,7 +309,7 @@ void nbi_unpark(const nb_atomic_u32 *word, uint32_t count) {
     for (uint32_t i = 0; i < explorer.fiber_count && count > 0; ++i) {
         fiber *f = &explorer.fibers[(start + i) % explorer.fiber_count];
         if (f->state != FIBER_PARKED || f->parked_on != word) continue;
-        f->state = FIBER_READY;
+        set_state(f, FIBER_READY);
         --count;
     }
 }
@@ -348,7 +368,7 @@ nb_result nbi_thread_start(nbi_thread *thread, const nbi_thread_desc *desc) {
     fiber_create(place);
     fiber *f = &explorer.fibers[place];
     f->run = desc->run, f->user = desc->user;
-    f->state = FIBER_READY;
+    set_state(f, FIBER_READY);
     f->is_joined = f->has_yielded = false;
     f->priority = 16 + (uint32_t)(explore_random() % 1024);
     if (place == explorer.fiber_count) ++explorer.fiber_count;
@@ -441,10 +461,12 @@ static void heap_free(void *user, void *memory, size_t size_bytes) {
     (void)user;
     size_t first = (size_t)((char *)memory - explorer.heap) / HEAP_GRAIN;
     size_t last = first + (size_bytes + HEAP_GRAIN - 1) / HEAP_GRAIN;
+    uint8_t differing = 0; // without a branch: compilers look at many grains in one step
     for (size_t i = first; i < last; ++i) {
-        if (explorer.heap_shadow[i] != SHADOW_LIVE) FAIL("freed twice, or never allocated");
-        explorer.heap_shadow[i] = SHADOW_FREED;
+        differing = (uint8_t)(differing | (explorer.heap_shadow[i] ^ SHADOW_LIVE));
     }
+    if (differing != 0) FAIL("freed twice, or never allocated");
+    memset(explorer.heap_shadow + first, SHADOW_FREED, last - first);
     memset(memory, 0xDD, size_bytes);
     --explorer.heap_live_count;
 }
@@ -469,10 +491,10 @@ static void fiber_main(void) {
             f->run(f->user);
         else
             explorer.test->thread(explorer.user, self);
-        f->state = FIBER_DONE;
+        set_state(f, FIBER_DONE);
         for (uint32_t i = 0; i < explorer.fiber_count; ++i) {
             fiber *other = &explorer.fibers[i];
-            if (other->state == FIBER_PARKED && other->parked_on == f) other->state = FIBER_READY;
+            if (other->state == FIBER_PARKED && other->parked_on == f) set_state(other, FIBER_READY);
         }
         switch_to(pick_next(), NULL);
     }
@@ -518,6 +540,7 @@ static void seed_strategy(uint64_t seed) {
 static void reset_schedule(uint64_t seed) {
     explorer.current = RUNNER;
     explorer.has_failed = false;
+    explorer.is_best = false;
     explorer.step_count = 0;
     explorer.history_count = 0;
     explorer.schedule_hash = 0xCBF29CE484222325u;
