@@ -97,6 +97,16 @@ missing() { # name compiler flag...
     esac
 }
 
+# At full size, or for configurations that are named, the demo is built for all but the controls. Else it is built for one of
+# each compiler and machine: the presets compare its ticks too.
+has_demo() { # name
+    case $1 in
+    control*) return 1 ;;
+    gcc-O2 | gcc-O3-native | clang-O2 | gcc-O2-arm64 | clang-O2-arm64) return 0 ;;
+    *) [ "${NB_TEST_SIZE:-check}" = full ] || [ "$chosen" != '  ' ] ;;
+    esac
+}
+
 # The demo with the module scene, and without those whose libraries are not there for other machines.
 demo_sources() {
     [ ! -d modules/scene ] || find modules/scene -name '*.c'
@@ -107,15 +117,17 @@ demo_sources() {
 build() { # name compiler flags
     name=$1 compiler=$2 flags=$3
     to=$work/$name
-    stamp="$compiler $flags"
+    demo=
+    if has_demo "$name"; then demo=$(demo_sources); fi
+    stamp="$compiler $flags${demo:+ demo}"
     if [ -f "$to/stamp" ] && [ "$(cat "$to/stamp")" = "$stamp" ] &&
         [ -z "$(find src include modules/scene demo tests/determinism scripts/golden.sh -newer "$to/stamp" 2>/dev/null | head -n 1)" ]; then
         return 0
     fi
     rm -rf "${to:?}"
     mkdir -p "$to/core" "$to/game" "$to/demo"
-    sources=$(sources_below src tests/determinism)
-    case $name in control*) ;; *) sources=$(printf '%s\n' "$sources" && demo_sources) ;; esac
+    sources=$(sources_below src tests/determinism)${demo:+"
+$demo"}
     contract=-ffp-contract=off
     case $flags in *contract=fast*) contract= ;; esac
     compile="$compiler -std=c17 -w $contract $flags -Iinclude -Imodules/scene/include -c"
