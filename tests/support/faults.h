@@ -5,6 +5,12 @@
 // (--wrap), which counts them and asks here. A case starts with everything zero: nothing fails.
 //
 //     os.pages.fail_at = 3; // the third call that reserves, commits or protects pages fails
+//
+// Other stand-ins, five at most:
+//   tests/explore/explore.c                 the whole platform, for the explorer and the simulation
+//   tests/record/test_save_file.c           files, through the table that modules/record has for them
+//   tests/gpu/vulkan/test_vulkan_engine.c   functions of Vulkan, in the table they are loaded into, as does
+//                                           tests/window/test_vulkan_window.c
 
 #include "support/support.h"
 
