@@ -118,8 +118,12 @@ search() {
     { (ulimit -t "$2" && ./pan $pan_mode -m$depth_max $pan_flags >out 2>&1) || code=$?; } 2>/dev/null # the shell's word on who was killed
     [ "$code" -lt 128 ]
 }
-# Most searches end within a second. To compile those for speed takes five times as long as it saves.
-search -O0 2 || search -O2 600 || true
+# Most searches end within a second: to compile those for speed takes five times as long as it saves. A model with a long one
+# says -O2 among its flags for gcc, which count more than those in front.
+case " $gcc_flags " in
+*' -O'*) search -O2 600 || true ;;
+*) search -O0 2 || search -O2 600 || true ;;
+esac
 
 states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' out | head -n 1)
 is_complete=1

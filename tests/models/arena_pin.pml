@@ -3,7 +3,7 @@
 // frame's slot and resets what is older, readers pin a posted frame and read its block. Two slots, growing to three; a
 // frame lives without a pin for one more frame. Sequentially consistent; each line of an atomic block is one word access.
 //
-// run: two_readers expect pass
+// run: two_readers expect pass gcc: -O2
 // run: one_reader_twice -DREADERS=1 -DROUNDS=2 -DFRAMES=5 expect pass
 // run: advance_ignores_pins -DADVANCE_IGNORES_PINS expect fail
 // run: advance_checks_then_stores -DADVANCE_STORES expect fail

@@ -20,14 +20,14 @@
 // States: one_cell_senders 16.3 M, gives_up 6.4 M, one_cell_receivers 4.4 M, patient_receivers 3.8 M, closer_senders
 // 2.2 M, two_cells_receivers 1.7 M, closer_receivers 1.4 M, the others below 0.1 M; 37 s for the largest.
 //
-// run: one_cell_senders     -DSENDERS=2 -DRECEIVERS=1 -DCAP=1 -DITEMS=2 expect pass
-// run: one_cell_receivers   -DSENDERS=1 -DRECEIVERS=2 -DCAP=1 -DITEMS=2 expect pass
+// run: one_cell_senders     -DSENDERS=2 -DRECEIVERS=1 -DCAP=1 -DITEMS=2 expect pass gcc: -O2
+// run: one_cell_receivers   -DSENDERS=1 -DRECEIVERS=2 -DCAP=1 -DITEMS=2 expect pass gcc: -O2
 // run: two_cells_receivers  -DSENDERS=1 -DRECEIVERS=2 -DCAP=2 -DITEMS=2 expect pass
 // run: closer_senders       -DSENDERS=2 -DRECEIVERS=1 -DCAP=1 -DITEMS=1 -DCLOSER expect pass
 // run: closer_receivers     -DSENDERS=1 -DRECEIVERS=2 -DCAP=1 -DITEMS=1 -DCLOSER expect pass
-// run: gives_up             -DSENDERS=1 -DRECEIVERS=2 -DCAP=1 -DITEMS=2 -DTIMED expect pass
+// run: gives_up             -DSENDERS=1 -DRECEIVERS=2 -DCAP=1 -DITEMS=2 -DTIMED expect pass gcc: -O2
 // run: patient_pair         -DSENDERS=1 -DRECEIVERS=1 -DCAP=1 -DITEMS=3 -DPATIENT expect pass
-// run: patient_receivers    -DSENDERS=1 -DRECEIVERS=2 -DCAP=1 -DITEMS=2 -DPATIENT expect pass
+// run: patient_receivers    -DSENDERS=1 -DRECEIVERS=2 -DCAP=1 -DITEMS=2 -DPATIENT expect pass gcc: -O2
 // run: destroy              -DSENDERS=1 -DRECEIVERS=1 -DCAP=1 -DITEMS=2 -DDESTROY expect pass
 // run: destroy_closed       -DSENDERS=1 -DRECEIVERS=1 -DCAP=1 -DITEMS=1 -DDESTROY_CLOSED expect pass
 //

@@ -10,7 +10,7 @@
 // States: three_thieves 3.4 M, two_thieves 0.6 M, one_cell 0.2 M, four_cells 0.1 M.
 //
 // run: two_thieves    -DCAP=2 -DITEMS=4 -DTHIEVES=2 expect pass
-// run: three_thieves  -DCAP=2 -DITEMS=3 -DTHIEVES=3 expect pass
+// run: three_thieves  -DCAP=2 -DITEMS=3 -DTHIEVES=3 expect pass gcc: -O2
 // run: one_cell       -DCAP=1 -DITEMS=4 -DTHIEVES=2 expect pass
 // run: four_cells     -DCAP=4 -DITEMS=5 -DTHIEVES=1 expect pass
 //

@@ -12,13 +12,13 @@
 // run: three_frames -DTASKS=2 expect pass
 // run: timeouts -DTIMEOUTS expect pass
 // run: timeouts_and_watcher -DTIMEOUTS -DWATCHERS=1 -DFRAMES=2 expect pass
-// run: two_watchers -DWATCHERS=2 -DFRAMES=2 expect pass
+// run: two_watchers -DWATCHERS=2 -DFRAMES=2 expect pass gcc: -O2
 // run: latecomer -DLATECOMER -DWATCHERS=1 -DFRAMES=2 expect pass
-// run: ring_of_three -DTIMEOUTS -DSLOTS=3 -DFRAMES=4 expect pass
+// run: ring_of_three -DTIMEOUTS -DSLOTS=3 -DFRAMES=4 expect pass gcc: -O2
 // run: work_for_the_coordinator -DPOKER -DWATCHERS=2 -DFRAMES=1 -DTASKS=0 expect pass
 // run: work_for_the_coordinator_and_others -DPOKER -DWATCHERS=2 -DFRAMES=1 expect pass size: full
-// run: closing -DCLOSER -DWATCHERS=1 -DFRAMES=2 expect pass
-// run: closing_with_lost_work -DCLOSER -DLOST -DWATCHERS=1 -DFRAMES=2 expect pass
+// run: closing -DCLOSER -DWATCHERS=1 -DFRAMES=2 expect pass gcc: -O2
+// run: closing_with_lost_work -DCLOSER -DLOST -DWATCHERS=1 -DFRAMES=2 expect pass gcc: -O2
 // run: last_unit_wakes_nobody -DWAKES_NOBODY -DFRAMES=1 expect fail
 // run: last_unit_wakes_one -DWAKES_ONE -DWATCHERS=2 -DFRAMES=1 expect fail
 // run: mark_read_after_the_unit -DMARK_READ_LATER -DFRAMES=1 expect fail

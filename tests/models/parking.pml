@@ -20,10 +20,10 @@
 // States: ceiling 9.1 M (0.8 GB), first_is_short 4.1 M, awaited 0.5 M, the others below that.
 //
 // run: workers         -DWORKERS=2 -DTASKS=2 expect pass
-// run: first_is_short  -DWORKERS=2 -DTASKS=3 -DONE_SHORT expect pass
+// run: first_is_short  -DWORKERS=2 -DTASKS=3 -DONE_SHORT expect pass gcc: -O2
 // run: waiter          -DWORKERS=1 -DWAITERS=1 -DTASKS=2 expect pass
 // run: waiters_alone   -DWORKERS=0 -DWAITERS=2 -DTASKS=2 expect pass
-// run: ceiling         -DWORKERS=2 -DCEILING -DTASKS=3 expect pass
+// run: ceiling         -DWORKERS=2 -DCEILING -DTASKS=3 expect pass gcc: -O2
 // run: awaited         -DWORKERS=2 -DCEILING -DAWAITED -DTASKS=3 expect pass
 // run: stop            -DWORKERS=2 -DTASKS=1 -DSTOP expect pass
 //

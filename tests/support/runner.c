@@ -70,10 +70,10 @@ static bool is_wanted(const options *o, const test_case *c) {
     return o->pattern_count == 0;
 }
 
-// A folder that CMake calls ONE_THREAD is left out by the thread sanitizer, so none of its cases may start a thread.
+// The thread sanitizer leaves out files that CMake calls ONE_THREAD, so none of their cases may start a thread.
 static bool is_alone(const options *o) {
     if (!o->is_one_thread || test_threads_started == NULL || test_threads_started() == 0) return true;
-    fprintf(stderr, "the case starts a thread: remove ONE_THREAD from its folder in tests/programs.cmake\n");
+    fprintf(stderr, "the case starts a thread: remove its file from ONE_THREAD in tests/programs.cmake\n");
     return false;
 }
 
