@@ -141,7 +141,7 @@ static nbi_past past_of(const nb_netplay *netplay) {
 }
 
 // Whether other states came in since the last frame, at the tick where the match stands. An engine forgets its history
-// then, of which the match still needs the ticks that are not confirmed. A history that is full, or made anew because
+// then, of which the match still needs the ticks that are not confirmed. A history that is full, or restarted because
 // states were added or a world came late, forgets them too: that is no other state.
 static bool has_other_states(nb_netplay *netplay) {
     const nbi_past before = netplay->past, now = past_of(netplay);

@@ -10,7 +10,7 @@ static nb_token *token_open(tasks *t) {
     return token;
 }
 
-// Releases it; what is left of its tasks is an error.
+// Releases it. Tasks that are still alive are an error.
 static void token_close(nb_token *token) {
     nb_cancel_counts counts = {0};
     nb_token_cancel(token, NB_CANCEL_STALE, 0, &counts);

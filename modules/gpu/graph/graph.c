@@ -114,7 +114,7 @@ nb_result nb_graph_begin(nb_graph *graph) {
 
 // --- handles and names ---
 
-// name: of the pass or resource that is to be added, or NULL.
+// name: of the new pass or resource, or NULL.
 static nb_result check_open(const nb_graph *graph, const char *name, const char *function) {
     if (graph->state == NBI_GRAPH_OPEN) return NB_OK;
     const char *why = graph->state == NBI_GRAPH_IDLE ? "no assembly was begun" : "the assembly was compiled already";

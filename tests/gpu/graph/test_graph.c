@@ -395,7 +395,7 @@ TEST(handles_of_other_assemblies_are_stale) {
     graph_fixture other;
     graph_open(&f);
     graph_open(&other);
-    // Reports are told apart by the index, so that a host that keeps handles over frames is throttled.
+    // The index tells reports apart, so a host that keeps handles over frames is throttled.
     image(&other, "first"), pass(&other, "first");
     nb_graph_resource a = image(&f, "a"), foreign = image(&other, "a"), out;
     nb_graph_pass p = pass(&f, "p"), foreign_pass = pass(&other, "p");
