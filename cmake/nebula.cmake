@@ -24,6 +24,12 @@ macro(nebula_defaults)
         # lines alone: to compile all of the debug information takes a fifth longer.
         add_compile_options(-fsanitize=${NEBULA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
         add_link_options(-fsanitize=${NEBULA_SANITIZE})
+        # Some fifty programs with a sanitizer's runtime in each: mold links them in a fifth of the time.
+        find_program(NEBULA_MOLD mold)
+        mark_as_advanced(NEBULA_MOLD)
+        if(NEBULA_MOLD)
+            add_link_options(-fuse-ld=mold)
+        endif()
         # Clang's runtime in a library of its own, as gcc's is: linked into each program it has 10 MB of variables, which
         # synctest compares around each tick.
         if(CMAKE_C_COMPILER_ID STREQUAL "Clang" AND NEBULA_SANITIZE STREQUAL "undefined")
