@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: MIT
 # The explorer runs the library's own sources over a virtual scheduler: its runtime (tests/explore/explore.c) replaces
 # src/platform/platform_<os>.c. scripts/mutants.sh has the same recipe. Not with sanitizers: the explorer watches memory by
-# itself, the thread sanitizer cannot follow its fibers, and the others find nothing more in the same sources. The
-# undefined-behaviour preset builds it for the warnings of clang.
-if(NEBULA_SANITIZE AND NOT NEBULA_SANITIZE STREQUAL "undefined")
+# itself, the thread sanitizer cannot follow its fibers, and the others find nothing more in the same sources. There its own
+# sources alone are compiled, and only by the undefined-behaviour preset, for the warnings of clang.
+if(NEBULA_SANITIZE)
+    if(NEBULA_SANITIZE STREQUAL "undefined")
+        file(GLOB sources CONFIGURE_DEPENDS explore/*.c simulation/*.c)
+        add_library(explore_sources OBJECT ${sources})
+        nebula_private_flags(explore_sources)
+        nebula_test_flags(explore_sources)
+        target_compile_definitions(explore_sources PRIVATE NB_EXPLORE)
+        target_include_directories(explore_sources PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+            ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/modules ${PROJECT_SOURCE_DIR}/modules/net/include)
+        target_include_directories(explore_sources SYSTEM PRIVATE ${CMOCKA_INCLUDE})
+    endif()
     return()
 endif()
 
@@ -23,6 +33,7 @@ target_link_libraries(nebula_explore PUBLIC Threads::Threads)
 file(GLOB sources CONFIGURE_DEPENDS explore/test_*.c)
 add_executable(test_explore ${sources} support/runner.c)
 nebula_private_flags(test_explore)
+nebula_test_flags(test_explore)
 target_link_libraries(test_explore PRIVATE nebula_explore ${CMOCKA_LIBRARY})
 foreach(source IN LISTS sources)
     get_filename_component(stem ${source} NAME_WE)
