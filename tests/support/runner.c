@@ -70,11 +70,23 @@ static bool is_wanted(const options *o, const test_case *c) {
     return o->pattern_count == 0;
 }
 
-// The thread sanitizer leaves out files that CMake calls ONE_THREAD, so none of their cases may start a thread.
-static bool is_alone(const options *o) {
-    if (!o->is_one_thread || test_threads_started == NULL || test_threads_started() == 0) return true;
-    fprintf(stderr, "the case starts a thread: remove its file from ONE_THREAD in tests/programs.cmake\n");
+// The thread sanitizer leaves out files that CMake calls ONE_THREAD, and cases of TEST_ONE_THREAD, so none of these may
+// start a thread.
+static bool is_alone(const options *o, const test_case *c) {
+    bool has_one_thread = o->is_one_thread || c->has_one_thread;
+    if (!has_one_thread || test_threads_started == NULL || test_threads_started() == 0) return true;
+    fprintf(stderr, "the case starts a thread: %s\n",
+            c->has_one_thread ? "make it a TEST" : "remove its file from ONE_THREAD in tests/programs.cmake");
     return false;
+}
+
+static bool is_left_out(const test_case *c) {
+#if defined(__SANITIZE_THREAD__)
+    return c->has_one_thread;
+#else
+    (void)c;
+    return false;
+#endif
 }
 
 static _Noreturn void run_in_child(const test_case *c, const options *o, FILE *output) {
@@ -87,7 +99,7 @@ static _Noreturn void run_in_child(const test_case *c, const options *o, FILE *o
     alarm(o->timeout_s);
     const struct CMUnitTest tests[] = {{c->name, c->run, c->setup, c->teardown, NULL}};
     bool is_passed = cmocka_run_group_tests(tests, NULL, NULL) == 0;
-    exit(is_passed && is_alone(o) ? 0 : 1);
+    exit(is_passed && is_alone(o, c) ? 0 : 1);
 }
 
 // cmocka says only in its text that a case was skipped.
@@ -182,7 +194,7 @@ int main(int argc, char **argv) {
     if (patterns == NULL || !parse(&o, argc, argv)) return usage(argv[0]);
     unsigned counts[OUTCOME_COUNT] = {0}, listed = 0;
     for (const test_case *c = first_case; c != NULL; c = c->next) {
-        if (!is_wanted(&o, c)) continue;
+        if (!is_wanted(&o, c) || is_left_out(c)) continue;
         char name[NAME_SIZE_MAX];
         full_name(c, name);
         ++listed;

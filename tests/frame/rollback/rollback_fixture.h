@@ -124,7 +124,7 @@ static inline nb_input_event game_event(uint32_t code) {
 }
 
 typedef struct game_save {
-    unsigned char bytes[65536];
+    unsigned char bytes[8192]; // four times what the largest game here saves
     size_t size_bytes;
 } game_save;
 

@@ -32,7 +32,7 @@ TEST(clean_game_passes_at_any_depth_and_goes_on_as_without) {
     }
 }
 
-TEST(deepest_is_64_and_one_more_is_refused) {
+TEST_ONE_THREAD(deepest_is_64_and_one_more_is_refused) {
     static town t;
     town_open(&t, 0, NB_SYNCTEST_DEPTH_MAX, SIN_NONE);
     run_ticks(&t.r, 80);
@@ -48,7 +48,7 @@ TEST(deepest_is_64_and_one_more_is_refused) {
 }
 
 // One field is enough.
-TEST(history_and_hashes_come_with_it) {
+TEST_ONE_THREAD(history_and_hashes_come_with_it) {
     static town t;
     memset(&t, 0, sizeof t);
     nb_engine_desc desc = rig_desc(0);
@@ -85,7 +85,7 @@ static void peek_end(void *user, const nb_tick_view *view) {
     p->hash = nb_hash64(&view->hash, sizeof view->hash, p->hash);
 }
 
-TEST(watches_see_each_tick_once) {
+TEST_ONE_THREAD(watches_see_each_tick_once) {
     uint64_t hashes[2];
     for (uint32_t i = 0; i < 2; ++i) {
         static town t;
@@ -103,7 +103,7 @@ TEST(watches_see_each_tick_once) {
 }
 
 // Handlers that fail are left out and disabled when they would have been.
-TEST(failing_handlers_are_counted_once) {
+TEST_ONE_THREAD(failing_handlers_are_counted_once) {
     nb_engine_stats stats[2];
     uint64_t hashes[2];
     for (uint32_t i = 0; i < 2; ++i) {
@@ -130,7 +130,7 @@ TEST(failing_handlers_are_counted_once) {
 
 // --- what no tick made ---
 
-TEST(change_between_ticks_is_told_and_nothing_is_checked_across_it) {
+TEST_ONE_THREAD(change_between_ticks_is_told_and_nothing_is_checked_across_it) {
     static town t;
     uint64_t expected = town_plain_hash(130, SIN_FRAME);
     town_open(&t, 0, 8, SIN_FRAME);
@@ -154,7 +154,7 @@ static nb_result send_many(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-TEST(tick_whose_input_was_not_kept_is_not_simulated_again) {
+TEST_ONE_THREAD(tick_whose_input_was_not_kept_is_not_simulated_again) {
     static town t;
     town_open(&t, 0, 8, SIN_NONE);
     nb_module_desc module = {.name = "many"};
@@ -180,7 +180,7 @@ static nb_result more_gold(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-TEST(modules_and_providers_that_come_and_go_begin_anew) {
+TEST_ONE_THREAD(modules_and_providers_that_come_and_go_begin_anew) {
     static town t;
     uint64_t extra = 5, local = 6;
     nb_state added = {0};
@@ -220,11 +220,11 @@ static nb_result deliver(const nb_context *context, void *user) {
                             : nb_context_correct_input(context, m->tick, &input);
 }
 
-TEST(rollbacks_and_rewinds_pass) {
+TEST_ONE_THREAD(rollbacks_and_rewinds_pass) {
     uint64_t hashes[2];
     for (uint32_t i = 0; i < 2; ++i) {
         static town t;
-        static unsigned char bytes[1 << 16];
+        static unsigned char bytes[1 << 13];
         size_t size_bytes = 0;
         town_open(&t, 0, i * 8, SIN_NONE);
         mail m = {.frame = 60, .tick = 51};
@@ -255,7 +255,7 @@ TEST(rollbacks_and_rewinds_pass) {
 
 // --- memory ---
 
-TEST(steady_game_needs_no_heap) {
+TEST_ONE_THREAD(steady_game_needs_no_heap) {
     static town t;
     town_open(&t, 0, 2, SIN_NONE);
     run_ticks(&t.r, 1500);
@@ -268,7 +268,7 @@ TEST(steady_game_needs_no_heap) {
 }
 
 // Whichever call finds no memory: what is simulated is the same, and nothing leaks.
-TEST(no_memory_leaves_the_game_as_it_is) {
+TEST_ONE_THREAD(no_memory_leaves_the_game_as_it_is) {
     static town t;
     uint64_t expected = 0, first_call = 0, last_call = 0;
     town_open(&t, 0, 3, SIN_NONE);

@@ -281,7 +281,7 @@ TEST(race_is_told_from_time_and_variables) {
     }
 }
 
-TEST(what_is_not_found_is_not_guessed) {
+TEST_ONE_THREAD(what_is_not_found_is_not_guessed) {
     nb_synctest_report report = blame(FAULT_HEAP_RARE, 0, 8);
     bool is_sure = nbi_platform_has(NBI_ABILITY_PROBE) || !nbi_platform_has(NBI_ABILITY_PROGRAM_MEMORY);
     if (!is_sure) return; // then what has changed since is listed
@@ -290,7 +290,7 @@ TEST(what_is_not_found_is_not_guessed) {
     assert_true(says(&report, report.program_bytes != 0 ? "no cause was found" : "something not registered"));
 }
 
-TEST(every_place_that_differs_is_in_the_report) {
+TEST_ONE_THREAD(every_place_that_differs_is_in_the_report) {
     nb_synctest_report report = blame(FAULT_SPREAD, 0, 1);
     const nb_difference *difference = &report.difference;
     assert_int_equal(difference->range_count, 12);

@@ -55,7 +55,7 @@ TEST(unsaved_column_is_named) {
     }
 }
 
-TEST(unsaved_table_is_named) {
+TEST_ONE_THREAD(unsaved_table_is_named) {
     nb_synctest_report report = report_of(SIN_TABLE, 0, 8, true);
     assert_cause(&report, NB_SYNCTEST_LOCAL_TABLE, "charts", "a local table, which is not saved: charts");
 }
@@ -65,7 +65,7 @@ TEST(unsaved_provider_is_named) {
     assert_cause(&report, NB_SYNCTEST_LOCAL_PROVIDER, "camera", "a local provider, which is not saved: camera");
 }
 
-TEST(several_unsaved_states_are_told_as_such) {
+TEST_ONE_THREAD(several_unsaved_states_are_told_as_such) {
     nb_synctest_report report = report_of(SIN_SEVERAL, 0, 3, true);
     assert_cause(&report, NB_SYNCTEST_LOCAL_SEVERAL, "", "several local states");
 }
@@ -80,7 +80,7 @@ static void check_variable(const nb_synctest_report *report, bool is_steady) {
     if (!is_compared) assert_string_equal(report->culprit, "");
 }
 
-TEST(variable_is_told_as_not_registered) {
+TEST_ONE_THREAD(variable_is_told_as_not_registered) {
     for (uint32_t depth = 1; depth < 10; depth += 4) {
         nb_synctest_report report = report_of(SIN_VARIABLE, 0, depth, false);
         check_variable(&report, true);
@@ -97,7 +97,7 @@ TEST(variable_of_each_run_is_told_as_not_registered) {
 }
 
 // Nothing changes for 20 ticks; then a frame turns it, and the oldest tick that is simulated again shows it.
-TEST(unsaved_state_that_frames_change_is_named) {
+TEST_ONE_THREAD(unsaved_state_that_frames_change_is_named) {
     static town t;
     town_open(&t, 0, 8, SIN_LENS);
     run_ticks(&t.r, 120);
@@ -116,7 +116,7 @@ TEST(unsaved_state_that_frames_change_is_named) {
 }
 
 // Each state of the last ticks is that of the first run, lives and local values included.
-TEST(past_is_that_of_the_first_run) {
+TEST_ONE_THREAD(past_is_that_of_the_first_run) {
     static town t, plain;
     town_open(&t, 0, 8, SIN_COLUMN);
     run_ticks(&t.r, 140);
@@ -131,7 +131,7 @@ TEST(past_is_that_of_the_first_run) {
 }
 
 // No memory while it is looked into: the game goes on, whatever could be told.
-TEST(no_memory_while_looking_loses_nothing_but_the_search) {
+TEST_ONE_THREAD(no_memory_while_looking_loses_nothing_but_the_search) {
     static town t;
     town_open(&t, 0, 3, SIN_COLUMN);
     run_ticks(&t.r, 100);

@@ -264,7 +264,7 @@ TEST(random_games_never_diverge_and_end_as_without) {
 
 // --- long ---
 
-TEST(going_back_8_ticks_after_every_tick_gives_the_same_hashes) {
+TEST_ONE_THREAD(going_back_8_ticks_after_every_tick_gives_the_same_hashes) {
     static town t;
     uint64_t tick_count = test_size(1000, 60000, 1000000);
     town_open(&t, 0, 8, SIN_NONE);
