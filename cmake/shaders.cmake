@@ -28,8 +28,9 @@ function(nebula_shaders target)
         add_custom_command(OUTPUT ${base}.inc
             COMMAND ${NEBULA_GLSLC} ${options} -MD -MF ${base}.d -MT ${base}.inc -o ${base}.spv ${source}
             COMMAND ${NEBULA_SPIRV_VAL} --target-env vulkan1.3 ${base}.spv
-            COMMAND ${NEBULA_GLSLC} ${options} -mfmt=c -o ${base}.inc ${source}
+            COMMAND ${CMAKE_COMMAND} -D INPUT=${base}.spv -D OUTPUT=${base}.inc -P ${PROJECT_SOURCE_DIR}/cmake/spirv_words.cmake
             MAIN_DEPENDENCY ${source}
+            DEPENDS ${PROJECT_SOURCE_DIR}/cmake/spirv_words.cmake
             DEPFILE ${base}.d
             COMMENT "Building shader ${name}"
             VERBATIM)

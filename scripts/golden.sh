@@ -113,21 +113,32 @@ demo_sources() {
     find demo -name '*.c' ! -path 'demo/draw/*' ! -path 'demo/show/*' ! -path 'demo/record/*' ! -path 'demo/net/*'
 }
 
+# The game's own arithmetic is what a control fuses, so it takes the library of this configuration where that is built.
+core_of() { # name
+    case $1:$built in
+    control:*' gcc-O2'*) echo gcc-O2 ;;
+    control-arm64:*' gcc-O2-arm64'*) echo gcc-O2-arm64 ;;
+    *) echo "$1" ;;
+    esac
+}
+
 # The library, the program and the demo, unless they are there and newer than all sources.
 build() { # name compiler flags
     name=$1 compiler=$2 flags=$3
     to=$work/$name
     demo=
     if has_demo "$name"; then demo=$(demo_sources); fi
-    stamp="$compiler $flags${demo:+ demo}"
+    core=$(core_of "$name")
+    stamp="$compiler $flags${demo:+ demo} $core"
     if [ -f "$to/stamp" ] && [ "$(cat "$to/stamp")" = "$stamp" ] &&
         [ -z "$(find src include modules/scene demo tests/determinism scripts/golden.sh -newer "$to/stamp" 2>/dev/null | head -n 1)" ]; then
         return 0
     fi
     rm -rf "${to:?}"
     mkdir -p "$to/core" "$to/game" "$to/demo"
-    sources=$(sources_below src tests/determinism)${demo:+"
+    sources=$(sources_below "$([ "$core" = "$name" ] && echo src)" tests/determinism)${demo:+"
 $demo"}
+    core=$work/$core/core
     contract=-ffp-contract=off
     case $flags in *contract=fast*) contract= ;; esac
     compile="$compiler -std=c17 -w $contract $flags -Iinclude -Imodules/scene/include -c"
@@ -138,9 +149,9 @@ $demo"}
         $compile "$file" -o "$to/$part/$(echo "$file" | tr / _).o" || exit 255
     done' sh || return 1
     # shellcheck disable=SC2086
-    $compiler $flags "$to"/game/*.o "$to"/core/*.o -lm -pthread -o "$to/determinism" || return 1
+    $compiler $flags "$to"/game/*.o "$core"/*.o -lm -pthread -o "$to/determinism" || return 1
     # shellcheck disable=SC2086
-    if ls "$to"/demo/*.o >/dev/null 2>&1; then $compiler $flags "$to"/demo/*.o "$to"/core/*.o -lm -pthread -o "$to/demo-program" || return 1; fi
+    if ls "$to"/demo/*.o >/dev/null 2>&1; then $compiler $flags "$to"/demo/*.o "$core"/*.o -lm -pthread -o "$to/demo-program" || return 1; fi
     echo "$stamp" >"$to/stamp"
 }
 

@@ -15,8 +15,7 @@ status=0
 
 # A fresh good tree: one platform file, one piece of the base layer, one in the deepest folder of each kind, one program, a
 # README. Mistakes are planted in the deepest folders: a check that looks one level down does not see them.
-good_tree() {
-    rm -rf "$tree"
+make_good_tree() {
     mkdir -p "$tree/include/nebula/advanced" "$tree/src/platform" "$tree/src/base" "$tree/src/tasks" "$tree/src/frame/world/deep" \
         "$tree/demo" "$tree/tests/headers/advanced" "$tree/tests/bad_input/world" "$tree/docs/deep" "$tree/scripts/deep"
     licence='// SPDX-License-Identifier: MIT'
@@ -99,6 +98,12 @@ TEXT
     printf '# Piece\n\n```c\n#include "nebula/nebula.h"\nint main(void) { return nb_piece_add(0, 0); }\n```\n\nStart at `src/base/piece.c`.\n' >"$tree/README.md"
 }
 
+# One copy for each case takes less time than some thirty small commands.
+good_tree() {
+    rm -rf "$tree"
+    cp -R "$work/good" "$tree"
+}
+
 build_libraries() {
     (
         cd "$tree"
@@ -165,7 +170,8 @@ replace() { # file pattern text
     cp "$work/edited" "$tree/$1"
 }
 
-good_tree
+make_good_tree
+cp -R "$tree" "$work/good"
 passes layers
 passes docs 4
 passes bad_input 6

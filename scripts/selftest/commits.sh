@@ -47,6 +47,7 @@ refused() { # expected-text how many lines, subject, body
 
 if command -v git >/dev/null 2>&1; then
     good_history
+    cp -R "$history" "$work/good_history"
     passes commits
     grep -q '^check_commits: 8 commits$' "$work/out" || { echo "selftest: commits does not count 8 commits:" && cat "$work/out" && status=1; }
     refused '73 columns' 1 "fence: wake $(printf '%061d' 1)"
@@ -68,7 +69,8 @@ if command -v git >/dev/null 2>&1; then
             git merge -q --no-ff -m "$2" other
         )
         fails commits "$1"
-        good_history
+        rm -rf "$history"
+        cp -R "$work/good_history" "$history"
     }
     merged 'a merge says' "Merge branch 'other'"
     merged 'a merge says' 'merge other'

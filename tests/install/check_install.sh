@@ -115,7 +115,7 @@ plain_cc() {
     $CC -I"$source/include" $(find "$source/src" -name '*.c') "$consumer/main.c" -o use
     ./use
     # The other side of the two compile-time switches must build too.
-    $CC -std=c17 -O2 -Wall -Wextra -Werror -DNDEBUG -DNB_TRACE=0 -pthread -I"$source/include" $(find "$source/src" -name '*.c') "$consumer/main.c" -o use_bare
+    $CC -std=c17 -O1 -Wall -Wextra -Werror -DNDEBUG -DNB_TRACE=0 -pthread -I"$source/include" $(find "$source/src" -name '*.c') "$consumer/main.c" -o use_bare
     ./use_bare
 }
 
