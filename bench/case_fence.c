@@ -18,7 +18,7 @@ static void *open_fence(void) {
 static void close_fence(void *context) { nb_fence_destroy(context); }
 
 static bool cycle(nb_fence *fence) {
-    nb_frame frame;
+    nb_fence_frame frame;
     nb_fence_ticket ticket;
     nb_fence_report report;
     if (nb_fence_begin(fence, &frame) != NB_OK) return false;
@@ -39,7 +39,7 @@ static bool run_cycle_nebula(void *context, const void *argument, double *values
 static bool run_complete_nebula(void *context, const void *argument, double *values) {
     (void)argument;
     nb_fence *fence = context;
-    nb_frame frame;
+    nb_fence_frame frame;
     bool is_good = nb_fence_begin(fence, &frame) == NB_OK;
     uint64_t start_ns = bench_now_ns();
     for (size_t i = 0; is_good && i < WAITS; ++i) {

@@ -36,7 +36,7 @@ typedef struct share {
 static const share shares[SHARES] = {{1, ROWS / 100}, {100, ROWS / 100}, {10, ROWS / 10}, {1, ROWS}};
 
 typedef struct history_fixture {
-    nb_world *world;
+    nb_store *world;
     nb_table table;
     nb_history *history;
     uint64_t tick;
@@ -47,7 +47,7 @@ typedef struct history_fixture {
 static void close_fixture(void *context) {
     history_fixture *fixture = context;
     nb_history_destroy(fixture->history);
-    nb_world_destroy(fixture->world);
+    nb_store_destroy(fixture->world);
     free(fixture->state);
     free(fixture->copies);
     free(fixture);
@@ -55,11 +55,11 @@ static void close_fixture(void *context) {
 
 static bool fill(history_fixture *fixture) {
     nb_table_desc table = {.name = "units", .row_count_max = ROWS, .columns = columns, .column_count = COLUMNS};
-    if (nb_world_create(NULL, &fixture->world) != NB_OK) return false;
-    if (nb_world_table_add(fixture->world, &table, &fixture->table) != NB_OK) return false;
+    if (nb_store_create(NULL, &fixture->world) != NB_OK) return false;
+    if (nb_store_table_add(fixture->world, &table, &fixture->table) != NB_OK) return false;
     for (uint32_t i = 0; i < ROWS; ++i) {
         nb_entity entity;
-        if (nb_world_spawn(fixture->world, fixture->table, &entity) != NB_OK) return false;
+        if (nb_store_spawn(fixture->world, fixture->table, &entity) != NB_OK) return false;
     }
     nb_history_desc desc = {.world = fixture->world, .bytes_max = RING_BYTES};
     if (nb_history_create(&desc, &fixture->history) != NB_OK) return false;
@@ -86,7 +86,7 @@ static void change_world(history_fixture *fixture, const share *rows) {
     for (uint32_t column = 0; column < COLUMNS; ++column) {
         for (uint32_t i = 0; i < rows->count; ++i) {
             uint32_t row = (uint32_t)((fixture->tick * 37 + i * rows->step) % ROWS);
-            NB_ROW_WRITE(fixture->world, fixture->table, column, part, row)->values[fixture->tick % 4] += 1.0f;
+            NB_STORE_ROW_WRITE(fixture->world, fixture->table, column, part, row)->values[fixture->tick % 4] += 1.0f;
         }
     }
 }

@@ -49,7 +49,7 @@ static void close_fixture(void *context) {
 }
 
 static bool fill(memory_fixture *fixture) {
-    nb_state_desc state = {.name = "game", .data = fixture->state, .size_bytes = STATE_BYTES};
+    nb_provider_desc state = {.name = "game", .data = fixture->state, .size_bytes = STATE_BYTES};
     if (nb_states_create(NULL, &fixture->states) != NB_OK) return false;
     if (nb_states_add(fixture->states, &state, NULL) != NB_OK) return false;
     nb_history_desc desc = {.states = fixture->states, .bytes_max = LOG_BYTES, .tick_count_max = 1024};

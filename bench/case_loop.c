@@ -37,7 +37,7 @@ static void *open_fixture(void) { return calloc(1, sizeof(loop_fixture)); }
 // values[0]: a frame with one tick, driven by a delta. values[1]: a frame that reads the clock and has nothing to do.
 static bool run_frames_nebula(void *context, const void *argument, double *values) {
     loop_fixture *fixture = context;
-    nb_tick tick;
+    nb_loop_tick tick;
     size_t tick_count = 0;
     (void)argument;
     nb_loop_init(&fixture->loop, NULL);
@@ -130,7 +130,7 @@ static bool run_pacing_nebula(void *context, const void *argument, double *value
         // The grid is where the loop says it is at the first frame; from there on it is arithmetic.
         if (i == 0) anchor_ns = nb_loop_frame_get(loop).now_ns;
         if (i > 0) pool_add(&fixture->nebula, distance_us(anchor_ns, now_ns));
-        nb_tick tick;
+        nb_loop_tick tick;
         while (nb_loop_next_tick(loop, &tick)) bench_keep(&tick);
         nb_loop_end(loop);
     }

@@ -23,14 +23,14 @@ typedef struct fixture {
 // --- the game ---
 
 typedef struct match {
-    nb_world *world;
+    nb_store *world;
     nb_table units;
 } match;
 
 static nb_result tick(const nb_context *context, void *user) {
     match *m = user;
-    int32_t *place = NB_COLUMN_WRITE(m->world, m->units, 0, int32_t);
-    const int32_t *speed = NB_COLUMN(m->world, m->units, 1, int32_t);
+    int32_t *place = NB_STORE_ROWS_WRITE(m->world, m->units, 0, int32_t);
+    const int32_t *speed = NB_STORE_ROWS(m->world, m->units, 1, int32_t);
     int32_t push = 0;
     for (uint32_t i = 0; i < context->input.count; ++i) push += (int32_t)context->input.events[i].code;
     for (uint32_t row = 0; row < ROWS; ++row) place[row] += speed[row] + push;
@@ -49,11 +49,11 @@ static nb_result attach(void *user, nb_engine *engine) {
     static const nb_column_desc columns[] = {{.name = "place", .size_bytes = 4}, {.name = "speed", .size_bytes = 4}};
     nb_table_desc table = {.name = "units", .row_count_max = ROWS, .columns = columns, .column_count = 2};
     m->world = nb_engine_world(engine);
-    nb_result result = m->world != NULL ? nb_world_table_add(m->world, &table, &m->units) : NB_ERR_MEMORY;
+    nb_result result = m->world != NULL ? nb_store_table_add(m->world, &table, &m->units) : NB_ERR_MEMORY;
     for (uint32_t i = 0; result == NB_OK && i < ROWS; ++i) {
         nb_entity entity;
-        result = nb_world_spawn(m->world, m->units, &entity);
-        if (result == NB_OK) *NB_ROW_WRITE(m->world, m->units, 1, int32_t, i) = (int32_t)(i % 7);
+        result = nb_store_spawn(m->world, m->units, &entity);
+        if (result == NB_OK) *NB_STORE_ROW_WRITE(m->world, m->units, 1, int32_t, i) = (int32_t)(i % 7);
     }
     nb_module_desc module = {.name = "match", .tick = tick, .user = m};
     return result == NB_OK ? nb_engine_module_attach(engine, &module, NULL) : result;

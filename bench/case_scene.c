@@ -140,11 +140,11 @@ static void *open_fixture(void) {
 static void move(nb_transform *local, uint32_t i) { local->position[i % 3] += 0.01f; }
 
 static double run_scene(forest *f, int which, bool is_moving) {
-    nb_world *world = nb_engine_world(f->engines[which]);
+    nb_store *world = nb_engine_world(f->engines[which]);
     nb_table table = nb_scene_table(f->scenes[which]);
     double sum_ns = 0;
     for (uint32_t frame = 0; frame < FRAME_COUNT; ++frame) {
-        nb_transform *local = is_moving ? NB_COLUMN_WRITE(world, table, NB_SCENE_LOCAL, nb_transform) : NULL;
+        nb_transform *local = is_moving ? NB_STORE_ROWS_WRITE(world, table, NB_SCENE_LOCAL, nb_transform) : NULL;
         for (uint32_t i = 0; is_moving && i < f->count; ++i) move(&local[i], i);
         // Half a tick: every other frame has one, and all are drawn at another place.
         if (nb_engine_frame_delta(f->engines[which], TICK_NS / 2 + frame) != NB_OK) return -1;
@@ -157,13 +157,13 @@ static double run_scene(forest *f, int which, bool is_moving) {
 
 // One node comes and one goes in each frame: the others rest, but must be put in order again.
 static double run_changes(forest *f, int which) {
-    nb_world *world = nb_engine_world(f->engines[which]);
+    nb_store *world = nb_engine_world(f->engines[which]);
     nb_table table = nb_scene_table(f->scenes[which]);
     double sum_ns = 0;
     for (uint32_t frame = 0; frame < FRAME_COUNT; ++frame) {
-        nb_entity last = nb_world_entity(world, table, f->count - 1), added;
-        nb_node_desc desc = {.parent = nb_world_entity(world, table, 0), .local = nb_transform_identity()};
-        bool is_right = nb_world_despawn(world, last) == NB_OK &&
+        nb_entity last = nb_store_entity(world, table, f->count - 1), added;
+        nb_node_desc desc = {.parent = nb_store_entity(world, table, 0), .local = nb_transform_identity()};
+        bool is_right = nb_store_despawn(world, last) == NB_OK &&
                         nb_scene_spawn(f->scenes[which], &desc, &added) == NB_OK &&
                         nb_engine_frame_delta(f->engines[which], TICK_NS / 2) == NB_OK;
         if (!is_right) return -1;

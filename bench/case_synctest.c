@@ -16,7 +16,7 @@
 #define DEPTH 8u
 
 typedef struct match {
-    nb_world *world;
+    nb_store *world;
     nb_table units;
 } match;
 
@@ -30,8 +30,8 @@ static int32_t step(int32_t place, int32_t speed, uint64_t tick) {
 
 static nb_result tick(const nb_context *context, void *user) {
     match *m = user;
-    int32_t *place = NB_COLUMN_WRITE(m->world, m->units, 0, int32_t);
-    const int32_t *speed = NB_COLUMN(m->world, m->units, 1, int32_t);
+    int32_t *place = NB_STORE_ROWS_WRITE(m->world, m->units, 0, int32_t);
+    const int32_t *speed = NB_STORE_ROWS(m->world, m->units, 1, int32_t);
     for (uint32_t row = 0; row < ROWS; ++row) place[row] = step(place[row], speed[row], context->tick->index);
     return NB_OK;
 }
@@ -40,11 +40,11 @@ static bool attach(match *m, nb_engine *engine) {
     static const nb_column_desc columns[] = {{.name = "place", .size_bytes = 4}, {.name = "speed", .size_bytes = 4}};
     nb_table_desc table = {.name = "units", .row_count_max = ROWS, .columns = columns, .column_count = 2};
     m->world = nb_engine_world(engine);
-    bool is_right = m->world != NULL && nb_world_table_add(m->world, &table, &m->units) == NB_OK;
+    bool is_right = m->world != NULL && nb_store_table_add(m->world, &table, &m->units) == NB_OK;
     for (uint32_t i = 0; is_right && i < ROWS; ++i) {
         nb_entity entity;
-        is_right = nb_world_spawn(m->world, m->units, &entity) == NB_OK;
-        if (is_right) *NB_ROW_WRITE(m->world, m->units, 1, int32_t, i) = (int32_t)(i % 7);
+        is_right = nb_store_spawn(m->world, m->units, &entity) == NB_OK;
+        if (is_right) *NB_STORE_ROW_WRITE(m->world, m->units, 1, int32_t, i) = (int32_t)(i % 7);
     }
     nb_module_desc module = {.name = "match", .tick = tick, .user = m};
     return is_right && nb_engine_module_attach(engine, &module, NULL) == NB_OK;

@@ -79,7 +79,7 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
     nb_frame_summary frames = {0};
     nb_frame_stats_summarise(&d->stats, frame_count < UINT32_MAX ? (uint32_t)frame_count : 0, &frames);
     double time_s = seconds_of(d, stats.tick_count);
-    const planet_census *census = NB_SINGLETON(d->planet.world, d->planet.census, 0, planet_census);
+    const planet_census *census = NB_STORE_SINGLETON(d->planet.world, d->planet.census, 0, planet_census);
     return (demo_report){.time_s = time_s,
                          .tick_count = stats.tick_count,
                          .frame_count = stats.frame_count,
@@ -98,7 +98,7 @@ static demo_report report_of(const demo *d, uint64_t frame_count, uint64_t chunk
                          .chunk_ready_count = d->streamer.ready_count,
                          .chunk_cancelled_count = d->streamer.cancelled_count,
                          .chunks_per_s = frame_count > 0 ? (double)chunk_count * frames.fps / (double)frame_count : 0,
-                         .creature_count = nb_world_row_count(d->planet.world, d->planet.creatures),
+                         .creature_count = nb_store_row_count(d->planet.world, d->planet.creatures),
                          .birth_count = census->birth_count,
                          .death_count = census->death_count,
                          .frame_peak_bytes = stats.frame_peak_bytes,
@@ -320,7 +320,7 @@ static nb_result run(demo *d) {
     while (result == NB_OK && !nb_engine_is_stopping(d->engine)) result = run_frame(d);
     keys_close(&d->keys);
     nb_engine_stats stats = nb_engine_stats_get(d->engine);
-    bool is_sound = stats.failure_count == 0 && stats.violation_count == 0 && nb_world_is_valid(d->planet.world);
+    bool is_sound = stats.failure_count == 0 && stats.violation_count == 0 && nb_store_is_valid(d->planet.world);
     is_sound = is_sound && d->checksum.wrong_count == 0;
     return result == NB_OK && !is_sound ? NB_ERR_MISUSE : result;
 }

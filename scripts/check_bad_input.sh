@@ -50,7 +50,7 @@ nb_service_desc_default: has no argument
 nb_services_desc_default: has no argument
 nb_smooth_desc_default: has no argument
 nb_snapshots_desc_default: has no argument
-nb_stage_desc_default: has no argument
+nb_store_stage_desc_default: has no argument
 nb_table_desc_default: has no argument
 nb_thread_arenas_desc_default: has no argument
 nb_timelines_desc_default: has no argument
@@ -58,7 +58,7 @@ nb_token_desc_default: has no argument
 nb_trace_desc_default: has no argument
 nb_transform_identity: has no argument
 nb_verify_desc_default: has no argument
-nb_world_desc_default: has no argument
+nb_store_desc_default: has no argument
 '
 
 headers=$(public_headers)

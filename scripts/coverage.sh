@@ -8,21 +8,21 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 work=${NEBULA_COVERAGE_WORK:-$root/build/coverage}
 jobs=$(nproc 2>/dev/null || echo 2)
 least=95
-core_readers='src/frame/state/state.c src/frame/world/world_save.c src/base/handle.c'
+core_readers='src/frame/state/state.c src/frame/store/store_save.c src/base/handle.c'
 parsers="$core_readers modules/record/replay.c modules/record/recording_format.c modules/record/save_file.c
     modules/net/message.c modules/net/netplay_exchange.c"
 readers="$parsers modules/net/netplay_compare.c"
-tests='frame/state/state frame/world/world frame/world/world_save base/handle bad_input/state bad_input/world
+tests='frame/state/state frame/store/store frame/store/store_save base/handle bad_input/state bad_input/store
     record/state_image record/load record/record record/replay record/save_file record/verify record/verify_bytes
     bad_input/record/record net/netplay net/netplay_faults net/netplay_message net/netplay_strangers bad_input/net/net'
-targets='world states correction recording save netplay'
+targets='store states correction recording save netplay'
 # Those that take foreign bytes: not the ones that write, and not those that take nothing but the caller's arguments.
 functions='nbi_states_check nbi_saved_part_next state.c:load_some state.c:load_all nbi_states_load
-state.c:call_load state.c:provider_load nb_states_load world_save.c:take
-world_save.c:take_u32 nbi_saved_table_take world_save.c:fill_spare world_save.c:saved_entity world_save.c:slot_of
-world_save.c:has_valid_entities world_save.c:has_valid_rows world_save.c:check_table world_save.c:check_body
-world_save.c:check_header world_save.c:swap_pools nbi_table_slot_last world_save.c:mark_blocks world_save.c:take_columns
-world_save.c:take_rows world_save.c:load_table nb_world_load handle.c:is_waiting_slot handle.c:has_valid_counts
+state.c:call_load state.c:provider_load nb_states_load store_save.c:take
+store_save.c:take_u32 nbi_saved_table_take store_save.c:fill_spare store_save.c:saved_entity store_save.c:slot_of
+store_save.c:has_valid_entities store_save.c:has_valid_rows store_save.c:check_table store_save.c:check_body
+store_save.c:check_header store_save.c:swap_pools nbi_table_slot_last store_save.c:mark_blocks store_save.c:take_columns
+store_save.c:take_rows store_save.c:load_table nb_store_load handle.c:is_waiting_slot handle.c:has_valid_counts
 handle.c:has_valid_chain nb_handle_pool_is_valid
 replay.c:open_bytes replay.c:read_all replay.c:scan_blocks replay.c:scan_block replay.c:misplaced replay.c:take_last
 replay.c:take_block replay.c:reach replay.c:load_block replay.c:find_entry replay.c:reserve replay.c:walk_ticks

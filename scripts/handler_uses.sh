@@ -127,7 +127,7 @@ function kind_by_signature(f,    p, r) {
 }
 function has_context(f) { return f_params[f] ~ /(^|[ (])const nb_context \*/ && f_params[f] !~ /\([^)]*const nb_context \*/ }
 function is_handler(f) {
-    return f_returns[f] ~ /nb_result$/ && f_params[f] ~ /^const nb_context \*[a-z]+, void \*[a-z]+(, const nb_outputs \*[a-z]+)?$/
+    return f_returns[f] ~ /nb_result$/ && f_params[f] ~ /^const nb_context \*[a-z]+, void \*[a-z]+(, const nb_output_list \*[a-z]+)?$/
 }
 
 # --- names to functions ---
@@ -231,15 +231,15 @@ function scan_registrations(from, text,    member, rest, index_text, kind, word,
 
 function use(f, name) { if (index(uses[f], " " name " ") == 0) uses[f] = (uses[f] == "" ? " " : uses[f]) name " " }
 function surface_of(word) {
-    if (word ~ /^NB_(COLUMN|RANGE|ROW|SINGLETON)_WRITE$/ || word ~ /^nb_world_rows?_write$/) return "world.write"
-    if (word == "NB_COLUMN_PREVIOUS" || word == "nb_world_rows_previous" || word == "nb_world_previous_view") return "world.previous"
-    if (word ~ /^NB_(COLUMN|ROW|SINGLETON|EACH_ROW)$/ || word ~ /^nb_world_(rows?|row_count|find|entity|resolve|ref)$/) return "world.read"
-    if (word ~ /^nb_world_((column|entity|teleport)_view|version|table_find|.*_info|is_valid|stats_get)$/) return "world.read"
-    if (word ~ /^nb_world_(spawn|despawn)$/) return "world.spawn"
-    if (word ~ /^nb_world_/) return word
-    if (word == "NB_STAGED_WRITE" || word ~ /^nb_stage_/) return "stage"
-    if (word == "NB_VIEW_PREVIOUS" || word == "nb_view_rows_previous") return "snapshot.previous"
-    if (word == "NB_VIEW" || word ~ /^nb_view_/ || word == "nb_snapshot_region") return "snapshot.read"
+    if (word ~ /^NB_(COLUMN|RANGE|ROW|SINGLETON)_WRITE$/ || word ~ /^nb_store_rows?_write$/) return "world.write"
+    if (word == "NB_STORE_ROWS_PREVIOUS" || word == "nb_store_rows_previous" || word == "nb_store_previous_view") return "world.previous"
+    if (word ~ /^NB_(COLUMN|ROW|SINGLETON|EACH_ROW)$/ || word ~ /^nb_store_(rows?|row_count|find|entity|resolve|ref)$/) return "world.read"
+    if (word ~ /^nb_store_((column|entity|teleport)_view|version|table_find|.*_info|is_valid|stats_get)$/) return "world.read"
+    if (word ~ /^nb_store_(spawn|despawn)$/) return "world.spawn"
+    if (word ~ /^nb_store_/) return word
+    if (word == "NB_STORE_STAGED_WRITE" || word ~ /^nb_stage_/) return "stage"
+    if (word == "NB_STORE_VIEW_PREVIOUS" || word == "nb_store_view_rows_previous") return "snapshot.previous"
+    if (word == "NB_STORE_VIEW" || word ~ /^nb_store_view_/ || word == "nb_snapshot_region") return "snapshot.read"
     if (word ~ /^nb_gpu_/) return "gpu"
     if (word ~ /^nb_graph_/) return "graph"
     if (word ~ /^nb_buttons_/) return "buttons"
@@ -454,7 +454,7 @@ tick ; user\.(write|mutable) ; `user` that is not const ; tables, `NB_STATE`, `N
 tick ; \.tick|\.tick\.(index|dt_s) ; `tick->index`, `tick->dt_s` ; `tick->index`, `tick->dt`
 tick ; \.tick\.input_until_ns|\.input|buttons ; `input`, buttons ; `sample->events`; a tick reads pads
 tick ; \.commands ; `commands` ; `tick->commands`
-tick ; \.world|world\..*|nb_world_teleport ; columns, teleports ; `tick->world`
+tick ; \.world|world\..*|nb_store_teleport ; columns, teleports ; `tick->world`
 tick ; nb_scene_(local_write|parent_set|stage|despawn|pose_get) ; nodes of scene ; functions that take `tick->world`
 tick ; nb_context_stage|stage ; stages ; `tick->stage`
 tick ; \.scheduler|nb_parallel_.*|nb_group_.*|nb_task_.*|nb_scheduler_.* ; loops, reductions, groups ; `tick->tasks`
@@ -462,16 +462,16 @@ tick ; \.seed|random|\.arena|arena_memory ; random numbers, arena ; `tick->seed`
 tick ; \.is_resimulated|nb_context_(log|submit)|nb_async_submit|nb_engine_async ; effects, `is_resimulated` ; `tick->effects`
 tick ; nb_engine_stop|nb_engine_loop|nb_loop_(pause|quit) ; stop, pause ; `tick->stop`
 tick ; nb_engine_stats_get ; hash of the tick before ; `end` of a tick watch
-tick ; nb_world_version_advance ; block versions ; `NB_CACHE`
+tick ; nb_store_version_advance ; block versions ; `NB_CACHE`
 (part|task):tick.* ; .* ; **part or task of a tick** ; `nb_part`
-(part|task):tick.* ; \.seed|\.tick\..*|random|world\..*|nb_world_teleport|stage ; numbers, columns, stages ; `part->tick`, `part->world`, `part->stage`
+(part|task):tick.* ; \.seed|\.tick\..*|random|world\..*|nb_store_teleport|stage ; numbers, columns, stages ; `part->tick`, `part->world`, `part->stage`
 (part|task)(:[^t].*)? ; .+ ; **part or task of another kind** ; `nb_part` with `part->local`, `nb_task_context`
 FrameStart ; .* ; **FrameStart** ; `nb_begin`
 FrameStart|Present|FrameGraph|submit ; \.fence|\.frame|nb_fence_.*|nb_timeline.* ; fence, ticket, timeline ; `begin->ticket`; waits stay inside gpu
 FrameStart|Present|Input|Gameplay|AsyncPoll ; nb_engine_(wait_begin|wait_end|note_device) ; waits, time of the device ; `begin->waits`, `present->device`
 NetworkReconciliation ; .* ; **NetworkReconciliation** ; `nb_reconcile`
 NetworkReconciliation ; nb_context_correct_.* ; corrections ; `reconcile->corrections`
-NetworkReconciliation ; nb_loop_tick_count|nb_engine_loop|\.frame_index|random ; tick count ; `reconcile->tick_count`
+NetworkReconciliation ; nb_tick_count|nb_engine_loop|\.frame_index|random ; tick count ; `reconcile->tick_count`
 NetworkReconciliation|RandomSeed ; nb_history_.*|nb_engine_history|nb_loop_hold|nb_states_layout_hash ; history, hold of the loop ; `->history`, `->hold` of both kinds
 RandomSeed ; .* ; **RandomSeed** ; `nb_settle`: after the rollback
 RandomSeed|NetworkReconciliation ; nb_engine_rollback_stats|world\.read ; rows before and after, rollback count ; `->view` of both, `settle->rollback_count`
@@ -481,15 +481,15 @@ Gameplay|Input|SceneMutation ; \.frame_index|\.time.*|\.quality_level|\.seed|ran
 Gameplay|Input|SceneMutation ; nb_context_command|\.commands ; commands ; `frame->sender`
 NetworkReconciliation|RandomSeed|merge|submit|async\..* ; nb_context_command ; commands of other kinds ; `->sender` of each
 Gameplay|Input|SceneMutation ; world\.(write|spawn)|nb_context_stage|stage ; local rows ; `frame->local`, `frame->stage`
-Gameplay|Input|SceneMutation ; \.world|world\.(read|previous)|nb_world_.* ; simulated rows, read ; `frame->view`
+Gameplay|Input|SceneMutation ; \.world|world\.(read|previous)|nb_store_.* ; simulated rows, read ; `frame->view`
 Gameplay|Input|SceneMutation|FrameEnd ; \.scheduler|\.fence|\.frame|nb_task_.*|nb_parallel_.*|nb_fence_.* ; tasks, fence, ticket ; `frame->tasks`, bound to the frame
 Gameplay|Input|SceneMutation|FrameEnd ; nb_(async|token|timeline|service)_.*|nb_engine_(async|token|epochs|labels|services)|\.token ; async jobs, tokens, services ; `frame->async`, `frame->token`, handles of setup
 Gameplay|Input|SceneMutation ; nb_engine_stop ; stop ; `frame->stop`
 Transforms ; .* ; **Transforms** ; `nb_transforms`
-Transforms ; world\..*|nb_world_version_advance ; local, simulated columns, versions ; `->local`, `->view`, `NB_CACHE`
-Transforms ; \.scheduler|nb_parallel_for|\.time\..*|nb_loop_tick_count|nb_engine_loop ; loops, alpha, tick count ; `transforms->tasks`, `->alpha`, `->tick_count`
+Transforms ; world\..*|nb_store_version_advance ; local, simulated columns, versions ; `->local`, `->view`, `NB_CACHE`
+Transforms ; \.scheduler|nb_parallel_for|\.time\..*|nb_tick_count|nb_engine_loop ; loops, alpha, tick count ; `transforms->tasks`, `->alpha`, `->tick_count`
 Snapshot ; .* ; **Snapshot** ; `nb_publish`
-Snapshot ; nb_snapshots_.*|nb_engine_snapshots|world\.read|nb_world_protect ; raw regions, live rows ; `publish->regions`, `publish->view`
+Snapshot ; nb_snapshots_.*|nb_engine_snapshots|world\.read|nb_store_protect ; raw regions, live rows ; `publish->regions`, `publish->view`
 job ; .* ; **job** ; `nb_job`, with a const `user`
 job ; user\.(write|mutable) ; `user` that is not const ; outputs
 job ; \.job_index|\.job_count|nb_output_add|\.outputs ; share of the job, outputs ; `job->index`, `NB_OUTPUT(job, ..)`
@@ -497,9 +497,9 @@ job ; \.snapshot.*|snapshot\..*|nb_snapshot.* ; snapshot, raw regions ; `job->vi
 job ; \.arena|arena_memory ; scratch memory ; `job->arena`
 job ; \.frame_index|\.time\..*|\.quality_level|random ; numbers of the frame ; `job->frame`, by value
 job ; \.frame|gpu|\.fence|\.scheduler|\.token|nb_task_.*|nb_token_.* ; ticket, token, tasks ; `job->ticket`, `job->token`
-job|record ; world\..*|\.world|nb_world_.*|stage ; live world ; no member
+job|record ; world\..*|\.world|nb_store_.*|stage ; live world ; no member
 merge ; .* ; **merge** ; `nb_merge`
-merge ; nb_outputs_next|\.job_index|\.job_count ; outputs, index ; `NB_OUTPUT_NEXT`, `merge->index`
+merge ; nb_output_list_next|\.job_index|\.job_count ; outputs, index ; `NB_OUTPUT_NEXT`, `merge->index`
 merge ; \.job_age|\.frame_index|\.snapshot.*|snapshot.* ; age, snapshot, its frame ; `merge->age`, `->view`, `->is_current`
 merge|PostParallel ; \.world|world\..*|random ; local columns ; `merge->local`, `frame->local`
 PostParallel ; .* ; **PostParallel** ; `nb_frame`
@@ -517,7 +517,7 @@ AsyncPoll|BudgetAdapt|FrameEnd ; .* ; **AsyncPoll, BudgetAdapt, FrameEnd** ; `nb
 async\..* ; .+ ; **async callbacks** ; one context for each, `host` goes
 async\..* ; world\..*|\.frame_index|\.engine ; local rows, frame ; `publish->local`, `publish->index`
 watch\..* ; .* ; **tick watches** ; `nb_tick_view`
-watch\..* ; view\..*|nb_state.*|nb_engine_states|nb_world_hash_.*|nb_.*stats_get|nb_service_send|nb_re(play|corder)_.*|random|world\.read ; tick, inputs, hashes, saves ; the same members, `view->states`
+watch\..* ; view\..*|nb_provider.*|nb_engine_states|nb_store_hash_.*|nb_.*stats_get|nb_service_send|nb_re(play|corder)_.*|random|world\.read ; tick, inputs, hashes, saves ; the same members, `view->states`
 watch\..* ; nb_loop_hold|nb_engine_(loop|stop) ; hold, stop ; `view->hold`, `view->stop`
 netplay\.sample ; .+ ; **sample of netplay** ; `nb_sample`
 attach|replay\.attach ; .+ ; **attach** ; `nb_setup`
@@ -526,8 +526,8 @@ on_complete|service ; .+ ; **results of tasks, services** ; context of the deliv
 EachPhase ; .+ ; **one function in each phase** ; one function for each kind
 .* ; \.engine ; `engine` ; no member
 .* ; \.phase|\.copy|\.module|nb_engine_phase|\.capabilities|nb_context_check.* ; phase, rights, copies ; no member; a record that can be closed
-[A-Z].*|merge|submit ; nb_states_(hash|save|compare)|nb_engine_(states|loop)|nb_loop_tick_count ; states, tick count ; a probe of the engine, `->tick_count`
-.* ; nb_engine_(create|destroy|frame|frame_delta|run|run_ticks|load|rewind|set_tick|watch_.*)|nb_(netplay|recorder|replay|save)_.*|nb_scene_(create|destroy)|nb_loop_set_tick|nb_world_(apply|load|tick_begin|tick_end|table_add) ; calls for between frames ; `NB_BUSY`, or the host callback
+[A-Z].*|merge|submit ; nb_states_(hash|save|compare)|nb_engine_(states|loop)|nb_tick_count ; states, tick count ; a probe of the engine, `->tick_count`
+.* ; nb_engine_(create|destroy|frame|frame_delta|run|run_ticks|load|rewind|set_tick|watch_.*)|nb_(netplay|recorder|replay|save)_.*|nb_scene_(create|destroy)|nb_loop_set_tick|nb_store_(apply|load|tick_begin|tick_end|table_add) ; calls for between frames ; `NB_BUSY`, or the host callback
 .* ; nb_engine_module_(attach|detach|replace) ; modules that come and go ; a request, kept until the frame ends
 MAP
     awk -F '\t' '

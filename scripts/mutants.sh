@@ -48,7 +48,7 @@ lacks() { # test
     esac
 }
 
-# frame/world/guard.long_name_is_cut is in tests/frame/world/test_guard.c.
+# frame/store/guard.long_name_is_cut is in tests/frame/store/test_guard.c.
 test_source() { # test
     case $1 in
     simulate) echo tests/simulation/simulate.c ;;

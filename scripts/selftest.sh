@@ -16,8 +16,8 @@ status=0
 # A fresh good tree: one platform file, one piece of the base layer, one in the deepest folder of each kind, one program, a
 # README. Mistakes are planted in the deepest folders: a check that looks one level down does not see them.
 make_good_tree() {
-    mkdir -p "$tree/include/nebula/advanced" "$tree/src/platform" "$tree/src/base" "$tree/src/tasks" "$tree/src/frame/world/deep" \
-        "$tree/demo" "$tree/tests/headers/advanced" "$tree/tests/bad_input/world" "$tree/docs/deep" "$tree/scripts/deep"
+    mkdir -p "$tree/include/nebula/advanced" "$tree/src/platform" "$tree/src/base" "$tree/src/tasks" "$tree/src/frame/store/deep" \
+        "$tree/demo" "$tree/tests/headers/advanced" "$tree/tests/bad_input/store" "$tree/docs/deep" "$tree/scripts/deep"
     licence='// SPDX-License-Identifier: MIT'
     cat >"$tree/include/nebula/types.h" <<TEXT
 $licence
@@ -87,10 +87,10 @@ NB_API int nb_deep_get(int start);
 }
 #endif
 TEXT
-    printf '%s\n#include "nebula/advanced/deep.h"\n\n#include "nebula/piece.h"\n\nint nb_deep_get(int start) { return nb_piece_add(start, 2); }\n' "$licence" >"$tree/src/frame/world/deep/deep.c"
-    printf '%s\n#include "nebula/advanced/deep.h"\n\nint main(void) { return nb_deep_get(-2); }\n' "$licence" >"$tree/tests/bad_input/world/deep.c"
+    printf '%s\n#include "nebula/advanced/deep.h"\n\n#include "nebula/piece.h"\n\nint nb_deep_get(int start) { return nb_piece_add(start, 2); }\n' "$licence" >"$tree/src/frame/store/deep/deep.c"
+    printf '%s\n#include "nebula/advanced/deep.h"\n\nint main(void) { return nb_deep_get(-2); }\n' "$licence" >"$tree/tests/bad_input/store/deep.c"
     printf 'static int start;\n' >"$tree/tests/headers/advanced/deep.prelude"
-    printf '# Deep\n\nSee `src/frame/world/deep/deep.c`.\n' >"$tree/docs/deep/page.md"
+    printf '# Deep\n\nSee `src/frame/store/deep/deep.c`.\n' >"$tree/docs/deep/page.md"
     printf '# Contributing\n\nSee `src/base/piece.c`.\n' >"$tree/CONTRIBUTING.md"
     printf '#!/bin/sh\n' >"$tree/scripts/deep/tool.sh"
     chmod 755 "$tree/scripts/deep/tool.sh"
@@ -189,7 +189,7 @@ insert src/base/piece.c 1 '#include <pthread.h>'
 fails layers 'pthread.h> belongs into'
 insert include/nebula/piece.h 1 '#include "../../src/platform/platform.h"'
 fails layers 'private'
-insert include/nebula/piece.h 9 'extern _Atomic int nb_state;'
+insert include/nebula/piece.h 9 'extern _Atomic int nb_provider;'
 fails layers '_Atomic'
 insert demo/main.c 1 '#include "../src/platform/platform.h"'
 fails layers 'public headers only'
@@ -280,13 +280,13 @@ printf '%s\n#pragma once\n' "$licence" >"$tree/modules/gpu/include/nebula/gpu.h"
 printf '%s\n#include "nebula/gpu.h"\n' "$licence" >"$tree/demo/players/pilot.c"
 fails layers 'players/pilot.c:2: "nebula/gpu.h" draws, and this part'
 good_module
-insert src/frame/world/deep/deep.c 1 '#include "nebula/inner/far.h"'
+insert src/frame/store/deep/deep.c 1 '#include "nebula/inner/far.h"'
 fails layers 'deep.c:2: .*of a higher layer'
-insert src/frame/world/deep/deep.c 1 '#include <pthread.h>'
+insert src/frame/store/deep/deep.c 1 '#include <pthread.h>'
 fails layers 'deep.c:2: .*pthread.h> belongs into'
 insert include/nebula/advanced/deep.h 1 '#include "../../../src/platform/platform.h"'
 fails layers 'deep.h:2: .*private'
-insert include/nebula/advanced/deep.h 3 'extern _Atomic int nb_state;'
+insert include/nebula/advanced/deep.h 3 'extern _Atomic int nb_provider;'
 fails layers 'deep.h:4: _Atomic'
 mkdir -p "$tree/src/base/inner"
 printf '%s\n#include "nebula/advanced/deep.h"\n' "$licence" >"$tree/src/base/inner/low.c"
@@ -307,17 +307,17 @@ fails docs 'no files'
 
 insert include/nebula/advanced/deep.h 16 'NB_API int nb_deep_new(int a);'
 fails bad_input 'nb_deep_new is not in'
-replace tests/bad_input/world/deep.c 'nb_deep_get(-2); }' '0; } // nb_deep_get(-2)'
+replace tests/bad_input/store/deep.c 'nb_deep_get(-2); }' '0; } // nb_deep_get(-2)'
 fails bad_input 'nb_deep_get is not in'
 replace tests/bad_input/piece.c ' + nb_piece_twice(0); }' '; }'
 fails bad_input 'nb_piece_twice is not in'
 rm -r "$tree/tests/bad_input"
 fails bad_input 'no tests of bad input'
 
-insert src/frame/world/deep/deep.c 3 '// TODO'
+insert src/frame/store/deep/deep.c 3 '// TODO'
 fails style 'deep.c:4: unfinished'
-replace tests/bad_input/world/deep.c 'SPDX-License' 'Licence'
-fails style 'world/deep.c:1: the first line is not the licence line'
+replace tests/bad_input/store/deep.c 'SPDX-License' 'Licence'
+fails style 'store/deep.c:1: the first line is not the licence line'
 chmod 644 "$tree/scripts/deep/tool.sh"
 fails style 'scripts/deep/tool.sh: not executable'
 if command -v git >/dev/null 2>&1; then
@@ -326,9 +326,9 @@ if command -v git >/dev/null 2>&1; then
 fi
 rm -r "$tree/src" "$tree/include" "$tree/demo" "$tree/tests"
 fails style 'no sources'
-awk 'BEGIN { print "// SPDX-License-Identifier: MIT"; print "int nbi_long(int a) {"; for (i = 0; i < 69; ++i) print "    a += 1;"; print "    return a;"; print "}" }' >"$tree/src/frame/world/deep/long.c"
+awk 'BEGIN { print "// SPDX-License-Identifier: MIT"; print "int nbi_long(int a) {"; for (i = 0; i < 69; ++i) print "    a += 1;"; print "    return a;"; print "}" }' >"$tree/src/frame/store/deep/long.c"
 fails style 'function of 72 lines'
-awk 'BEGIN { print "// SPDX-License-Identifier: MIT"; for (i = 0; i < 1000; ++i) print "// line" }' >"$tree/src/frame/world/deep/long.c"
+awk 'BEGIN { print "// SPDX-License-Identifier: MIT"; for (i = 0; i < 1000; ++i) print "// line" }' >"$tree/src/frame/store/deep/long.c"
 fails style 'file of 1001 lines'
 
 replace include/nebula/advanced/deep.h 'int start)' 'size_t start)'
@@ -358,11 +358,11 @@ fails sketches 'tests/headers/deep.prelude: no header nebula/deep.h'
 rm -r "$tree/include" "$tree/tests/headers"
 fails sketches 'no files'
 
-insert src/frame/world/deep/deep.c 4 'int helper(void); int helper(void) { return 0; }'
+insert src/frame/store/deep/deep.c 4 'int helper(void); int helper(void) { return 0; }'
 fails symbols 'helper'
-insert src/frame/world/deep/deep.c 4 'extern __attribute__((visibility("default"))) int nbi_leak(void); int nbi_leak(void) { return 0; }'
+insert src/frame/store/deep/deep.c 4 'extern __attribute__((visibility("default"))) int nbi_leak(void); int nbi_leak(void) { return 0; }'
 fails symbols 'nbi_leak'
-insert src/frame/world/deep/deep.c 4 'static int calls; int nbi_count(void); int nbi_count(void) { return ++calls; }'
+insert src/frame/store/deep/deep.c 4 'static int calls; int nbi_count(void); int nbi_count(void) { return ++calls; }'
 fails symbols 'mutable static state'
 mkdir -p "$tree/src/tasks/inner/deep" "$tree/src/base/inner/deep"
 printf 'int nbi_submit(void) { return 0; }\n' >"$tree/src/tasks/inner/deep/submit.c"

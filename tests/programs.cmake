@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# One test program per folder: tests/frame/world is build/<preset>/tests/test_frame_world, with all cases of its
-# test_*.c. ctest runs each of these files as a test of its own, "frame/world/guard", and each case in its own process.
+# One test program per folder: tests/frame/store is build/<preset>/tests/test_frame_world, with all cases of its
+# test_*.c. ctest runs each of these files as a test of its own, "frame/store/guard", and each case in its own process.
 find_path(CMOCKA_INCLUDE cmocka.h)
 find_library(CMOCKA_LIBRARY cmocka)
 find_path(NEBULA_XXHASH_INCLUDE xxhash.h)
@@ -99,7 +99,7 @@ endforeach()
 foreach(family snapshot service async)
     nebula_tests(frame/${family})
 endforeach()
-nebula_tests(frame/world ONE_THREAD world_protect world_random world_save)
+nebula_tests(frame/store ONE_THREAD world_protect world_random world_save)
 nebula_tests(frame/rollback ONE_THREAD rollback_random)
 nebula_tests(frame/engine ONE_THREAD budget engine_budget engine_clock engine_pause)
 nebula_tests(scene NEEDS nebula_scene)

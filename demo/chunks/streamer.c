@@ -137,7 +137,7 @@ static void unload(streamer *s, uint32_t slot) {
     chunk_ref ref = {slot, s->table.slots[slot].generation};
     streamer_slot *own = &s->slots[slot];
     if (s->table.slots[slot].state == CHUNK_GENERATED) buffer_give(s, own->buffer);
-    if (own->row.value != 0) nb_world_despawn(s->world, own->row);
+    if (own->row.value != 0) nb_store_despawn(s->world, own->row);
     quad_pool_give(&s->pool, own->page_first, own->page_count);
     if (s->device.drop != NULL) s->device.drop(s->device.user, slot);
     *own = (streamer_slot){0};
@@ -235,12 +235,13 @@ static bool add_fresh(streamer *s, uint32_t slot) {
 static bool make_ready(streamer *s, uint32_t slot) {
     streamer_slot *own = &s->slots[slot];
     uint32_t row;
-    if (nb_world_spawn(s->world, s->chunks, &own->row) != NB_OK) return false;
-    if (nb_world_find(s->world, own->row, &row) != NB_OK) return false;
-    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_BOUNDS, lod_bounds, row) =
+    if (nb_store_spawn(s->world, s->chunks, &own->row) != NB_OK) return false;
+    if (nb_store_find(s->world, own->row, &row) != NB_OK) return false;
+    *NB_STORE_ROW_WRITE(s->world, s->chunks, CHUNK_BOUNDS, lod_bounds, row) =
         lod_bounds_of(own->draw.node, own->low, own->high);
-    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_DRAW, material_draw, row) = own->draw;
-    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_LAND, occlusion_land, row) = occlusion_land_of(own->draw.node, own->solid);
+    *NB_STORE_ROW_WRITE(s->world, s->chunks, CHUNK_DRAW, material_draw, row) = own->draw;
+    *NB_STORE_ROW_WRITE(s->world, s->chunks, CHUNK_LAND, occlusion_land, row) =
+        occlusion_land_of(own->draw.node, own->solid);
     chunk_table_advance(&s->table, (chunk_ref){slot, s->table.slots[slot].generation}, CHUNK_READY);
     ++s->ready_count;
     return true;
@@ -293,8 +294,8 @@ static bool is_replaced(const streamer *s, lod_node node) {
 static void set_drawn(streamer *s, uint32_t slot, bool is_drawn) {
     streamer_slot *own = &s->slots[slot];
     uint32_t row;
-    if (own->is_drawn == is_drawn || nb_world_find(s->world, own->row, &row) != NB_OK) return;
-    *NB_ROW_WRITE(s->world, s->chunks, CHUNK_IS_DRAWN, uint8_t, row) = is_drawn;
+    if (own->is_drawn == is_drawn || nb_store_find(s->world, own->row, &row) != NB_OK) return;
+    *NB_STORE_ROW_WRITE(s->world, s->chunks, CHUNK_IS_DRAWN, uint8_t, row) = is_drawn;
     own->is_drawn = is_drawn;
 }
 
@@ -408,7 +409,7 @@ static void choose(streamer *s, const lod_view *view) {
 
 static nb_result stream(const nb_context *context, void *user) {
     streamer *s = user;
-    const explorer *e = NB_COLUMN(s->world, s->planet->explorers, 0, explorer) + s->planet->player;
+    const explorer *e = NB_STORE_ROWS(s->world, s->planet->explorers, 0, explorer) + s->planet->player;
     if (s->journey == NULL || e->journey != s->journey_number) {
         nb_result result = begin_journey(s, context, e->journey);
         if (result != NB_OK) return result;
@@ -494,7 +495,7 @@ nb_result streamer_attach(streamer *s, nb_engine *engine, const planet *land) {
                             .columns = chunk_columns,
                             .column_count = CHUNK_COLUMN_COUNT,
                             .is_local = true};
-    nb_result result = nb_world_table_add(s->world, &chunks, &s->chunks);
+    nb_result result = nb_store_table_add(s->world, &chunks, &s->chunks);
     if (result == NB_OK) result = add_regions(s, engine);
     s->trace = nb_engine_desc_get(engine)->trace;
     if (s->trace != NULL) {

@@ -84,7 +84,7 @@ typedef struct streamer_device {
     bool (*take)(void *user, uint32_t slot, const material_draw *draw, const mesh_quad *quads);
     void (*drop)(void *user, uint32_t slot); // one that was taken, or is not known
     // On any thread, for jobs of a frame: memory for so many bytes.
-    streamer_room (*room)(void *user, nb_frame frame, size_t size_bytes);
+    streamer_room (*room)(void *user, nb_fence_frame frame, size_t size_bytes);
     // On the coordinator, later in that frame: all quads of a slot lie there.
     void (*filled)(void *user, uint32_t slot, const streamer_room *room);
     void *user;
@@ -94,7 +94,7 @@ typedef struct streamer {
     const planet *planet;
     streamer_device device; // all zero: nobody draws
     nb_async *async;
-    nb_world *world;
+    nb_store *world;
     nb_table chunks;
     nb_trace *trace; // NULL = none
     nb_label generate_label, mesh_label;

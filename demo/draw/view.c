@@ -59,7 +59,7 @@ static void drop_mesh(void *user, uint32_t slot) {
     v->meshes[slot] = (render_mesh){0};
 }
 
-static streamer_room room_for(void *user, nb_frame frame, size_t size_bytes) {
+static streamer_room room_for(void *user, nb_fence_frame frame, size_t size_bytes) {
     const view *v = user;
     nb_gpu_span span;
     if (nb_gpu_frame_alloc_at(v->gpu, frame, size_bytes, 16, &span) != NB_OK) return (streamer_room){0};
@@ -85,10 +85,10 @@ static render_chunk chunk_of(const view *v, uint32_t row, uint32_t slot) {
 static uint32_t list_chunks(view *v, bool has_shadows) {
     const picture_made *made = &v->picture->made;
     nb_table t = v->streamer->chunks;
-    const material_draw *draws = NB_COLUMN(v->world, t, CHUNK_DRAW, material_draw);
-    const lod_bounds *bounds = NB_COLUMN(v->world, t, CHUNK_BOUNDS, lod_bounds);
-    const uint8_t *is_drawn = NB_COLUMN(v->world, t, CHUNK_IS_DRAWN, uint8_t);
-    uint32_t count = 0, row_count = nb_world_row_count(v->world, t), next = 0;
+    const material_draw *draws = NB_STORE_ROWS(v->world, t, CHUNK_DRAW, material_draw);
+    const lod_bounds *bounds = NB_STORE_ROWS(v->world, t, CHUNK_BOUNDS, lod_bounds);
+    const uint8_t *is_drawn = NB_STORE_ROWS(v->world, t, CHUNK_IS_DRAWN, uint8_t);
+    uint32_t count = 0, row_count = nb_store_row_count(v->world, t), next = 0;
     for (uint32_t row = 0; row < row_count; ++row) {
         bool is_visible = next < v->picture->now.visible_count && made->visible[next] == row;
         next += is_visible;
@@ -134,11 +134,11 @@ static render_impostor impostor_of(const pose_body *body, uint32_t direction, ui
 static void list_creatures(view *v, render_frame *frame) {
     const picture_made *made = &v->picture->made;
     const picture_numbers *counts = &v->picture->now;
-    uint32_t chunk_count = nb_world_row_count(v->world, v->streamer->chunks);
+    uint32_t chunk_count = nb_store_row_count(v->world, v->streamer->chunks);
     nb_table t = v->planet->creatures;
-    const pose_body *bodies = NB_COLUMN(v->world, t, CREATURE_BODY, pose_body);
-    const uint32_t *ids = NB_COLUMN(v->world, t, CREATURE_ID, uint32_t);
-    uint32_t row_count = nb_world_row_count(v->world, t), next = 0;
+    const pose_body *bodies = NB_STORE_ROWS(v->world, t, CREATURE_BODY, pose_body);
+    const uint32_t *ids = NB_STORE_ROWS(v->world, t, CREATURE_ID, uint32_t);
+    uint32_t row_count = nb_store_row_count(v->world, t), next = 0;
     for (uint32_t i = 0; i < counts->visible_count; ++i) {
         if (made->visible[i] < chunk_count || !picture_is_seen(made, v->frame_end, made->visible[i])) continue;
         uint32_t row = made->visible[i] - chunk_count;
@@ -288,7 +288,7 @@ static nb_result draw(const nb_context *context, void *user) {
     view *v = user;
     uint32_t width = 0, height = 0;
     nb_gpu_backbuffer(v->gpu, &width, &height);
-    const planet_eye *eye = NB_SINGLETON(v->world, v->planet->eye, 0, planet_eye);
+    const planet_eye *eye = NB_STORE_SINGLETON(v->world, v->planet->eye, 0, planet_eye);
     double tick = (double)eye->tick + context->time->alpha;
     render_frame frame = {.camera = camera_of(eye, width, height),
                           .sun = eye->sun,

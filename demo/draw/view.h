@@ -29,7 +29,7 @@ typedef struct view {
     streamer *streamer;
     const picture *picture;
     const status *status;
-    nb_world *world;
+    nb_store *world;
     view_page page;
     uint32_t bucket_count; // jobs that record the ground
     bool is_blind;         // nothing is drawn, while meshes are still uploaded: nobody looks at these frames

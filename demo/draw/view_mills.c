@@ -96,10 +96,10 @@ uint32_t view_mills(const mills *m, vec3d eye, render_box *boxes, uint32_t count
     static void (*const PUT[MILL_PART_COUNT])(box_list *, const node_frame *) = {
         [MILL_ROOT] = root_put, [MILL_TOWER] = tower_put, [MILL_HUB] = hub_put, [MILL_BLADE] = blade_put};
     nb_table t = nb_scene_table(m->scene);
-    const nb_matrix34 *drawn = NB_COLUMN(m->world, t, NB_SCENE_WORLD, nb_matrix34);
-    const uint8_t *parts = NB_COLUMN(m->world, t, MILLS_PART, uint8_t);
+    const nb_matrix34 *drawn = NB_STORE_ROWS(m->world, t, NB_SCENE_WORLD, nb_matrix34);
+    const uint8_t *parts = NB_STORE_ROWS(m->world, t, MILLS_PART, uint8_t);
     box_list list = {boxes, 0, count_max};
-    NB_EACH_ROW(row, m->world, t) {
+    NB_STORE_EACH_ROW(row, m->world, t) {
         node_frame f = frame_of(&drawn[row]);
         vec3d line = vec3d_sub(f.at, eye);
         if (vec3d_dot(line, line) < VIEW_MILLS_FAR * VIEW_MILLS_FAR && parts[row] < MILL_PART_COUNT)

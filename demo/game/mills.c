@@ -62,8 +62,9 @@ static nb_result spawn(mills *m, mill_part part, nb_entity parent, nb_transform 
     nb_node_desc desc = {.parent = parent, .local = local};
     nb_result result = nb_scene_spawn(m->scene, &desc, out);
     uint32_t row = 0;
-    if (result == NB_OK) result = nb_world_find(m->world, *out, &row);
-    if (result == NB_OK) *NB_ROW_WRITE(m->world, nb_scene_table(m->scene), MILLS_PART, uint8_t, row) = (uint8_t)part;
+    if (result == NB_OK) result = nb_store_find(m->world, *out, &row);
+    if (result == NB_OK)
+        *NB_STORE_ROW_WRITE(m->world, nb_scene_table(m->scene), MILLS_PART, uint8_t, row) = (uint8_t)part;
     return result;
 }
 

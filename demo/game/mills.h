@@ -31,7 +31,7 @@ typedef enum mill_part {
 
 typedef struct mills {
     uint64_t seed;
-    nb_world *world;
+    nb_store *world;
     nb_scene *scene;
     uint32_t hub_count; // 0 until there are mills
     nb_entity hubs[HOME_COUNT];

@@ -51,20 +51,20 @@ static const nb_column_desc eye_columns[] = {
 
 // The columns of rows first to first + count - 1, to be written.
 static creature_columns columns_write(const planet *p, uint32_t first, uint32_t count) {
-    nb_world *w = p->world;
+    nb_store *w = p->world;
     nb_table t = p->creatures;
     return (creature_columns){
-        .id = NB_RANGE_WRITE(w, t, CREATURE_ID, uint32_t, first, count),
-        .face = NB_RANGE_WRITE(w, t, CREATURE_FACE, uint8_t, first, count),
-        .x = NB_RANGE_WRITE(w, t, CREATURE_X, int32_t, first, count),
-        .y = NB_RANGE_WRITE(w, t, CREATURE_Y, int32_t, first, count),
-        .z = NB_RANGE_WRITE(w, t, CREATURE_Z, int32_t, first, count),
-        .speed_x = NB_RANGE_WRITE(w, t, CREATURE_SPEED_X, int32_t, first, count),
-        .speed_z = NB_RANGE_WRITE(w, t, CREATURE_SPEED_Z, int32_t, first, count),
-        .heading = NB_RANGE_WRITE(w, t, CREATURE_HEADING, uint16_t, first, count),
-        .energy = NB_RANGE_WRITE(w, t, CREATURE_ENERGY, int32_t, first, count),
-        .is_teleported = NB_RANGE_WRITE(w, t, CREATURE_IS_TELEPORTED, uint8_t, first, count),
-        .decision = NB_RANGE_WRITE(w, t, CREATURE_DECISION, uint8_t, first, count),
+        .id = NB_STORE_RANGE_WRITE(w, t, CREATURE_ID, uint32_t, first, count),
+        .face = NB_STORE_RANGE_WRITE(w, t, CREATURE_FACE, uint8_t, first, count),
+        .x = NB_STORE_RANGE_WRITE(w, t, CREATURE_X, int32_t, first, count),
+        .y = NB_STORE_RANGE_WRITE(w, t, CREATURE_Y, int32_t, first, count),
+        .z = NB_STORE_RANGE_WRITE(w, t, CREATURE_Z, int32_t, first, count),
+        .speed_x = NB_STORE_RANGE_WRITE(w, t, CREATURE_SPEED_X, int32_t, first, count),
+        .speed_z = NB_STORE_RANGE_WRITE(w, t, CREATURE_SPEED_Z, int32_t, first, count),
+        .heading = NB_STORE_RANGE_WRITE(w, t, CREATURE_HEADING, uint16_t, first, count),
+        .energy = NB_STORE_RANGE_WRITE(w, t, CREATURE_ENERGY, int32_t, first, count),
+        .is_teleported = NB_STORE_RANGE_WRITE(w, t, CREATURE_IS_TELEPORTED, uint8_t, first, count),
+        .decision = NB_STORE_RANGE_WRITE(w, t, CREATURE_DECISION, uint8_t, first, count),
     };
 }
 
@@ -82,7 +82,8 @@ static void step_rows(nb_task_context *context, void *user, uint64_t begin, uint
 }
 
 // A young one beside its parent: both as rows of small arrays, then the young as a staged row.
-static bool stage_young(const planet *p, nb_stage *stage, const creature_columns *from, uint32_t parent, uint32_t id) {
+static bool stage_young(const planet *p, nb_store_stage *stage, const creature_columns *from, uint32_t parent,
+                        uint32_t id) {
     uint32_t ids[2] = {from->id[parent], 0};
     int32_t x[2] = {from->x[parent], 0}, y[2] = {from->y[parent], 0}, z[2] = {from->z[parent], 0};
     int32_t speed_x[2] = {from->speed_x[parent], 0}, speed_z[2] = {from->speed_z[parent], 0};
@@ -92,34 +93,34 @@ static bool stage_young(const planet *p, nb_stage *stage, const creature_columns
     creature_columns both = {ids, face, x, y, z, speed_x, speed_z, heading, energy, is_teleported, decision};
     creature_spawn_young(id, 0, 1, &both);
     nb_staged young;
-    if (nb_stage_spawn(stage, p->creatures, &young) != NB_OK) return false;
-    *NB_STAGED_WRITE(stage, young, CREATURE_ID, uint32_t) = ids[1];
-    *NB_STAGED_WRITE(stage, young, CREATURE_FACE, uint8_t) = face[1];
-    *NB_STAGED_WRITE(stage, young, CREATURE_X, int32_t) = x[1];
-    *NB_STAGED_WRITE(stage, young, CREATURE_Y, int32_t) = y[1];
-    *NB_STAGED_WRITE(stage, young, CREATURE_Z, int32_t) = z[1];
-    *NB_STAGED_WRITE(stage, young, CREATURE_HEADING, uint16_t) = heading[1];
-    *NB_STAGED_WRITE(stage, young, CREATURE_ENERGY, int32_t) = energy[1];
+    if (nb_store_stage_spawn(stage, p->creatures, &young) != NB_OK) return false;
+    *NB_STORE_STAGED_WRITE(stage, young, CREATURE_ID, uint32_t) = ids[1];
+    *NB_STORE_STAGED_WRITE(stage, young, CREATURE_FACE, uint8_t) = face[1];
+    *NB_STORE_STAGED_WRITE(stage, young, CREATURE_X, int32_t) = x[1];
+    *NB_STORE_STAGED_WRITE(stage, young, CREATURE_Y, int32_t) = y[1];
+    *NB_STORE_STAGED_WRITE(stage, young, CREATURE_Z, int32_t) = z[1];
+    *NB_STORE_STAGED_WRITE(stage, young, CREATURE_HEADING, uint16_t) = heading[1];
+    *NB_STORE_STAGED_WRITE(stage, young, CREATURE_ENERGY, int32_t) = energy[1];
     return true;
 }
 
 // Who is born, who dies, who jumped: in the order of the rows.
 static void decide(const planet *p, const nb_context *context, uint32_t count) {
-    nb_stage *stage = nb_context_stage(context, 0);
-    planet_census *census = NB_SINGLETON_WRITE(p->world, p->census, 0, planet_census);
+    nb_store_stage *stage = nb_context_stage(context, 0);
+    planet_census *census = NB_STORE_SINGLETON_WRITE(p->world, p->census, 0, planet_census);
     creature_columns columns = columns_write(p, 0, count);
     for (uint32_t row = 0; row < count; ++row) {
-        nb_entity entity = nb_world_entity(p->world, p->creatures, row);
+        nb_entity entity = nb_store_entity(p->world, p->creatures, row);
         bool is_born = columns.decision[row] == CREATURE_BIRTH, is_dead = columns.decision[row] == CREATURE_DEATH;
-        if (columns.is_teleported[row]) nb_world_teleport(p->world, entity);
+        if (columns.is_teleported[row]) nb_store_teleport(p->world, entity);
         if (is_born && stage_young(p, stage, &columns, row, census->next_id++)) ++census->birth_count;
-        if (is_dead && nb_stage_despawn(stage, entity) == NB_OK) ++census->death_count;
+        if (is_dead && nb_store_stage_despawn(stage, entity) == NB_OK) ++census->death_count;
     }
 }
 
 static void mark_journey(const planet *p, uint32_t row, explorer *e) {
     ++e->journey;
-    nb_world_teleport(p->world, nb_world_entity(p->world, p->explorers, row));
+    nb_store_teleport(p->world, nb_store_entity(p->world, p->explorers, row));
 }
 
 static void steer(const planet *p, const nb_context *context, explorer *explorers) {
@@ -153,15 +154,15 @@ static void explore(const planet *p, uint64_t tick, uint32_t row, explorer *e) {
 static nb_result tick(const nb_context *context, void *user) {
     planet *p = user;
     uint64_t index = context->tick->index;
-    uint32_t count = nb_world_row_count(p->world, p->creatures);
+    uint32_t count = nb_store_row_count(p->world, p->creatures);
     stepping s = {.planet = p, .tick = index};
     nb_parallel_desc rows = {.run = step_rows, .user = &s, .count = count, .grain = STEP_GRAIN};
     nb_result result = nb_parallel_for(context->scheduler, &rows, NULL);
     if (result != NB_OK) return NB_ERR_OS;
     decide(p, context, count);
-    explorer *explorers = NB_COLUMN_WRITE(p->world, p->explorers, 0, explorer);
+    explorer *explorers = NB_STORE_ROWS_WRITE(p->world, p->explorers, 0, explorer);
     steer(p, context, explorers);
-    NB_EACH_ROW(row, p->world, p->explorers) explore(p, index, row, &explorers[row]);
+    NB_STORE_EACH_ROW(row, p->world, p->explorers) explore(p, index, row, &explorers[row]);
     if (p->tick_count_max == 0 || index + 1 < p->tick_count_max) return NB_OK;
     nb_loop_pause(nb_engine_loop(context->engine)); // no further tick in this frame
     return nb_engine_stop(context->engine);
@@ -179,18 +180,18 @@ static nb_result declare(planet *p) {
     nb_table_desc census = {.name = "census", .columns = census_columns, .column_count = 1, .is_singleton = true};
     nb_table_desc eye = {
         .name = "eye", .columns = eye_columns, .column_count = 1, .is_singleton = true, .is_local = true};
-    nb_result result = nb_world_table_add(p->world, &creatures, &p->creatures);
-    if (result == NB_OK) result = nb_world_table_add(p->world, &explorers, &p->explorers);
-    if (result == NB_OK) result = nb_world_table_add(p->world, &census, &p->census);
-    if (result == NB_OK) result = nb_world_table_add(p->world, &eye, &p->eye);
+    nb_result result = nb_store_table_add(p->world, &creatures, &p->creatures);
+    if (result == NB_OK) result = nb_store_table_add(p->world, &explorers, &p->explorers);
+    if (result == NB_OK) result = nb_store_table_add(p->world, &census, &p->census);
+    if (result == NB_OK) result = nb_store_table_add(p->world, &eye, &p->eye);
     return result;
 }
 
 static nb_result populate_creatures(planet *p) {
-    planet_census *census = NB_SINGLETON_WRITE(p->world, p->census, 0, planet_census);
+    planet_census *census = NB_STORE_SINGLETON_WRITE(p->world, p->census, 0, planet_census);
     for (uint32_t i = 0; i < PLANET_CREATURES_START; ++i) {
         nb_entity entity;
-        nb_result result = nb_world_spawn(p->world, p->creatures, &entity);
+        nb_result result = nb_store_spawn(p->world, p->creatures, &entity);
         if (result != NB_OK) return result;
         creature_columns columns = columns_write(p, i, 1);
         creature_spawn(p->seed, 0, census->next_id++, p->homes[i % HOME_COUNT], HERD_RANGE, i, &columns);
@@ -202,9 +203,9 @@ static nb_result populate_creatures(planet *p) {
 static nb_result populate_explorers(planet *p) {
     for (uint32_t row = 0; row < PLANET_EXPLORERS; ++row) {
         nb_entity entity;
-        nb_result result = nb_world_spawn(p->world, p->explorers, &entity);
+        nb_result result = nb_store_spawn(p->world, p->explorers, &entity);
         if (result != NB_OK) return result;
-        explorer *e = NB_ROW_WRITE(p->world, p->explorers, 0, explorer, row);
+        explorer *e = NB_STORE_ROW_WRITE(p->world, p->explorers, 0, explorer, row);
         creature_home home = p->homes[0];
         sphere_cell at = sphere_fold(home.face, home.x, home.z + (int32_t)row * EXPLORER_GAP, SPHERE_FACE_COLUMNS);
         explorer_put(e, p->seed, (creature_home){at.face, at.x, at.z}, 0);

@@ -51,7 +51,7 @@ typedef struct planet {
     uint64_t seed;
     uint64_t teleport_ticks; // between teleports; 0 = never
     uint64_t tick_count_max; // after which the engine is stopped; 0 = never
-    nb_world *world;
+    nb_store *world;
     nb_table creatures, explorers, census, eye;
     creature_home homes[HOME_COUNT]; // of the herds; they follow from the seed
     mills mills;

@@ -49,17 +49,20 @@ static void put_feet(const planet *p, vec3d place, pose_body *body) {
 static void draw_rows(nb_task_context *context, void *user, uint64_t begin, uint64_t end) {
     (void)context;
     const drawing *d = user;
-    nb_world *w = d->planet->world;
+    nb_store *w = d->planet->world;
     nb_table t = d->planet->creatures;
-    const uint8_t *face = NB_COLUMN(w, t, CREATURE_FACE, uint8_t);
-    const uint8_t *face0 = NB_COLUMN_PREVIOUS(w, t, CREATURE_FACE, uint8_t);
-    const int32_t *x = NB_COLUMN(w, t, CREATURE_X, int32_t), *x0 = NB_COLUMN_PREVIOUS(w, t, CREATURE_X, int32_t);
-    const int32_t *y = NB_COLUMN(w, t, CREATURE_Y, int32_t), *y0 = NB_COLUMN_PREVIOUS(w, t, CREATURE_Y, int32_t);
-    const int32_t *z = NB_COLUMN(w, t, CREATURE_Z, int32_t), *z0 = NB_COLUMN_PREVIOUS(w, t, CREATURE_Z, int32_t);
-    const uint32_t *id = NB_COLUMN(w, t, CREATURE_ID, uint32_t);
+    const uint8_t *face = NB_STORE_ROWS(w, t, CREATURE_FACE, uint8_t);
+    const uint8_t *face0 = NB_STORE_ROWS_PREVIOUS(w, t, CREATURE_FACE, uint8_t);
+    const int32_t *x = NB_STORE_ROWS(w, t, CREATURE_X, int32_t),
+                  *x0 = NB_STORE_ROWS_PREVIOUS(w, t, CREATURE_X, int32_t);
+    const int32_t *y = NB_STORE_ROWS(w, t, CREATURE_Y, int32_t),
+                  *y0 = NB_STORE_ROWS_PREVIOUS(w, t, CREATURE_Y, int32_t);
+    const int32_t *z = NB_STORE_ROWS(w, t, CREATURE_Z, int32_t),
+                  *z0 = NB_STORE_ROWS_PREVIOUS(w, t, CREATURE_Z, int32_t);
+    const uint32_t *id = NB_STORE_ROWS(w, t, CREATURE_ID, uint32_t);
     uint32_t first = (uint32_t)begin, count = (uint32_t)(end - begin);
-    vec3 *place = NB_RANGE_WRITE(w, t, CREATURE_PLACE, vec3, first, count);
-    pose_body *body = NB_RANGE_WRITE(w, t, CREATURE_BODY, pose_body, first, count);
+    vec3 *place = NB_STORE_RANGE_WRITE(w, t, CREATURE_PLACE, vec3, first, count);
+    pose_body *body = NB_STORE_RANGE_WRITE(w, t, CREATURE_BODY, pose_body, first, count);
     for (uint32_t row = first; row < first + count; ++row) {
         vec3d before = place_of_row(face0[row], x0[row], y0[row], z0[row]);
         vec3d now = place_of_row(face[row], x[row], y[row], z[row]), at = blend(before, now, d->alpha);
@@ -93,8 +96,8 @@ static void place_of(const explorer *e, float out[3]) {
 nb_result planet_predict(const nb_context *context, void *user) {
     planet *p = user;
     (void)context;
-    const explorer *explorers = NB_COLUMN(p->world, p->explorers, 0, explorer);
-    NB_EACH_ROW(row, p->world, p->explorers) place_of(&explorers[row], p->predicted[row]);
+    const explorer *explorers = NB_STORE_ROWS(p->world, p->explorers, 0, explorer);
+    NB_STORE_EACH_ROW(row, p->world, p->explorers) place_of(&explorers[row], p->predicted[row]);
     return NB_OK;
 }
 
@@ -103,8 +106,8 @@ nb_result planet_correct(const nb_context *context, void *user) {
     uint64_t rollback_count = nb_engine_rollback_stats(context->engine).rollback_count;
     if (rollback_count == p->rollback_count) return NB_OK;
     p->rollback_count = rollback_count;
-    const explorer *explorers = NB_COLUMN(p->world, p->explorers, 0, explorer);
-    NB_EACH_ROW(row, p->world, p->explorers) {
+    const explorer *explorers = NB_STORE_ROWS(p->world, p->explorers, 0, explorer);
+    NB_STORE_EACH_ROW(row, p->world, p->explorers) {
         float after[3];
         place_of(&explorers[row], after);
         nb_smooth_correct(&p->smooth, row, p->predicted[row], after);
@@ -135,8 +138,8 @@ static void set_depths(double altitude, double above, camera *c) {
 // Where the camera is between two ticks; corrections are blended in.
 static planet_eye eye_between(planet *p, const nb_context *context) {
     double alpha = context->time->alpha;
-    const explorer *now = NB_COLUMN(p->world, p->explorers, 0, explorer) + p->player;
-    const explorer *before = NB_COLUMN_PREVIOUS(p->world, p->explorers, 0, explorer) + p->player;
+    const explorer *now = NB_STORE_ROWS(p->world, p->explorers, 0, explorer) + p->player;
+    const explorer *before = NB_STORE_ROWS_PREVIOUS(p->world, p->explorers, 0, explorer) + p->player;
     vec3d exact = blend(explorer_position(before), explorer_position(now), alpha);
     float at[3] = {(float)exact.x, (float)exact.y, (float)exact.z}, smooth[3] = {at[0], at[1], at[2]};
     nb_smooth_advance(&p->smooth, context->time->delta_ns);
@@ -169,8 +172,8 @@ nb_result planet_transform(const nb_context *context, void *user) {
     planet_eye eye = eye_between(p, context);
     drawing d = {.planet = p, .alpha = context->time->alpha, .eye = eye.position};
     nb_parallel_desc rows = {
-        .run = draw_rows, .user = &d, .count = nb_world_row_count(p->world, p->creatures), .grain = BODY_GRAIN};
+        .run = draw_rows, .user = &d, .count = nb_store_row_count(p->world, p->creatures), .grain = BODY_GRAIN};
     if (nb_parallel_for(context->scheduler, &rows, NULL) != NB_OK) return NB_ERR_OS;
-    *NB_SINGLETON_WRITE(p->world, p->eye, 0, planet_eye) = eye;
+    *NB_STORE_SINGLETON_WRITE(p->world, p->eye, 0, planet_eye) = eye;
     return NB_OK;
 }

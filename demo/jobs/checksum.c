@@ -25,13 +25,13 @@ static uint64_t part_of(const rows *all, uint32_t job) {
 static nb_result read_world(const nb_context *context, void *user) {
     (void)context;
     checksum *c = user;
-    nb_world *world = c->planet->world;
+    nb_store *world = c->planet->world;
     nb_table creatures = c->planet->creatures;
-    rows all = {.x = NB_COLUMN(world, creatures, CREATURE_X, int32_t),
-                .y = NB_COLUMN(world, creatures, CREATURE_Y, int32_t),
-                .z = NB_COLUMN(world, creatures, CREATURE_Z, int32_t),
-                .face = NB_COLUMN(world, creatures, CREATURE_FACE, uint8_t),
-                .count = nb_world_row_count(world, creatures)};
+    rows all = {.x = NB_STORE_ROWS(world, creatures, CREATURE_X, int32_t),
+                .y = NB_STORE_ROWS(world, creatures, CREATURE_Y, int32_t),
+                .z = NB_STORE_ROWS(world, creatures, CREATURE_Z, int32_t),
+                .face = NB_STORE_ROWS(world, creatures, CREATURE_FACE, uint8_t),
+                .count = nb_store_row_count(world, creatures)};
     for (uint32_t i = 0; i < CHECKSUM_JOB_COUNT; ++i) c->expected[i] = part_of(&all, i);
     c->part_count = 0;
     return NB_OK;
@@ -40,13 +40,13 @@ static nb_result read_world(const nb_context *context, void *user) {
 static nb_result read_snapshot(const nb_context *context, void *user) {
     const checksum *c = user;
     const nb_snapshot *seen = context->snapshot;
-    const nb_world *world = c->planet->world;
+    const nb_store *world = c->planet->world;
     nb_table creatures = c->planet->creatures;
-    rows all = {.x = NB_VIEW(seen, world, creatures, CREATURE_X, int32_t),
-                .y = NB_VIEW(seen, world, creatures, CREATURE_Y, int32_t),
-                .z = NB_VIEW(seen, world, creatures, CREATURE_Z, int32_t),
-                .face = NB_VIEW(seen, world, creatures, CREATURE_FACE, uint8_t),
-                .count = nb_view_row_count(seen, world, creatures)};
+    rows all = {.x = NB_STORE_VIEW(seen, world, creatures, CREATURE_X, int32_t),
+                .y = NB_STORE_VIEW(seen, world, creatures, CREATURE_Y, int32_t),
+                .z = NB_STORE_VIEW(seen, world, creatures, CREATURE_Z, int32_t),
+                .face = NB_STORE_VIEW(seen, world, creatures, CREATURE_FACE, uint8_t),
+                .count = nb_store_view_row_count(seen, world, creatures)};
     uint64_t *part = nb_output_add(context, sizeof *part);
     if (part == NULL) return NB_ERR_MEMORY;
     *part = part_of(&all, context->job_index);
@@ -54,10 +54,10 @@ static nb_result read_snapshot(const nb_context *context, void *user) {
 }
 
 // A frame whose snapshot could not be published reads the one before, which is whole too, but of another tick.
-static nb_result merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     checksum *c = user;
     size_t size_bytes = 0;
-    const uint64_t *part = nb_outputs_next(outputs, NULL, &size_bytes);
+    const uint64_t *part = nb_output_list_next(outputs, NULL, &size_bytes);
     if (part == NULL || context->snapshot->info.frame != context->frame_index) return NB_OK;
     c->parts[context->job_index] = *part;
     ++c->part_count;

@@ -71,7 +71,7 @@ typedef struct picture_parts {
 typedef struct picture {
     const planet *planet;
     const streamer *streamer;
-    nb_world *world;
+    nb_store *world;
     bool is_restarted; // this frame takes nothing from those before it: it is the same whatever they were
     light lights[HOME_COUNT][HOME_LIGHTS]; // on the planet; never changed once they are there
     particle particles[PICTURE_PARTICLES];

@@ -18,15 +18,15 @@ void *job_output(const nb_context *context, size_t size_bytes) {
 }
 
 const planet_eye *job_eye(const nb_context *context, const picture *p) {
-    return NB_VIEW(context->snapshot, p->world, p->planet->eye, 0, planet_eye);
+    return NB_STORE_VIEW(context->snapshot, p->world, p->planet->eye, 0, planet_eye);
 }
 
 uint32_t job_creature_count(const nb_context *context, const picture *p) {
-    return nb_view_row_count(context->snapshot, p->world, p->planet->creatures);
+    return nb_store_view_row_count(context->snapshot, p->world, p->planet->creatures);
 }
 
 uint32_t job_chunk_count(const nb_context *context, const picture *p) {
-    return nb_view_row_count(context->snapshot, p->world, p->streamer->chunks);
+    return nb_store_view_row_count(context->snapshot, p->world, p->streamer->chunks);
 }
 
 float job_finest_distance(const nb_context *context) { return 8.0f * (float)(context->quality_level + 1); }
@@ -39,15 +39,15 @@ bool merge_is_first(const nb_context *context, uint64_t *frame_end) {
     return is_new;
 }
 
-const void *merge_note(const nb_context *context, picture *p, const nb_outputs *outputs, size_t *size_bytes) {
+const void *merge_note(const nb_context *context, picture *p, const nb_output_list *outputs, size_t *size_bytes) {
     const void *first = NULL;
     if (merge_is_first(context, &p->now_end)) p->now = (picture_numbers){.hash = p->now.hash};
-    for (const void *block = nb_outputs_next(outputs, NULL, size_bytes); block != NULL;
-         block = nb_outputs_next(outputs, block, size_bytes)) {
+    for (const void *block = nb_output_list_next(outputs, NULL, size_bytes); block != NULL;
+         block = nb_output_list_next(outputs, block, size_bytes)) {
         p->now.hash = nb_hash64(block, *size_bytes, p->now.hash);
         if (first == NULL) first = block;
     }
-    nb_outputs_next(outputs, NULL, size_bytes);
+    nb_output_list_next(outputs, NULL, size_bytes);
     return first;
 }
 

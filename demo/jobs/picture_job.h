@@ -41,7 +41,7 @@ bool merge_is_first(const nb_context *context, uint64_t *frame_end);
 
 // Hashes the blocks of a job, so that two runs can be compared, and returns the first with its size. The first merge of
 // a frame resets the numbers of the frame.
-const void *merge_note(const nb_context *context, picture *p, const nb_outputs *outputs, size_t *size_bytes);
+const void *merge_note(const nb_context *context, picture *p, const nb_output_list *outputs, size_t *size_bytes);
 
 // Whether rows are still where the jobs saw them. False where readers hold every slot: the snapshot is then an older
 // frame's.

@@ -113,7 +113,7 @@ static nb_result lights_job(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result lights_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result lights_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
     const planet_eye *eye = job_eye(context, p);

@@ -62,8 +62,8 @@ static nb_result lod_job(const nb_context *context, void *user) {
     const picture *p = user;
     job_share mine = job_share_of(context, job_creature_count(context, p));
     nb_table creatures = p->planet->creatures;
-    lod_input input = {.bodies = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_BODY, pose_body),
-                       .levels = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_LEVEL, uint8_t),
+    lod_input input = {.bodies = NB_STORE_VIEW(context->snapshot, p->world, creatures, CREATURE_BODY, pose_body),
+                       .levels = NB_STORE_VIEW(context->snapshot, p->world, creatures, CREATURE_LEVEL, uint8_t),
                        .viewer = job_eye(context, p)->camera.position,
                        .distance_1 = job_finest_distance(context)};
     if (p->is_restarted) input.levels = NULL;
@@ -77,17 +77,18 @@ static nb_result lod_job(const nb_context *context, void *user) {
 }
 
 // Nothing moves rows between the snapshot of this frame and here: the levels belong to the same ones.
-static nb_result lod_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result lod_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
     const uint32_t *count = merge_note(context, p, outputs, &size_bytes);
-    const uint8_t *levels = nb_outputs_next(outputs, count, NULL);
+    const uint8_t *levels = nb_output_list_next(outputs, count, NULL);
     job_share mine = job_share_of(context, job_creature_count(context, p));
     if (merge_is_of_now(context) && mine.count != 0) {
-        uint8_t *own = NB_RANGE_WRITE(p->world, p->planet->creatures, CREATURE_LEVEL, uint8_t, mine.first, mine.count);
+        uint8_t *own =
+            NB_STORE_RANGE_WRITE(p->world, p->planet->creatures, CREATURE_LEVEL, uint8_t, mine.first, mine.count);
         memcpy(own + mine.first, levels, mine.count);
     }
-    const lod_impostor *impostors = nb_outputs_next(outputs, levels, NULL);
+    const lod_impostor *impostors = nb_output_list_next(outputs, levels, NULL);
     memcpy(p->made.impostors + p->now.impostor_count, impostors, *count * sizeof *impostors);
     p->now.impostor_count += *count;
     return NB_OK;

@@ -79,7 +79,7 @@ static nb_result materials_job(const nb_context *context, void *user) {
     const picture *p = user;
     const planet_eye *eye = job_eye(context, p);
     const nb_snapshot *seen = context->snapshot;
-    materials_input input = {.draws = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_DRAW, material_draw),
+    materials_input input = {.draws = NB_STORE_VIEW(seen, p->world, p->streamer->chunks, CHUNK_DRAW, material_draw),
                              .camera = eye->position};
     job_share mine = job_share_of(context, job_chunk_count(context, p));
     materials_output *out = job_output(context, sizeof *out);
@@ -92,14 +92,14 @@ static nb_result materials_job(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result materials_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result materials_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
     const materials_output *made = merge_note(context, p, outputs, &size_bytes);
     p->made.draws_end = merge_parts_end(context, &p->draw_parts);
     if (p->draw_parts.count == 1) memset(p->draw_counts, 0, sizeof p->draw_counts);
     for (uint32_t i = 0; i < TERRAIN_MATERIAL_COUNT; ++i) p->draw_counts[i] += made->draw_counts[i];
-    const draw_block *blocks = nb_outputs_next(outputs, made, NULL);
+    const draw_block *blocks = nb_output_list_next(outputs, made, NULL);
     memcpy(p->made.draws + job_share_of(context, job_chunk_count(context, p)).first, blocks,
            made->block_count * sizeof *blocks);
     p->now.draw_count += made->block_count;

@@ -263,11 +263,11 @@ static nb_result occlusion_job(const nb_context *context, void *user) {
     nb_table chunks = p->streamer->chunks;
     occlusion_input input = {.eye = eye->position,
                              .frustum = frustum_of(&eye->camera),
-                             .bounds = NB_VIEW(seen, p->world, chunks, CHUNK_BOUNDS, lod_bounds),
-                             .lands = NB_VIEW(seen, p->world, chunks, CHUNK_LAND, occlusion_land),
-                             .is_drawn = NB_VIEW(seen, p->world, chunks, CHUNK_IS_DRAWN, uint8_t),
+                             .bounds = NB_STORE_VIEW(seen, p->world, chunks, CHUNK_BOUNDS, lod_bounds),
+                             .lands = NB_STORE_VIEW(seen, p->world, chunks, CHUNK_LAND, occlusion_land),
+                             .is_drawn = NB_STORE_VIEW(seen, p->world, chunks, CHUNK_IS_DRAWN, uint8_t),
                              .land_count = job_chunk_count(context, p),
-                             .spheres = NB_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
+                             .spheres = NB_STORE_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
                              .sphere_count = job_creature_count(context, p),
                              .sphere_radius = PICTURE_CREATURE_RADIUS};
     uint32_t count = input.land_count + input.sphere_count, stride = context->job_count;
@@ -280,7 +280,7 @@ static nb_result occlusion_job(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result occlusion_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result occlusion_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
     const uint64_t *words = merge_note(context, p, outputs, &size_bytes);

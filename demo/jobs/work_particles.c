@@ -107,7 +107,7 @@ static vec3 up_at(vec3 place) { return vec3_normal(place, (vec3){0, 1, 0}); }
 static uint32_t place_emitters(const nb_context *context, const picture *p, particle_emitter *emitters) {
     nb_table creatures = p->planet->creatures;
     const planet_eye *eye = job_eye(context, p);
-    const pose_body *bodies = NB_VIEW(context->snapshot, p->world, creatures, CREATURE_BODY, pose_body);
+    const pose_body *bodies = NB_STORE_VIEW(context->snapshot, p->world, creatures, CREATURE_BODY, pose_body);
     float reach = 2 * job_finest_distance(context);
     uint32_t count = 0, animals = job_creature_count(context, p);
     for (uint32_t i = 0; i < HOME_FIRES; ++i) {
@@ -161,15 +161,15 @@ static nb_result particles_job(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result particles_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result particles_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
     if (merge_is_first(context, &p->particles_end)) p->particle_count = 0;
     const particles_head *head = merge_note(context, p, outputs, &size_bytes);
-    const particle *particles = nb_outputs_next(outputs, head, NULL);
+    const particle *particles = nb_output_list_next(outputs, head, NULL);
     memcpy(p->particles + p->particle_count, particles, head->particle_count * sizeof *particles);
     p->particle_count += head->particle_count;
-    const particle_sprite *sprites = nb_outputs_next(outputs, particles, NULL);
+    const particle_sprite *sprites = nb_output_list_next(outputs, particles, NULL);
     memcpy(p->made.sprites + p->now.sprite_count, sprites, head->sprite_count * sizeof *sprites);
     p->now.sprite_count += head->sprite_count;
     return NB_OK;

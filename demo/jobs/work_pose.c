@@ -75,14 +75,14 @@ void pose_append(pose_output *whole, const pose_output *part) {
 static nb_result pose_job(const nb_context *context, void *user) {
     const picture *p = user;
     job_share mine = job_share_of(context, job_creature_count(context, p));
-    pose_input input = {NB_VIEW(context->snapshot, p->world, p->planet->creatures, CREATURE_BODY, pose_body)};
+    pose_input input = {NB_STORE_VIEW(context->snapshot, p->world, p->planet->creatures, CREATURE_BODY, pose_body)};
     pose_output out = {.poses = job_output(context, mine.count * sizeof(pose))};
     if (out.poses == NULL) return NB_ERR_MEMORY;
     pose_run(&input, mine.first, mine.count, &out);
     return NB_OK;
 }
 
-static nb_result pose_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result pose_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
     const pose *poses = merge_note(context, p, outputs, &size_bytes);

@@ -120,10 +120,10 @@ static nb_result queries_job(const nb_context *context, void *user) {
     const nb_snapshot *seen = context->snapshot;
     nb_table creatures = p->planet->creatures;
     uint32_t count = job_creature_count(context, p);
-    looks_input looks = {.bodies = NB_VIEW(seen, p->world, creatures, CREATURE_BODY, pose_body),
-                         .face = NB_VIEW(seen, p->world, creatures, CREATURE_FACE, uint8_t),
-                         .x = NB_VIEW(seen, p->world, creatures, CREATURE_X, int32_t),
-                         .z = NB_VIEW(seen, p->world, creatures, CREATURE_Z, int32_t),
+    looks_input looks = {.bodies = NB_STORE_VIEW(seen, p->world, creatures, CREATURE_BODY, pose_body),
+                         .face = NB_STORE_VIEW(seen, p->world, creatures, CREATURE_FACE, uint8_t),
+                         .x = NB_STORE_VIEW(seen, p->world, creatures, CREATURE_X, int32_t),
+                         .z = NB_STORE_VIEW(seen, p->world, creatures, CREATURE_Z, int32_t),
                          .eye = job_eye(context, p)->position};
     job_share mine = job_share_of(context, count);
     query_grid *grid = nb_arena_alloc(context->arena, sizeof *grid, 16);
@@ -141,13 +141,13 @@ static nb_result queries_job(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result queries_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result queries_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
     const vec3 *looks = merge_note(context, p, outputs, &size_bytes);
     job_share mine = job_share_of(context, job_creature_count(context, p));
     memcpy(p->made.looks + mine.first, looks, mine.count * sizeof *looks);
-    nb_outputs_next(outputs, looks, &size_bytes);
+    nb_output_list_next(outputs, looks, &size_bytes);
     p->now.answer_count += (uint32_t)(size_bytes / sizeof(query_answer));
     return NB_OK;
 }

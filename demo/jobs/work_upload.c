@@ -77,12 +77,12 @@ static nb_result upload_job(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result upload_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result upload_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
     const upload_head *head = merge_note(context, p, outputs, &size_bytes);
-    const upload_item *items = nb_outputs_next(outputs, head, NULL);
-    const void *block = nb_outputs_next(outputs, items, NULL);
+    const upload_item *items = nb_output_list_next(outputs, head, NULL);
+    const void *block = nb_output_list_next(outputs, items, NULL);
     const streamer_device *device = &p->streamer->device;
     const streamer_room *rooms = device->room != NULL ? block : NULL;
     const mesh_quad *quads = device->room == NULL ? block : NULL;

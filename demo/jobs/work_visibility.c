@@ -67,10 +67,10 @@ static nb_result visibility_job(const nb_context *context, void *user) {
     const planet_eye *eye = job_eye(context, p);
     visibility_input input = {.frustum = frustum_of(&eye->camera),
                               .eye = eye->position,
-                              .chunks = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_BOUNDS, lod_bounds),
-                              .is_drawn = NB_VIEW(seen, p->world, p->streamer->chunks, CHUNK_IS_DRAWN, uint8_t),
+                              .chunks = NB_STORE_VIEW(seen, p->world, p->streamer->chunks, CHUNK_BOUNDS, lod_bounds),
+                              .is_drawn = NB_STORE_VIEW(seen, p->world, p->streamer->chunks, CHUNK_IS_DRAWN, uint8_t),
                               .chunk_count = job_chunk_count(context, p),
-                              .spheres = NB_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
+                              .spheres = NB_STORE_VIEW(seen, p->world, p->planet->creatures, CREATURE_PLACE, vec3),
                               .sphere_count = job_creature_count(context, p),
                               .sphere_radius = PICTURE_CREATURE_RADIUS};
     job_share mine = job_share_of(context, input.chunk_count + input.sphere_count);
@@ -82,11 +82,11 @@ static nb_result visibility_job(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result visibility_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result visibility_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     picture *p = user;
     size_t size_bytes = 0;
     const uint32_t *count = merge_note(context, p, outputs, &size_bytes),
-                   *visible = nb_outputs_next(outputs, count, NULL);
+                   *visible = nb_output_list_next(outputs, count, NULL);
     memcpy(p->made.visible + p->now.visible_count, visible, *count * sizeof *visible);
     p->now.visible_count += *count;
     return NB_OK;

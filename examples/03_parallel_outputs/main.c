@@ -33,10 +33,11 @@ static nb_result look(const nb_context *context, void *user) {
 }
 
 // On the coordinator, once for each job, in their order.
-static nb_result list(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result list(const nb_context *context, void *user, const nb_output_list *outputs) {
     sky *s = user;
     (void)context;
-    for (const finding *f = nb_outputs_next(outputs, NULL, NULL); f != NULL; f = nb_outputs_next(outputs, f, NULL)) {
+    for (const finding *f = nb_output_list_next(outputs, NULL, NULL); f != NULL;
+         f = nb_output_list_next(outputs, f, NULL)) {
         ++s->found_count;
         s->check = s->check * 31 + f->star;
     }

@@ -14,7 +14,7 @@ static const nb_column_desc ship_columns[] = {
     {.name = "position", .size_bytes = sizeof(double), .flags = NB_COLUMN_SNAPSHOT | NB_COLUMN_INTERPOLATE}};
 
 typedef struct game {
-    nb_world *world;
+    nb_store *world;
     nb_table ships;
     nb_snapshots *snapshots;
     uint64_t torn_count; // the watcher's
@@ -22,17 +22,17 @@ typedef struct game {
 
 static nb_result move(const nb_context *context, void *user) {
     const game *g = user;
-    double *position = NB_COLUMN_WRITE(context->world, g->ships, POSITION, double);
-    NB_EACH_ROW(row, context->world, g->ships) position[row] += row + 1;
+    double *position = NB_STORE_ROWS_WRITE(context->world, g->ships, POSITION, double);
+    NB_STORE_EACH_ROW(row, context->world, g->ships) position[row] += row + 1;
     return context->tick->index == 29 ? nb_engine_stop(context->engine) : NB_OK; // half a second
 }
 
 // Every ship has moved as often as the first one, and is one step further than a tick ago, whatever the game does
 // meanwhile. A picture would show it at before + (now - before) * snapshot->info.alpha.
 static bool is_whole(const game *g, const nb_snapshot *snapshot) {
-    const double *now = NB_VIEW(snapshot, g->world, g->ships, POSITION, double);
-    const double *before = NB_VIEW_PREVIOUS(snapshot, g->world, g->ships, POSITION, double);
-    uint32_t count = nb_view_row_count(snapshot, g->world, g->ships);
+    const double *now = NB_STORE_VIEW(snapshot, g->world, g->ships, POSITION, double);
+    const double *before = NB_STORE_VIEW_PREVIOUS(snapshot, g->world, g->ships, POSITION, double);
+    uint32_t count = nb_store_view_row_count(snapshot, g->world, g->ships);
     bool has_moved = snapshot->info.tick > 0;
     for (uint32_t row = 0; row < count; ++row) {
         if (now[row] != now[0] * (row + 1)) return false;
@@ -70,8 +70,8 @@ int main(void) {
     nb_module_desc module = {.name = "game", .tick = move, .user = &g};
     nb_service *service = NULL;
     nb_entity ship;
-    nb_result result = nb_world_table_add(g.world, &ships, &g.ships);
-    for (uint32_t i = 0; i < SHIP_COUNT && result == NB_OK; ++i) result = nb_world_spawn(g.world, g.ships, &ship);
+    nb_result result = nb_store_table_add(g.world, &ships, &g.ships);
+    for (uint32_t i = 0; i < SHIP_COUNT && result == NB_OK; ++i) result = nb_store_spawn(g.world, g.ships, &ship);
     if (result == NB_OK) result = nb_engine_module_attach(engine, &module, NULL);
     if (result == NB_OK) result = nb_engine_run_ticks(engine, 1); // the watcher may look from the first frame on
     if (result == NB_OK) result = nb_service_start(nb_engine_services(engine), &watcher, &service);

@@ -82,7 +82,7 @@ int main(void) {
     nb_engine_desc desc = {.is_headless = true, .hashes_ticks = true};
     nb_engine *engine = NULL;
     if (!store_add(&s, KIND_ROCK, 5, 0) || nb_engine_create(&desc, &engine) != NB_OK) return 1;
-    nb_state_desc state = {.name = "store", .save = save, .load = load, .user = &s};
+    nb_provider_desc state = {.name = "store", .save = save, .load = load, .user = &s};
     nb_module_desc module = {.name = "birds", .tick = fly, .user = &s};
     nb_states *states = nb_engine_states(engine);
     nb_result result = nb_states_add(states, &state, NULL);

@@ -47,7 +47,7 @@ static bool player_begin(player *p, uint32_t index) {
     nb_engine_desc desc = nb_engine_desc_default();
     desc.scheduler_desc.worker_count = NB_WORKER_COUNT_NONE;
     desc.is_headless = desc.hashes_ticks = desc.keeps_history = true;
-    nb_state_desc ball = {.name = "ball", .data = &p->ball, .size_bytes = sizeof p->ball};
+    nb_provider_desc ball = {.name = "ball", .data = &p->ball, .size_bytes = sizeof p->ball};
     nb_module_desc game = {.name = "game", .tick = tick, .user = p};
     nb_netplay_desc match = {.player_count = 2, .local_player = index, .input_delay = 2, .sample = sample, .user = p};
     nb_link_desc link = {.seed = 5, .stream = index};

@@ -57,7 +57,7 @@ static void *work(void *user) {
 }
 
 // The waiting thread takes jobs from the queue too.
-static bool help(void *user, nb_frame frame) {
+static bool help(void *user, nb_fence_frame frame) {
     (void)frame;
     job_system *jobs = user;
     job mine;
@@ -68,7 +68,7 @@ static bool help(void *user, nb_frame frame) {
     return has_job;
 }
 
-static bool submit(job_system *jobs, nb_frame frame, long input, long *result) {
+static bool submit(job_system *jobs, nb_fence_frame frame, long input, long *result) {
     job made = {.input = input, .result = result};
     if (nb_fence_take(jobs->fence, frame, (nb_label){0}, &made.ticket) != NB_OK) return false;
     pthread_mutex_lock(&jobs->mutex);
@@ -79,7 +79,7 @@ static bool submit(job_system *jobs, nb_frame frame, long input, long *result) {
 }
 
 static bool run_frame(job_system *jobs, long *sum) {
-    nb_frame frame;
+    nb_fence_frame frame;
     long results[JOB_COUNT] = {0};
     if (nb_fence_begin(jobs->fence, &frame) != NB_OK) return false;
     for (long i = 0; i < JOB_COUNT; ++i) {
@@ -94,15 +94,15 @@ static bool run_frame(job_system *jobs, long *sum) {
 
 // A job that does not come back in time: the frame goes on without it, and the fence says what is missing.
 static bool run_degraded_frame(nb_fence *fence) {
-    nb_frame late, next;
+    nb_fence_frame late, next;
     nb_fence_ticket slow;
     nb_fence_report report;
     if (nb_fence_begin(fence, &late) != NB_OK) return false;
     if (nb_fence_take(fence, late, (nb_label){0}, &slow) != NB_OK) return false;
     if (nb_fence_wait(fence, late, NB_FENCE_DEADLINE_DEFAULT, NULL, &report) != NB_TIMEOUT) return false;
-    printf("frame %llu: %u late\n", (unsigned long long)nb_frame_number(late), (unsigned)report.pending_count);
+    printf("frame %llu: %u late\n", (unsigned long long)nb_fence_frame_number(late), (unsigned)report.pending_count);
     if (nb_fence_begin(fence, &next) != NB_OK || nb_fence_wait(fence, next, 0, NULL, NULL) != NB_OK) return false;
-    printf("frame %llu: on time\n", (unsigned long long)nb_frame_number(next));
+    printf("frame %llu: on time\n", (unsigned long long)nb_fence_frame_number(next));
     return nb_fence_return(fence, slow) == NB_OK; // late, and harmless
 }
 

@@ -38,7 +38,7 @@ int main(void) {
     static rabbit hazel;
     nb_states *states = NULL;
     nb_history *history = NULL;
-    nb_state_desc state = {.name = "rabbit", .data = &hazel, .size_bytes = sizeof hazel};
+    nb_provider_desc state = {.name = "rabbit", .data = &hazel, .size_bytes = sizeof hazel};
     if (nb_states_create(NULL, &states) != NB_OK || nb_states_add(states, &state, NULL) != NB_OK) return 1;
     nb_history_desc desc = {.states = states, .bytes_max = 1 << 20, .tick_count_max = 64};
     if (nb_history_create(&desc, &history) != NB_OK) return 1;

@@ -11,7 +11,7 @@ typedef struct ball {
     double height, height_before, speed;
 } ball;
 
-static void fall(ball *b, const nb_tick *tick) {
+static void fall(ball *b, const nb_loop_tick *tick) {
     b->height_before = b->height;
     b->speed -= 9.81 * tick->dt_s;
     b->height += b->speed * tick->dt_s;
@@ -31,7 +31,7 @@ static double play(uint64_t frame_rate) {
     for (uint64_t frame = 1; frame <= 2 * frame_rate; ++frame) {
         uint64_t delta_ns = frame * 1000000000u / frame_rate - (frame - 1) * 1000000000u / frame_rate;
         nb_loop_begin_delta(&loop, delta_ns);
-        nb_tick tick;
+        nb_loop_tick tick;
         while (nb_loop_next_tick(&loop, &tick)) fall(&b, &tick);
         shown = b.height_before + (b.height - b.height_before) * nb_loop_alpha(&loop);
         nb_loop_end(&loop);
@@ -50,7 +50,7 @@ static int play_paced(void) {
     for (int frame = 0; frame < 20; ++frame) {
         nb_loop_pace(&loop);
         nb_loop_begin(&loop);
-        nb_tick tick;
+        nb_loop_tick tick;
         while (nb_loop_next_tick(&loop, &tick)) continue;
         nb_loop_end(&loop);
     }

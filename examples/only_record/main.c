@@ -53,7 +53,7 @@ static bool replay(ball *b, nb_states *states, const char *path) {
 int main(void) {
     ball b = {.height = 50};
     nb_states *states = NULL;
-    nb_state_desc state = {.name = "ball", .data = &b, .size_bytes = sizeof b};
+    nb_provider_desc state = {.name = "ball", .data = &b, .size_bytes = sizeof b};
     if (nb_states_create(NULL, &states) != NB_OK || nb_states_add(states, &state, NULL) != NB_OK) return 1;
     bool is_fine = play_and_record(&b, states, "only_record.nbr") == NB_OK;
     is_fine = is_fine && nb_save_write("only_record.nbs", states, NULL) == NB_OK;

@@ -10,7 +10,7 @@
 //     static unsigned char before[256], after[256];
 //     size_t before_bytes = 0, after_bytes = 0;
 //     nb_states *states = NULL;
-//     nb_state_desc desc = {.name = "score", .data = &score, .size_bytes = sizeof score};
+//     nb_provider_desc desc = {.name = "score", .data = &score, .size_bytes = sizeof score};
 //     if (nb_states_create(NULL, &states) != NB_OK || nb_states_add(states, &desc, NULL) != NB_OK) return 1;
 //     nb_states_save(states, before, sizeof before, &before_bytes);
 //     score = 4;
@@ -21,8 +21,8 @@
 //     nb_states_destroy(states);
 
 #include "nebula/state.h"
+#include "nebula/store.h"
 #include "nebula/types.h"
-#include "nebula/world.h"
 
 // Bytes of a value that are kept: a vector of four floats, or a key with its number.
 #define NB_DIFFERENCE_VALUE_SIZE 16
@@ -59,17 +59,17 @@ typedef struct nb_difference_range {
 // "Here" is the first of the two that were compared, "there" the second.
 typedef struct nb_difference {
     nb_difference_kind kind;
-    char provider[NB_STATE_NAME_SIZE_MAX + 1]; // whose state it is; "world" from nb_world_compare
-    char table[NB_STATE_NAME_SIZE_MAX + 1];    // "" for BYTES and SIZE, unless the provider tells
-    char column[NB_STATE_NAME_SIZE_MAX + 1];   // of VALUE; else "", unless the provider tells
-    uint32_t row;                              // of VALUE, TELEPORT, ROW_ORDER; the first other one of ROW_COUNT
-    nb_entity entity_here, entity_there;       // of that row; null where there is none
-    uint64_t count_here, count_there;          // rows of the table; bytes of the provider for BYTES and SIZE
-    uint64_t row_count;                        // rows of the table in which this column, entity or mark differs
-    uint64_t column_count;                     // columns of all tables that differ in rows of the same entities
-    size_t offset_bytes;                       // of the first byte that differs, in the value or the provider's bytes
-    size_t size_bytes;                         // of the whole value; 0 = there is none
-    uint32_t value_bytes;                      // how many of here and there are filled
+    char provider[NB_PROVIDER_NAME_SIZE_MAX + 1]; // whose state it is; "world" from nb_store_compare
+    char table[NB_PROVIDER_NAME_SIZE_MAX + 1];    // "" for BYTES and SIZE, unless the provider tells
+    char column[NB_PROVIDER_NAME_SIZE_MAX + 1];   // of VALUE; else "", unless the provider tells
+    uint32_t row;                                 // of VALUE, TELEPORT, ROW_ORDER; the first other one of ROW_COUNT
+    nb_entity entity_here, entity_there;          // of that row; null where there is none
+    uint64_t count_here, count_there;             // rows of the table; bytes of the provider for BYTES and SIZE
+    uint64_t row_count;                           // rows of the table in which this column, entity or mark differs
+    uint64_t column_count;                        // columns of all tables that differ in rows of the same entities
+    size_t offset_bytes;  // of the first byte that differs, in the value or the provider's bytes
+    size_t size_bytes;    // of the whole value; 0 = there is none
+    uint32_t value_bytes; // how many of here and there are filled
     // The value from its beginning where it fits; else from the first byte that differs.
     unsigned char here[NB_DIFFERENCE_VALUE_SIZE], there[NB_DIFFERENCE_VALUE_SIZE];
     // All that differs of BYTES in this provider, of VALUE in this column; the first ones are listed.
@@ -93,10 +93,10 @@ NB_EXTERN_C_BEGIN
 NB_API nb_result nb_states_compare(const nb_states *states, const void *here, size_t here_bytes, const void *there,
                                    size_t there_bytes, nb_difference *out);
 
-// Compares two results of nb_world_save, of either kind; incarnations do not count.
+// Compares two results of nb_store_save, of either kind; incarnations do not count.
 // Thread: any, while no table is declared. Owner: as nb_states_compare. Fails: NB_EMPTY (they are the same),
 // NB_ERR_UNSUPPORTED (another layout), NB_ERR_RANGE (cut short or damaged), NB_ERR_MISUSE.
-NB_API nb_result nb_world_compare(const nb_world *world, const void *here, size_t here_bytes, const void *there,
+NB_API nb_result nb_store_compare(const nb_store *world, const void *here, size_t here_bytes, const void *there,
                                   size_t there_bytes, nb_difference *out);
 
 NB_EXTERN_C_END

@@ -17,38 +17,38 @@
 #include "nebula/loop.h"
 #include "nebula/phase.h"
 #include "nebula/snapshot.h"
+#include "nebula/store.h"
 #include "nebula/tasks.h"
 #include "nebula/token.h"
 #include "nebula/types.h"
-#include "nebula/world.h"
 
 typedef struct nb_engine nb_engine;
 
 // One module of one engine. Zero is null.
-typedef struct nb_module {
+typedef struct nb_module_id {
     uint64_t value; // private: number and place
-} nb_module;
+} nb_module_id;
 
 // What one job of a parallel handler has made in this frame: a list of blocks, in the order of nb_output_add.
-typedef struct nb_outputs nb_outputs;
+typedef struct nb_output_list nb_output_list;
 
 // What a tick makes of frame_index, frame, time or quality_level depends on frames and their times: a tick that is to
 // be the same in every run reads tick, world, input, commands and seed.
 typedef struct nb_context {
     nb_engine *engine;
-    nb_module module;            // whose handler this is
+    nb_module_id module;         // whose handler this is
     nb_phase phase;              // in which it runs
     uint64_t frame_index;        // frames ended before this one
-    nb_frame frame;              // of the engine's fence; null when every slot of it has late work
+    nb_fence_frame frame;        // of the engine's fence; null when every slot of it has late work
     const nb_loop_frame *time;   // of this frame
-    const nb_tick *tick;         // in FixedSim; else NULL
+    const nb_loop_tick *tick;    // in FixedSim; else NULL
     nb_arena *arena;             // memory until the frame ends; in FixedSim until the tick does, in a job until its
                                  // outputs are merged
     nb_token *token;             // of the engine; cancelled when it stops
     nb_scheduler *scheduler;     // for tasks that the handler waits for before it returns
     nb_fence *fence;             // for frame-bound tasks
     bool is_resimulated;         // in FixedSim: this tick has run before, see rollback.h
-    nb_world *world;             // of the engine; NULL = it has none
+    nb_store *world;             // of the engine; NULL = it has none
     nb_input_view input;         // in FixedSim the tick's events; else those that came since the frame before
     nb_input_view commands;      // in FixedSim: what nb_context_command has staged since the tick before
     const nb_snapshot *snapshot; // of this frame's Snapshot, from there on and in jobs; NULL = nothing is published
@@ -58,7 +58,7 @@ typedef struct nb_context {
     uint32_t job_index;          // of a job, or of the job whose outputs are merged; else 0
     uint32_t job_count;          // of the handler; 0 outside jobs and merges
     uint64_t job_age;            // of a late job whose outputs are merged: frames since its own; else 0
-    nb_outputs *outputs;         // of a job: for nb_output_add; else NULL
+    nb_output_list *outputs;     // of a job: for nb_output_add; else NULL
     void *call;                  // private
     uint64_t serial;             // private
 } nb_context;
@@ -75,14 +75,14 @@ NB_API void *nb_output_add(const nb_context *context, size_t size_bytes);
 
 // The block behind another, or the first for NULL; *size_bytes (may be NULL) is its length.
 // Thread: the one that runs the merge. Owner: the engine, as nb_output_add. Fails: NULL at the end.
-NB_API const void *nb_outputs_next(const nb_outputs *outputs, const void *block, size_t *size_bytes);
+NB_API const void *nb_output_list_next(const nb_output_list *outputs, const void *block, size_t *size_bytes);
 
 // Where this handler stages rows to be spawned or despawned: in FixedSim they are applied when the tick ends, in
 // Gameplay, for local tables, in SceneMutation; ordered by handler, then `job`, then by the order of staging. `job` is
 // 0 for the handler itself; a handler with tasks takes a stage for each before it starts them.
 // Thread: the handler's; the stage is then filled by one thread. Owner: the engine, until it is applied. Fails: NULL,
 // reported: no world when the frame began, another phase, a stale context, stage_count_max are there.
-NB_API nb_stage *nb_context_stage(const nb_context *context, uint32_t job);
+NB_API nb_store_stage *nb_context_stage(const nb_context *context, uint32_t job);
 
 // Stages a command: it enters the next tick that runs, as part of that tick's input, in context->commands. This is how
 // Gameplay, PostParallel and AsyncPoll change what is simulated. Every handler on the coordinator may, but not in

@@ -29,12 +29,12 @@
 #include "nebula/service.h"
 #include "nebula/snapshot.h"
 #include "nebula/state.h"
+#include "nebula/store.h"
+#include "nebula/store_view.h"
 #include "nebula/tasks.h"
 #include "nebula/timeline.h"
 #include "nebula/trace.h"
 #include "nebula/types.h"
-#include "nebula/world.h"
-#include "nebula/world_view.h"
 
 // Modules of one engine where the desc gives none: a large game has a few dozen.
 #define NB_MODULE_COUNT_DEFAULT 64u
@@ -87,7 +87,7 @@
 typedef nb_result (*nb_handler)(const nb_context *context, void *user);
 
 // Merges what one job has made; called for each job in the order of job_index.
-typedef nb_result (*nb_merge_handler)(const nb_context *context, void *user, const nb_outputs *outputs);
+typedef nb_result (*nb_merge_handler)(const nb_context *context, void *user, const nb_output_list *outputs);
 
 typedef struct nb_module_desc {
     const char *name; // unique in the engine, up to NB_MODULE_NAME_SIZE_MAX bytes; copied
@@ -178,7 +178,7 @@ typedef struct nb_engine_desc {
     // Its hooks are the engine's. target_ns 0 = the length of a frame: that of loop.refresh_rate or, where it is
     // longer, of the pace. An estimated refresh rate only shortens it. Where neither is known, 16666667.
     nb_budget_desc budget;
-    nb_world_desc world; // of nb_engine_world, nb_engine_snapshots and nb_engine_input; hooks as above
+    nb_store_desc world; // of nb_engine_world, nb_engine_snapshots and nb_engine_input; hooks as above
     nb_snapshots_desc snapshots;
     nb_input_desc input;
     nb_async_desc async; // of nb_engine_async; scheduler, token, labels and hooks are the engine's
@@ -201,7 +201,7 @@ typedef struct nb_engine_desc {
 
 // A tick as its watchers see it.
 typedef struct nb_tick_view {
-    const nb_tick *tick;
+    const nb_loop_tick *tick;
     nb_input_view input;    // its events
     nb_input_view commands; // its commands
     uint64_t hash;          // of all states after it, where desc.hashes_ticks; else, and in begin, 0
@@ -289,7 +289,7 @@ NB_API const nb_engine_desc *nb_engine_desc_get(const nb_engine *engine);
 // where 2047 engines and modules use the scheduler, those counted that have gone and left work),
 // NB_ERR_MISUSE (no name, a name that is taken, an order that would be a cycle: the log names it), NB_ERR_RANGE,
 // NB_ERR_MEMORY, NB_ERR_THREAD, NB_CLOSED (the engine is being destroyed), what on_attach returned.
-NB_API nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc, nb_module *module);
+NB_API nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc, nb_module_id *module);
 
 // Removes a module. Between frames on_detach has been called when this returns, also where the call comes from a
 // callback of another module. It is called later where the module is in use: from inside a frame when that frame has
@@ -298,7 +298,7 @@ NB_API nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc
 // attach and detach others.
 // Thread: the coordinator. Owner: the handle ends. Fails: NB_ERR_STALE (logged, unless the module is leaving already),
 // NB_ERR_THREAD, NB_ERR_MISUSE.
-NB_API nb_result nb_engine_module_detach(nb_engine *engine, nb_module module);
+NB_API nb_result nb_engine_module_detach(nb_engine *engine, nb_module_id module);
 
 // Puts new handlers and a new user in the place of a module's, under the same name and handle: a reloaded library. The
 // new on_attach is called first, then the old on_detach. If the new module fails to attach, the old one goes on as
@@ -315,16 +315,16 @@ NB_API nb_result nb_engine_module_detach(nb_engine *engine, nb_module module);
 // Thread: the coordinator. Owner: as attach. Fails: NB_ERR_STALE, NB_ERR_MISUSE (another name), NB_BUSY (inside a frame
 // or a callback, or work is in flight: nothing is replaced); as attach, where the old module stays. An on_attach that
 // fails ends what it has begun; what it has left is logged, and its code must stay until that has ended.
-NB_API nb_result nb_engine_module_replace(nb_engine *engine, nb_module module, const nb_module_desc *desc);
+NB_API nb_result nb_engine_module_replace(nb_engine *engine, nb_module_id module, const nb_module_desc *desc);
 
 // The modules with a handler in a phase, in the order in which they run: up to count_max of them, and how many there
 // are. modules may be NULL.
 // Thread: the coordinator. Owner: unchanged. Fails: 0.
-NB_API uint32_t nb_engine_order_get(const nb_engine *engine, nb_phase phase, nb_module *modules, uint32_t count_max);
+NB_API uint32_t nb_engine_order_get(const nb_engine *engine, nb_phase phase, nb_module_id *modules, uint32_t count_max);
 
 // The name of a module.
 // Thread: the coordinator. Owner: the engine, until it is detached. Fails: "" for a stale handle.
-NB_API const char *nb_engine_module_name(const nb_engine *engine, nb_module module);
+NB_API const char *nb_engine_module_name(const nb_engine *engine, nb_module_id module);
 
 // Runs frames until nb_engine_stop, paced as desc.loop says. Failures of handlers do not end it.
 // Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame), NB_ERR_UNSUPPORTED (a
@@ -339,7 +339,7 @@ NB_API nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count);
 
 // Runs one frame with the time passed on the loop's clock: for a host that owns the loop.
 // Thread: the coordinator. Owner: unchanged. Fails: NB_ERR_THREAD, NB_BUSY (inside a frame); what
-// nb_world_views_add failed with for a new world: no frame was run; the first failure of a handler, after a whole
+// nb_store_views_add failed with for a new world: no frame was run; the first failure of a handler, after a whole
 // frame; NB_ERR_OS (desc.is_guarded, and the OS does not make the world writable).
 NB_API nb_result nb_engine_frame(nb_engine *engine);
 
@@ -385,7 +385,7 @@ NB_API nb_states *nb_engine_states(nb_engine *engine);
 // the first call, which is not inside a frame.
 // Thread: the coordinator; what it returns, as world.h says. Owner: the engine. Fails: NULL for NULL, inside a frame,
 // where there is no memory, and where a state "world" is there already.
-NB_API nb_world *nb_engine_world(nb_engine *engine);
+NB_API nb_store *nb_engine_world(nb_engine *engine);
 
 // The input: what is sent to it reaches the tick in whose time it happened, as context->input, and the next frame's
 // handlers. In a pause of the loop it reaches frames only, and so does what was sent between the last frame of the

@@ -9,7 +9,7 @@
 //
 //     nb_fence *fence = NULL;
 //     if (nb_fence_create(NULL, &fence) != NB_OK) return 1;
-//     nb_frame frame;
+//     nb_fence_frame frame;
 //     nb_fence_begin(fence, &frame); // the coordinator, once a frame
 //     nb_fence_ticket ticket;
 //     nb_fence_take(fence, frame, (nb_label){0}, &ticket);
@@ -52,9 +52,9 @@
 #define NB_FENCE_STRAGGLER_COUNT_MAX 8
 
 // One frame of one fence. Zero is null.
-typedef struct nb_frame {
+typedef struct nb_fence_frame {
     uint64_t value; // private: number and slot
-} nb_frame;
+} nb_fence_frame;
 
 // One piece of work of one frame. Zero is null.
 typedef struct nb_fence_ticket {
@@ -82,7 +82,7 @@ typedef struct nb_fence_straggler {
 // What one wait found.
 typedef struct nb_fence_report {
     nb_fence_status status;
-    nb_frame frame;
+    nb_fence_frame frame;
     uint32_t pending_count;   // units of work not back; for tasks of a scheduler an upper bound, until it is idle
     uint32_t straggler_count; // of them, named below
     nb_fence_straggler stragglers[NB_FENCE_STRAGGLER_COUNT_MAX]; // beyond straggler_count: anything
@@ -94,9 +94,9 @@ typedef struct nb_fence_report {
 
 // What a waiting thread can do meanwhile. All fields may be NULL.
 typedef struct nb_fence_help {
-    bool (*run)(void *user, nb_frame frame); // does one piece of this frame's work; false = there is none
+    bool (*run)(void *user, nb_fence_frame frame); // does one piece of this frame's work; false = there is none
     // Adds up to count_max late pieces of work that have no ticket of the fence's own; returns how many.
-    uint32_t (*list)(void *user, nb_frame frame, nb_fence_straggler *stragglers, uint32_t count_max);
+    uint32_t (*list)(void *user, nb_fence_frame frame, nb_fence_straggler *stragglers, uint32_t count_max);
     void *user;
 } nb_fence_help;
 
@@ -122,7 +122,7 @@ typedef struct nb_fence_desc {
 } nb_fence_desc;
 
 typedef struct nb_fence_stats {
-    nb_frame frame;          // the current one
+    nb_fence_frame frame;    // the current one
     uint32_t slot_count;     // slots in use or used before
     uint32_t pending_slots;  // of them, with tickets out
     uint64_t frame_count;    // ever begun
@@ -159,7 +159,7 @@ NB_API nb_result nb_fence_destroy(nb_fence *fence);
 // Thread: the coordinator: the first thread to call it, see nb_fence_disown. Owner: unchanged. Fails: NB_FULL (every
 // slot has tickets out; the frame number advances all the same, and nb_fence_take refuses until the next begin),
 // NB_CLOSED, NB_ERR_THREAD, NB_ERR_MISUSE.
-NB_API nb_result nb_fence_begin(nb_fence *fence, nb_frame *frame);
+NB_API nb_result nb_fence_begin(nb_fence *fence, nb_fence_frame *frame);
 
 // Lets another thread be the coordinator: the next one that calls nb_fence_begin.
 // Thread: any, when no frame is being begun. Owner: unchanged. Fails: NB_ERR_MISUSE.
@@ -167,22 +167,22 @@ NB_API nb_result nb_fence_disown(nb_fence *fence);
 
 // The current frame; null before the first and after a begin that was refused.
 // Thread: any; work should use the frame it was given. Owner: the caller gets a value. Fails: null for NULL.
-NB_API nb_frame nb_fence_current(const nb_fence *fence);
+NB_API nb_fence_frame nb_fence_current(const nb_fence *fence);
 
 // The frame's number: 1, 2, ...; 0 for null. Frames that were refused have one too.
 // Thread: any. Owner: nothing. Fails: never.
-NB_INLINE uint64_t nb_frame_number(nb_frame frame) { return frame.value >> 8; }
+NB_INLINE uint64_t nb_fence_frame_number(nb_fence_frame frame) { return frame.value >> 8; }
 
 // Frames between two, 0 where `later` is not later: the age of a result, never a huge number.
 // Thread: any. Owner: nothing. Fails: never.
-NB_INLINE uint64_t nb_frame_age(nb_frame earlier, nb_frame later) {
-    uint64_t first = nb_frame_number(earlier), second = nb_frame_number(later);
+NB_INLINE uint64_t nb_fence_frame_age(nb_fence_frame earlier, nb_fence_frame later) {
+    uint64_t first = nb_fence_frame_number(earlier), second = nb_fence_frame_number(later);
     return second > first ? second - first : 0;
 }
 
 // The thread arenas' frame that belongs to a frame, for nb_thread_arena_at; null without desc.arenas.
 // Thread: any that holds a ticket of the frame, or the coordinator. Owner: the caller gets a value. Fails: null.
-NB_API nb_arena_frame nb_fence_arena_frame(const nb_fence *fence, nb_frame frame);
+NB_API nb_arena_frame nb_fence_arena_frame(const nb_fence *fence, nb_fence_frame frame);
 
 // Takes a ticket. A null frame means the current one. Possible until the frame is sealed and its last ticket is back,
 // so running work may take more for what it starts. A quarantined label gets a ticket that the frame does not wait for,
@@ -190,7 +190,7 @@ NB_API nb_arena_frame nb_fence_arena_frame(const nb_fence *fence, nb_frame frame
 // Thread: any. Owner: the caller owes one nb_fence_return. Fails: NB_CLOSED (the frame is over, or the fence closed),
 // NB_FULL (ticket_count_max, logged the first time; or the current frame has no slot), NB_ERR_STALE (the frame's slot
 // has a newer one, or never had it), NB_ERR_MISUSE (no frame yet).
-NB_API nb_result nb_fence_take(nb_fence *fence, nb_frame frame, nb_label label, nb_fence_ticket *out);
+NB_API nb_result nb_fence_take(nb_fence *fence, nb_fence_frame frame, nb_label label, nb_fence_ticket *out);
 
 // Gives a ticket back; the last one of a sealed frame wakes everybody who waits for it. What was written before is
 // visible to them.
@@ -212,18 +212,18 @@ NB_API nb_result nb_fence_seal(nb_fence *fence);
 // Thread: any; the coordinator's wait for the current frame seals it. Owner: *report is the caller's, written unless
 // the result is negative. Fails: NB_TIMEOUT, NB_CLOSED, NB_ERR_STALE (null, or never a frame of this fence),
 // NB_ERR_MISUSE.
-NB_API nb_result nb_fence_wait(nb_fence *fence, nb_frame frame, uint64_t deadline_ns, const nb_fence_help *help,
+NB_API nb_result nb_fence_wait(nb_fence *fence, nb_fence_frame frame, uint64_t deadline_ns, const nb_fence_help *help,
                                nb_fence_report *report);
 
 // Makes threads that sleep in nb_fence_wait ask their help function again: for job systems that queue work which only
 // the waiting thread may be able to run. Queue first, then poke.
 // Thread: any that holds a ticket of the frame, or otherwise knows that the fence is there. Owner: unchanged. Fails:
 // NB_ERR_STALE (null, or the frame's slot has a newer one), NB_ERR_MISUSE.
-NB_API nb_result nb_fence_poke(nb_fence *fence, nb_frame frame);
+NB_API nb_result nb_fence_poke(nb_fence *fence, nb_fence_frame frame);
 
 // True for a frame one of whose waits timed out, as long as its slot has no newer frame.
 // Thread: any. Owner: unchanged. Fails: false.
-NB_API bool nb_fence_is_degraded(const nb_fence *fence, nb_frame frame);
+NB_API bool nb_fence_is_degraded(const nb_fence *fence, nb_fence_frame frame);
 
 // True while a label is in quarantine: it was late in desc.strike_count_max frames in a row, by the coordinator's
 // waits. Reported once.

@@ -8,7 +8,7 @@
 //
 //     static uint32_t score;
 //     nb_states *states = NULL;
-//     nb_state_desc state = {.name = "score", .data = &score, .size_bytes = sizeof score};
+//     nb_provider_desc state = {.name = "score", .data = &score, .size_bytes = sizeof score};
 //     if (nb_states_create(NULL, &states) != NB_OK || nb_states_add(states, &state, NULL) != NB_OK) return 1;
 //     nb_history *history = NULL;
 //     nb_history_desc desc = {.states = states};
@@ -31,8 +31,8 @@
 #include "nebula/hooks.h"
 #include "nebula/input.h"
 #include "nebula/state.h"
+#include "nebula/store.h"
 #include "nebula/types.h"
-#include "nebula/world.h"
 
 // Where the desc says nothing: 17 s at 60 ticks a second, far more than any network is late.
 #define NB_HISTORY_TICK_COUNT_DEFAULT 1024u
@@ -57,7 +57,7 @@ typedef struct nb_history_desc {
     // `user`, as in an engine), that one is left out; a world that is a provider alone is loaded as from a file, all
     // its rows with new incarnations. Providers with callbacks are saved and loaded as a whole.
     nb_states *states;
-    nb_world *world;
+    nb_store *world;
     // For changes, taken at creation; more of it keeps more ticks. On top of it come the copy of the newest tick and
     // the inputs: (tick_count_max + 1) * (event_count_max + command_count_max) events, as address space that gets
     // memory as it is used. Here and below 0 is the _DEFAULT above.
@@ -122,7 +122,7 @@ NB_API nb_result nb_history_save(nb_history *history, uint64_t tick);
 // Makes the state what it was after `tick`, whatever was written since the last save.
 // Thread: the history's, while no other uses the state, between ticks. Owner: nothing. Fails: NB_ERR_RANGE (not kept:
 // see nb_history_stats; counted, not reported), NB_ERR_MEMORY, NB_ERR_MISUSE (NULL, inside a tick, a protected world),
-// NB_ERR_PERMISSION (nb_world_allow), what a provider's load returned. Nothing has changed then.
+// NB_ERR_PERMISSION (nb_store_allow), what a provider's load returned. Nothing has changed then.
 NB_API nb_result nb_history_rewind(nb_history *history, uint64_t tick);
 
 // No rewind will go back to before `tick`: the room of what is older is free for newer ones.

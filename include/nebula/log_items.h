@@ -77,16 +77,16 @@
     X(STATE_SAVE, state_save, 922)                     \
     X(STATE_LAYOUT, state_layout, 923)                 \
     X(STATE_ADDRESS, state_address, 924)               \
-    X(WORLD_ARGUMENT, world_argument, 930)             \
-    X(WORLD_NAME, world_name, 931)                     \
-    X(WORLD_STARTED, world_started, 932)               \
-    X(WORLD_TICK, world_tick, 933)                     \
-    X(WORLD_FULL, world_full, 934)                     \
-    X(WORLD_STALE, world_stale, 935)                   \
-    X(WORLD_STAGE, world_stage, 936)                   \
-    X(WORLD_LAYOUT, world_layout, 937)                 \
-    X(WORLD_CORRUPT, world_corrupt, 938)               \
-    X(WORLD_DENIED, world_denied, 939)                 \
+    X(STORE_ARGUMENT, store_argument, 930)             \
+    X(STORE_NAME, store_name, 931)                     \
+    X(STORE_STARTED, store_started, 932)               \
+    X(STORE_TICK, store_tick, 933)                     \
+    X(STORE_FULL, store_full, 934)                     \
+    X(STORE_STALE, store_stale, 935)                   \
+    X(STORE_STAGE, store_stage, 936)                   \
+    X(STORE_LAYOUT, store_layout, 937)                 \
+    X(STORE_CORRUPT, store_corrupt, 938)               \
+    X(STORE_DENIED, store_denied, 939)                 \
     X(SNAPSHOT_ARGUMENT, snapshot_argument, 940)       \
     X(SNAPSHOT_SKIPPED, snapshot_skipped, 941)         \
     X(SNAPSHOT_FILL, snapshot_fill, 942)               \
@@ -96,7 +96,7 @@
     X(SNAPSHOT_OS, snapshot_os, 946)                   \
     X(GUARD_ARGUMENT, guard_argument, 947)             \
     X(GUARD_FULL, guard_full, 948)                     \
-    X(WORLD_PROTECTED, world_protected, 949)           \
+    X(STORE_PROTECTED, store_protected, 949)           \
     X(ASYNC_ARGUMENT, async_argument, 950)             \
     X(ASYNC_THREAD, async_thread, 951)                 \
     X(ASYNC_STATUS, async_status, 952)                 \

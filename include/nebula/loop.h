@@ -11,7 +11,7 @@
 //     for (int frame = 0; frame < 600; ++frame) {
 //         nb_loop_pace(&loop); // only where neither a display nor the host paces the frames
 //         nb_loop_begin(&loop);
-//         nb_tick tick;
+//         nb_loop_tick tick;
 //         while (nb_loop_next_tick(&loop, &tick)) printf("simulate tick %llu\n", (unsigned long long)tick.index);
 //         printf("draw at %.3f between the last two ticks\n", nb_loop_alpha(&loop));
 //         nb_loop_end(&loop);
@@ -79,7 +79,7 @@ typedef struct nb_loop_desc {
 } nb_loop_desc;
 
 // One step of the simulation, or of a tick group.
-typedef struct nb_tick {
+typedef struct nb_loop_tick {
     uint64_t index;          // counts from 0 without gaps
     uint64_t start_ns;       // simulated time at its start: index * den / num s, rounded down to a nanosecond
     uint64_t input_until_ns; // clock time at which its slice of input ends: see nb_input_take_tick; 0 for a tick group;
@@ -88,7 +88,7 @@ typedef struct nb_tick {
     uint32_t index_in_frame; // 0 for the first tick of a frame; 0 for a tick group
     bool is_last;            // no tick follows in this frame, whatever happens; false promises one, unless the loop
                              // is paused, held or quit before
-} nb_tick;
+} nb_loop_tick;
 
 // What a frame handler may know.
 typedef struct nb_loop_frame {
@@ -103,10 +103,10 @@ typedef struct nb_loop_frame {
 
 // For nb_loop_run, in calling order; only tick_fn is needed.
 typedef struct nb_loop_callbacks {
-    void (*tick_fn)(void *user, const nb_tick *tick); // 0..n times a frame; alone writes simulated state
-    void (*group_fn)(void *user, uint32_t group, const nb_tick *tick); // due ticks of groups, after each tick
-    void (*frame_fn)(void *user, const nb_loop_frame *frame);          // once a frame, after its ticks
-    void (*render_fn)(void *user, const nb_loop_frame *frame);         // once a frame, draws at frame->alpha
+    void (*tick_fn)(void *user, const nb_loop_tick *tick); // 0..n times a frame; alone writes simulated state
+    void (*group_fn)(void *user, uint32_t group, const nb_loop_tick *tick); // due ticks of groups, after each tick
+    void (*frame_fn)(void *user, const nb_loop_frame *frame);               // once a frame, after its ticks
+    void (*render_fn)(void *user, const nb_loop_frame *frame);              // once a frame, draws at frame->alpha
     void *user;
 } nb_loop_callbacks;
 
@@ -288,13 +288,13 @@ NB_API nb_result nb_loop_begin_delta(nb_loop *loop, uint64_t delta_ns);
 
 // Hands out the next due tick of this frame, or returns false: then it is time to draw.
 // Thread: the loop's own. Owner: *tick is a value, written on true. Fails: false outside a frame, with a log item.
-NB_API bool nb_loop_next_tick(nb_loop *loop, nb_tick *tick);
+NB_API bool nb_loop_next_tick(nb_loop *loop, nb_loop_tick *tick);
 
 // Hands out the next due tick of a group, or returns false. Due ticks follow from the primary ticks run, exactly:
 // after n of them, floor(n * dt * rate).
 // Thread: the loop's own. Owner: *tick is a value, written on true. Fails: false for a group that is not
 // there, with a log item.
-NB_API bool nb_loop_next_group_tick(nb_loop *loop, uint32_t group, nb_tick *tick);
+NB_API bool nb_loop_next_group_tick(nb_loop *loop, uint32_t group, nb_loop_tick *tick);
 
 // What a frame handler may know about the frame now.
 // Thread: the loop's own. Owner: a value. Fails: zeros for a bad loop.
@@ -345,7 +345,7 @@ NB_API nb_result nb_loop_set_tick(nb_loop *loop, uint64_t tick_count);
 
 // A tick as it is, or was, or will be, by its index: to simulate one again. Its slice of input is not known: 0.
 // Thread: the loop's own. Owner: the caller gets a value. Fails: zeros for a bad loop.
-NB_API nb_tick nb_loop_tick_at(const nb_loop *loop, uint64_t index);
+NB_API nb_loop_tick nb_loop_tick_at(const nb_loop *loop, uint64_t index);
 
 // Frames ended.
 // Thread: the loop's own. Owner: nothing. Fails: 0 for a bad loop.

@@ -3,13 +3,13 @@
 
 // State providers: register your state once, as a struct or as two callbacks, and it can be hashed, saved and loaded;
 // with the engine also snapshot, rewound and replayed. The one rule: bytes that mean the same are the same, so padding
-// is zero and pointers stay out, or the memory is an image (NB_STATE_IMAGE).
+// is zero and pointers stay out, or the memory is an image (NB_PROVIDER_IMAGE).
 //
 //     typedef struct score { uint32_t left, right; } score;
 //     static score game;
 //     nb_states *states = NULL;
 //     if (nb_states_create(NULL, &states) != NB_OK) return 1;
-//     nb_state_desc desc = {.name = "score", .data = &game, .size_bytes = sizeof game};
+//     nb_provider_desc desc = {.name = "score", .data = &game, .size_bytes = sizeof game};
 //     nb_states_add(states, &desc, NULL);
 //     uint64_t before = nb_states_hash(states);
 //     game.left = 3;
@@ -20,34 +20,34 @@
 #include "nebula/types.h"
 
 // Providers of one registry where the desc gives none; a game has a handful.
-#define NB_STATE_COUNT_DEFAULT 64u
-#define NB_STATE_COUNT_MAX 1024u
+#define NB_PROVIDER_COUNT_DEFAULT 64u
+#define NB_PROVIDER_COUNT_MAX 1024u
 
 // Longest name in bytes, without the final zero.
-#define NB_STATE_NAME_SIZE_MAX 63
+#define NB_PROVIDER_NAME_SIZE_MAX 63
 
-// In nb_state_desc.flags: only this machine has it, so it is neither hashed nor part of what is saved.
-#define NB_STATE_LOCAL 1u
+// In nb_provider_desc.flags: only this machine has it, so it is neither hashed nor part of what is saved.
+#define NB_PROVIDER_LOCAL 1u
 
-// In nb_state_desc.flags: memory (data, size_bytes) that contains addresses. Its own address, where the program is
+// In nb_provider_desc.flags: memory (data, size_bytes) that contains addresses. Its own address, where the program is
 // loaded, and the program's build id (Linux: of its file; without one a hash of its code; elsewhere 0) are part of its
 // layout: a save of another address or build is refused, and the log has both. So a save of an image loads into another
 // run only where both put it at the same address: reserve the memory at a fixed one, and link the program without
 // -pie. Addresses of libraries and of the heap are not checked: keep them out, or load them at fixed places too.
-#define NB_STATE_IMAGE 2u
+#define NB_PROVIDER_IMAGE 2u
 
 // One provider. Zero is null.
-typedef struct nb_state {
+typedef struct nb_provider {
     uint64_t value; // private: number and place
-} nb_state;
+} nb_provider;
 
 typedef struct nb_states nb_states;
 
 struct nb_difference; // of compare.h
 
-typedef struct nb_state_desc {
-    const char *name; // unique; copied, up to NB_STATE_NAME_SIZE_MAX bytes. Providers go in the order of their names
-    uint32_t flags;   // NB_STATE_*
+typedef struct nb_provider_desc {
+    const char *name; // unique; copied, up to NB_PROVIDER_NAME_SIZE_MAX bytes. Providers go in the order of their names
+    uint32_t flags;   // NB_PROVIDER_*
     // Of what the bytes mean: changes when an old save can no longer be read. 0 = by name and size, or asked for when
     // it is needed.
     uint64_t layout_hash;
@@ -65,7 +65,7 @@ typedef struct nb_state_desc {
     nb_result (*locate)(void *user, const void *here, size_t here_bytes, const void *there, size_t there_bytes,
                         struct nb_difference *out);
     void *user;
-} nb_state_desc;
+} nb_provider_desc;
 
 typedef struct nb_states_desc {
     uint32_t state_count_max;
@@ -91,12 +91,12 @@ NB_API void nb_states_destroy(nb_states *states);
 // Thread: the registry's. Owner: the name is copied; memory and user stay the caller's, until nb_states_remove. Fails:
 // NB_FULL, NB_ERR_MISUSE (no name, a name that is taken, neither or both of memory and callbacks), NB_ERR_RANGE,
 // NB_BUSY (inside a callback of a provider).
-NB_API nb_result nb_states_add(nb_states *states, const nb_state_desc *desc, nb_state *out);
+NB_API nb_result nb_states_add(nb_states *states, const nb_provider_desc *desc, nb_provider *out);
 
 // Ends a registration.
 // Thread: the registry's. Owner: the handle ends. Fails: NB_ERR_STALE, NB_ERR_MISUSE, NB_BUSY (inside a callback of a
 // provider).
-NB_API nb_result nb_states_remove(nb_states *states, nb_state state);
+NB_API nb_result nb_states_remove(nb_states *states, nb_provider state);
 
 // Providers registered.
 // Thread: the registry's. Owner: nothing. Fails: 0 for NULL.
@@ -104,16 +104,16 @@ NB_API uint32_t nb_states_count(const nb_states *states);
 
 // The handle and the name of a provider by its place in the order of names; null and "" beyond the last.
 // Thread: the registry's. Owner: the registry, while it is registered. Fails: null.
-NB_API nb_state nb_states_at(const nb_states *states, uint32_t index, const char **name);
+NB_API nb_provider nb_states_at(const nb_states *states, uint32_t index, const char **name);
 
-// The NB_STATE_* flags that a provider was registered with.
+// The NB_PROVIDER_* flags that a provider was registered with.
 // Thread: the registry's. Owner: nothing. Fails: 0 for NULL and for a stale handle, reported.
-NB_API uint32_t nb_state_flags(const nb_states *states, nb_state state);
+NB_API uint32_t nb_provider_flags(const nb_states *states, nb_provider state);
 
 // The hash of one provider's state now. The first time, and when it has grown, a provider with callbacks and no hash of
 // its own needs memory.
 // Thread: the registry's. Owner: nothing. Fails: 0 for a stale handle, and where there is no memory.
-NB_API uint64_t nb_state_hash(nb_states *states, nb_state state);
+NB_API uint64_t nb_provider_hash(nb_states *states, nb_provider state);
 
 // The hash of all that is not local: names and states, in the order of names.
 // Thread: the registry's. Owner: nothing. Fails: 0 for NULL, and where there is no memory.

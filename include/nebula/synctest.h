@@ -36,7 +36,7 @@ typedef enum nb_synctest_cause {
     NB_SYNCTEST_NONE = 0,
     NB_SYNCTEST_LOCAL_COLUMN,   // a local column of a simulated table
     NB_SYNCTEST_LOCAL_TABLE,    // a local table
-    NB_SYNCTEST_LOCAL_PROVIDER, // a provider with NB_STATE_LOCAL, and memory
+    NB_SYNCTEST_LOCAL_PROVIDER, // a provider with NB_PROVIDER_LOCAL, and memory
     NB_SYNCTEST_LOCAL_SEVERAL,  // several of those together
     NB_SYNCTEST_UNREGISTERED,   // a variable of the program that nobody registered
     NB_SYNCTEST_UNSTEADY,       // time or addresses: run twice from the same state, on one thread, the tick ends in two

@@ -109,7 +109,7 @@ typedef struct nb_task_context {
     nb_task task;          // its handle; null where the submit asked for none
     nb_token *token;       // of the task; NULL = none
     nb_fence *fence;       // as submitted, or of the frame-bound task that submitted it; NULL = none
-    nb_frame frame;        // the frame it was submitted in, also of a floating task; null without a fence
+    nb_fence_frame frame;  // the frame it was submitted in, also of a floating task; null without a fence
     uint32_t thread_index; // 0 = the coordinator, 1.. the workers, then attached threads
     nb_priority priority;
     nb_label label;
@@ -121,11 +121,11 @@ typedef struct nb_task_context {
 typedef struct nb_task_result {
     nb_task task; // its handle, which finds nothing any more
     nb_label label;
-    nb_result status;    // NB_OK, NB_CANCELLED (it never ran), or what nb_task_set_result was given
-    void *argument;      // the task's copy, with whatever it wrote into it; valid during the call
-    nb_frame dispatched; // the frame it was submitted in; null without a fence
-    nb_frame completed;  // the one it ended in
-    bool is_stale;       // more than desc.stale_frame_count frames lie between the two
+    nb_result status;          // NB_OK, NB_CANCELLED (it never ran), or what nb_task_set_result was given
+    void *argument;            // the task's copy, with whatever it wrote into it; valid during the call
+    nb_fence_frame dispatched; // the frame it was submitted in; null without a fence
+    nb_fence_frame completed;  // the one it ended in
+    bool is_stale;             // more than desc.stale_frame_count frames lie between the two
 } nb_task_result;
 
 // What a task left in its argument, in on_complete: NB_RESULT_AS(mesh_job, result)->triangle_count.
@@ -138,11 +138,11 @@ typedef struct nb_task_desc {
     nb_label label;                                        // for reports and traces
     nb_priority priority;
     nb_lifetime lifetime;
-    nb_fence *fence; // whose frame it belongs to; kept by the caller while the task is alive
-    nb_frame frame;  // null = the fence's current one
-    nb_token *token; // once cancelled the task never starts, and ends when a thread comes to it; held until then
-    nb_group group;  // null = none
-    uint32_t pin;    // NB_PIN_*
+    nb_fence *fence;      // whose frame it belongs to; kept by the caller while the task is alive
+    nb_fence_frame frame; // null = the fence's current one
+    nb_token *token;      // once cancelled the task never starts, and ends when a thread comes to it; held until then
+    nb_group group;       // null = none
+    uint32_t pin;         // NB_PIN_*
     const nb_task *dependencies; // tasks whose end it waits for, run or cancelled; ended ones are fine
     uint32_t dependency_count;
     // Called by nb_scheduler_drain after the end, whatever the end was; NULL = nobody is told. The task's slot is kept
@@ -163,7 +163,7 @@ typedef struct nb_parallel_desc {
     nb_priority priority;
     nb_lifetime lifetime;
     nb_fence *fence;
-    nb_frame frame;
+    nb_fence_frame frame;
     nb_token *token; // once it is cancelled, no further range begins
 } nb_parallel_desc;
 
@@ -375,8 +375,8 @@ NB_API nb_result nb_parallel_reduce(nb_scheduler *scheduler, const nb_reduce_des
 
 // nb_fence_wait, helping with that frame's tasks.
 // Thread: as nb_fence_wait. Owner: unchanged. Fails: as nb_fence_wait; NB_ERR_DEADLOCK from a task of that frame.
-NB_API nb_result nb_scheduler_frame_wait(nb_scheduler *scheduler, nb_fence *fence, nb_frame frame, uint64_t deadline_ns,
-                                         nb_fence_report *report);
+NB_API nb_result nb_scheduler_frame_wait(nb_scheduler *scheduler, nb_fence *fence, nb_fence_frame frame,
+                                         uint64_t deadline_ns, nb_fence_report *report);
 
 // Runs queued tasks, whatever they are, until there are none or budget_ns has passed (0 = one task); one whose token is
 // cancelled is ended instead. *run_count says how many of both, and may be NULL.

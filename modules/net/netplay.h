@@ -68,7 +68,7 @@ struct nb_netplay {
     nb_netplay_desc desc; // resolved
     nb_hooks hooks;
     nb_engine *engine; // NULL: it has ended
-    nb_module module;
+    nb_module_id module;
     uint64_t base;        // the match's first tick
     uint64_t tick_count;  // run
     uint64_t taken;       // ticks below have every input, and were looked at in this frame's reconciliation

@@ -98,7 +98,7 @@ struct nb_recorder {
 
     // Attached.
     nb_engine *engine;
-    nb_world *world;        // of the engine, where desc.hashes_states; NULL = it has none
+    nb_store *world;        // of the engine, where desc.hashes_states; NULL = it has none
     nb_record_hash *hashes; // NB_RECORD_HASH_COUNT_MAX, where desc.hashes_states
     uint64_t next_key_tick; // UINT64_MAX: no more
     nbi_window window;

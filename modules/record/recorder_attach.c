@@ -27,7 +27,7 @@ nb_result nb_recorder_attach(nb_engine *engine, const nb_recorder_desc *given, n
     desc.head.seed = engine_desc->seed;
     desc.head.layout_hash = nb_states_layout_hash(nb_engine_states(engine));
     if (desc.block_bytes == 0) desc.block_bytes = NB_RECORD_BLOCK_BYTES_DEFAULT;
-    nb_world *world = desc.hashes_states ? nbi_hashes_world(engine) : NULL;
+    nb_store *world = desc.hashes_states ? nbi_hashes_world(engine) : NULL;
     uint32_t hash_count = desc.hashes_states ? nbi_hashes_count_max(world) : 0;
     size_t tick_bytes = tick_bytes_max(engine_desc, hash_count);
     if (desc.block_bytes < tick_bytes) desc.block_bytes = tick_bytes;

@@ -51,7 +51,7 @@ struct nb_replay {
     nb_record_tick fed; // to the tick that runs
     bool is_fed;
     nb_replay_check check;
-    char state_name[NB_STATE_NAME_SIZE_MAX + 1];
+    char state_name[NB_PROVIDER_NAME_SIZE_MAX + 1];
 };
 
 // A mistake of the caller, which frames may repeat.

@@ -95,7 +95,7 @@ static void put_text(nb_replay_diff *diff, const nb_replay *a, const nb_replay *
     };
     const char *text = texts[diff->kind];
     bool is_second = diff->kind == NB_REPLAY_DIFF_END && b->info.tick_count < a->info.tick_count;
-    char location[3 * NB_STATE_NAME_SIZE_MAX + 32] = "", more[NB_DIFFERENCE_TEXT_SIZE + 48] = "";
+    char location[3 * NB_PROVIDER_NAME_SIZE_MAX + 32] = "", more[NB_DIFFERENCE_TEXT_SIZE + 48] = "";
     if (is_second) text = "the second ends before it";
     if (diff->provider[0] != '\0') {
         snprintf(location, sizeof location, ": %s%s%s%s%s", diff->provider, diff->table[0] != '\0' ? "/" : "",

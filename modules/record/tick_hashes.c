@@ -8,9 +8,9 @@
 #include <string.h>
 
 // "world/", two names of the world, a dot.
-#define PART_NAME_SIZE (6 + 2 * NB_WORLD_NAME_SIZE)
+#define PART_NAME_SIZE (6 + 2 * NB_STORE_NAME_SIZE)
 
-nb_world *nbi_hashes_world(nb_engine *engine) {
+nb_store *nbi_hashes_world(nb_engine *engine) {
     nb_states *states = nb_engine_states(engine);
     const char *name = "";
     for (uint32_t i = 0; i < nb_states_count(states); ++i) {
@@ -22,13 +22,13 @@ nb_world *nbi_hashes_world(nb_engine *engine) {
 
 static uint64_t name_hash(const char *name) { return nb_hash64(name, strlen(name), 0); }
 
-static uint64_t part_name_hash(const nb_world_hash_part *part) {
+static uint64_t part_name_hash(const nb_store_hash_part *part) {
     char name[PART_NAME_SIZE];
     size_t table_size = strlen(part->table_name), column_size = strlen(part->column_name), size = 6;
     memcpy(name, "world/", size);
     memcpy(name + size, part->table_name, table_size);
     size += table_size;
-    if (part->column != NB_WORLD_COLUMN_NONE) {
+    if (part->column != NB_STORE_COLUMN_NONE) {
         name[size++] = '.';
         memcpy(name + size, part->column_name, column_size);
         size += column_size;
@@ -36,23 +36,23 @@ static uint64_t part_name_hash(const nb_world_hash_part *part) {
     return nb_hash64(name, size, 0);
 }
 
-uint32_t nbi_hashes_count_max(const nb_world *world) {
-    uint32_t count = NB_STATE_COUNT_MAX + (world != NULL ? nb_world_hash_count(world) : 0);
+uint32_t nbi_hashes_count_max(const nb_store *world) {
+    uint32_t count = NB_PROVIDER_COUNT_MAX + (world != NULL ? nb_store_hash_count(world) : 0);
     return count < NB_RECORD_HASH_COUNT_MAX ? count : NB_RECORD_HASH_COUNT_MAX;
 }
 
-uint32_t nbi_hashes_take(nb_states *states, const nb_world *world, nb_record_hash *hashes) {
-    uint32_t count = 0, part_count = world != NULL ? nb_world_hash_count(world) : 0;
+uint32_t nbi_hashes_take(nb_states *states, const nb_store *world, nb_record_hash *hashes) {
+    uint32_t count = 0, part_count = world != NULL ? nb_store_hash_count(world) : 0;
     for (uint32_t i = 0; i < nb_states_count(states); ++i) {
         const char *name;
-        nb_state state = nb_states_at(states, i, &name);
-        if ((nb_state_flags(states, state) & NB_STATE_LOCAL) != 0) continue;
-        hashes[count++] = (nb_record_hash){name_hash(name), nb_state_hash(states, state)};
+        nb_provider state = nb_states_at(states, i, &name);
+        if ((nb_provider_flags(states, state) & NB_PROVIDER_LOCAL) != 0) continue;
+        hashes[count++] = (nb_record_hash){name_hash(name), nb_provider_hash(states, state)};
     }
     // The world's were made with its state's.
     for (uint32_t i = 0; i < part_count && count < NB_RECORD_HASH_COUNT_MAX; ++i) {
-        nb_world_hash_part part;
-        if (nb_world_hash_at(world, i, &part) == NB_OK)
+        nb_store_hash_part part;
+        if (nb_store_hash_at(world, i, &part) == NB_OK)
             hashes[count++] = (nb_record_hash){part_name_hash(&part), part.hash};
     }
     return count;
@@ -72,26 +72,26 @@ static bool is_other(const nb_record_tick *here, const nb_record_tick *recorded,
     return there->hash != (found != NULL ? found->hash : now);
 }
 
-nbi_hash_location nbi_hashes_compare(nb_states *states, const nb_world *world, const nb_record_tick *here,
+nbi_hash_location nbi_hashes_compare(nb_states *states, const nb_store *world, const nb_record_tick *here,
                                      const nb_record_tick *recorded) {
     nbi_hash_location location = {.provider = ""};
-    uint32_t part_count = world != NULL ? nb_world_hash_count(world) : 0;
+    uint32_t part_count = world != NULL ? nb_store_hash_count(world) : 0;
     for (uint32_t i = 0; i < nb_states_count(states); ++i) {
         const char *name;
-        nb_state state = nb_states_at(states, i, &name);
-        uint64_t now = here == NULL ? nb_state_hash(states, state) : 0;
+        nb_provider state = nb_states_at(states, i, &name);
+        uint64_t now = here == NULL ? nb_provider_hash(states, state) : 0;
         bool is_first = location.provider[0] == '\0' && is_other(here, recorded, name_hash(name), now);
         if (is_first) memcpy(location.provider, name, strlen(name) + 1);
     }
     for (uint32_t i = 0; i < part_count; ++i) {
-        nb_world_hash_part part;
-        if (nb_world_hash_at(world, i, &part) != NB_OK) continue;
+        nb_store_hash_part part;
+        if (nb_store_hash_at(world, i, &part) != NB_OK) continue;
         if (!is_other(here, recorded, part_name_hash(&part), part.hash)) continue;
         if (location.table[0] == '\0') {
             memcpy(location.table, part.table_name, strlen(part.table_name) + 1);
             memcpy(location.column, part.column_name, strlen(part.column_name) + 1);
         }
-        if (part.column != NB_WORLD_COLUMN_NONE) ++location.column_count;
+        if (part.column != NB_STORE_COLUMN_NONE) ++location.column_count;
     }
     return location;
 }

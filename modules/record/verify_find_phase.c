@@ -34,14 +34,14 @@ static nb_result look_behind_rollback(const nb_context *context, void *user) {
 }
 
 // Before the first merge: what changed by then was a job.
-static nb_result look_behind_jobs(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result look_behind_jobs(const nb_context *context, void *user, const nb_output_list *outputs) {
     (void)context, (void)outputs;
     look(user, NB_PHASE_PARALLEL_TASKS);
     return NB_OK;
 }
 
 // Behind the last submit, as handlers of other phases are.
-static nb_result look_behind_submits(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result look_behind_submits(const nb_context *context, void *user, const nb_output_list *outputs) {
     (void)outputs;
     return look_last(context, user);
 }

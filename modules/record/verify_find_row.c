@@ -12,10 +12,10 @@ typedef struct column_copy {
     size_t column_bytes, entity_bytes;
 } column_copy;
 
-static bool find_column(const nb_world *world, nb_table table, const char *name, uint32_t *column,
+static bool find_column(const nb_store *world, nb_table table, const char *name, uint32_t *column,
                         nb_column_info *info) {
-    for (*column = 0; *column < NB_WORLD_COLUMN_COUNT_MAX; ++*column) {
-        if (nb_world_column_info(world, table, *column, info) != NB_OK) return false;
+    for (*column = 0; *column < NB_STORE_COLUMN_COUNT_MAX; ++*column) {
+        if (nb_store_column_info(world, table, *column, info) != NB_OK) return false;
         if (strcmp(info->name, name) == 0) return true;
     }
     return false;
@@ -23,8 +23,8 @@ static bool find_column(const nb_world *world, nb_table table, const char *name,
 
 static nb_result copy_column(const nbi_run *run, nb_table table, uint32_t column, column_copy *copy) {
     nb_column_view rows, entities;
-    nb_result result = nb_world_column_view(run->world, table, column, &rows);
-    if (result == NB_OK) result = nb_world_entity_view(run->world, table, &entities);
+    nb_result result = nb_store_column_view(run->world, table, column, &rows);
+    if (result == NB_OK) result = nb_store_entity_view(run->world, table, &entities);
     if (result != NB_OK) return result;
     copy->column_bytes = rows.row_count * rows.stride_bytes;
     copy->entity_bytes = entities.row_count * entities.stride_bytes;
@@ -41,12 +41,12 @@ static nb_result copy_column(const nbi_run *run, nb_table table, uint32_t column
 static nb_result paste_column(const nbi_run *run, nb_table table, uint32_t column, size_t size_bytes,
                               const column_copy *copy) {
     nb_column_view entities;
-    nb_result result = nb_world_entity_view(run->world, table, &entities);
+    nb_result result = nb_store_entity_view(run->world, table, &entities);
     if (result != NB_OK) return result;
     bool is_same = entities.row_count * entities.stride_bytes == copy->entity_bytes &&
                    memcmp(copy->bytes + copy->column_bytes, entities.base, copy->entity_bytes) == 0;
     if (!is_same) return NB_EMPTY;
-    void *rows = nb_world_rows_write(run->world, table, column, size_bytes, 0, UINT32_MAX);
+    void *rows = nb_store_rows_write(run->world, table, column, size_bytes, 0, UINT32_MAX);
     if (rows == NULL) return NB_ERR_PERMISSION;
     memcpy(rows, copy->bytes, copy->column_bytes);
     return NB_OK;
@@ -60,7 +60,7 @@ bool nbi_row_is_of_other_column(const nb_difference *difference, const char *tab
 nb_result nbi_row_find(nbi_run *run, const char *table_name, const char *column_name, const nbi_key *key,
                        nb_difference *out) {
     nb_states *states = nb_engine_states(run->engine);
-    nb_table table = run->world != NULL ? nb_world_table_find(run->world, table_name) : (nb_table){0};
+    nb_table table = run->world != NULL ? nb_store_table_find(run->world, table_name) : (nb_table){0};
     nb_column_info info;
     uint32_t column = 0;
     column_copy copy = {.bytes = NULL};

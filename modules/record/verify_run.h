@@ -23,7 +23,7 @@ typedef struct nbi_run {
     const nb_replay_game *game;
     nb_verify_desc desc; // resolved
     nb_engine *engine;
-    nb_world *world; // NULL = the game has none
+    nb_store *world; // NULL = the game has none
     void *user;      // the game's
     bool has_begun;
     bool is_idle; // made for its names: no state, no ticks

@@ -26,7 +26,7 @@ static nb_result find(const nb_scene *scene, nb_entity node, uint32_t *row, cons
         return FAIL(scene, node.value, NB_ITEM_SCENE_ARGUMENT, NB_ERR_MISUSE,
                     "scene \"%s\": 0x%llx is no node of it; pass a node that nb_scene_spawn gave", scene->name,
                     nb_llu(node.value));
-    if (nb_world_find(scene->world, node, row) == NB_OK) return NB_OK;
+    if (nb_store_find(scene->world, node, row) == NB_OK) return NB_OK;
     return FAIL(scene, node.value, NB_ITEM_SCENE_STALE, NB_ERR_STALE,
                 "scene \"%s\": node 0x%llx does not live; it or a parent was despawned: keep no handle of it",
                 scene->name, nb_llu(node.value));
@@ -34,9 +34,9 @@ static nb_result find(const nb_scene *scene, nb_entity node, uint32_t *row, cons
 
 // The row that a node hangs from; one whose parent is gone hangs from none.
 static uint32_t row_above(const nb_scene *scene, uint32_t row) {
-    nb_entity parent = *NB_ROW(scene->world, scene->table, NB_SCENE_PARENT, nb_entity, row);
+    nb_entity parent = *NB_STORE_ROW(scene->world, scene->table, NB_SCENE_PARENT, nb_entity, row);
     bool is_node = nb_entity_table(parent).value == scene->table.value;
-    return is_node && nb_world_find(scene->world, parent, &row) == NB_OK ? row : NBI_ROW_NONE;
+    return is_node && nb_store_find(scene->world, parent, &row) == NB_OK ? row : NBI_ROW_NONE;
 }
 
 // How many nodes are above a row, up to NB_SCENE_DEPTH_MAX; that many also where `avoided` is among them or the row.
@@ -95,29 +95,29 @@ nb_result nb_scene_spawn(nb_scene *scene, const nb_node_desc *desc, nb_entity *o
                     "scene \"%s\": parent_staged counts in nb_scene_stage alone; set parent", scene->name);
     nb_entity entity = {0};
     uint32_t row = 0;
-    result = nb_world_spawn(scene->world, scene->table, &entity);
+    result = nb_store_spawn(scene->world, scene->table, &entity);
     if (result != NB_OK) return result;
-    nb_world_find(scene->world, entity, &row);
-    *NB_ROW_WRITE(scene->world, scene->table, NB_SCENE_PARENT, nb_entity, row) = desc->parent;
-    *NB_ROW_WRITE(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform, row) = resolve(desc->local);
+    nb_store_find(scene->world, entity, &row);
+    *NB_STORE_ROW_WRITE(scene->world, scene->table, NB_SCENE_PARENT, nb_entity, row) = desc->parent;
+    *NB_STORE_ROW_WRITE(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform, row) = resolve(desc->local);
     *out = entity;
     return NB_OK;
 }
 
-nb_result nb_scene_stage(nb_scene *scene, nb_stage *stage, const nb_node_desc *desc, nb_staged *out) {
+nb_result nb_scene_stage(nb_scene *scene, nb_store_stage *stage, const nb_node_desc *desc, nb_staged *out) {
     nb_staged staged = {0};
     nb_result result = check_node(scene, desc, __func__);
     bool is_linked = result == NB_OK && desc->parent_staged.value != 0;
-    if (is_linked && NB_STAGED_WRITE(stage, desc->parent_staged, NB_SCENE_PARENT, nb_entity) == NULL)
+    if (is_linked && NB_STORE_STAGED_WRITE(stage, desc->parent_staged, NB_SCENE_PARENT, nb_entity) == NULL)
         return NB_ERR_STALE;
-    if (result == NB_OK) result = nb_stage_spawn(stage, scene->table, &staged);
+    if (result == NB_OK) result = nb_store_stage_spawn(stage, scene->table, &staged);
     if (result != NB_OK) return result;
-    nb_entity *parent = NB_STAGED_WRITE(stage, staged, NB_SCENE_PARENT, nb_entity);
-    *NB_STAGED_WRITE(stage, staged, NB_SCENE_LOCAL, nb_transform) = resolve(desc->local);
+    nb_entity *parent = NB_STORE_STAGED_WRITE(stage, staged, NB_SCENE_PARENT, nb_entity);
+    *NB_STORE_STAGED_WRITE(stage, staged, NB_SCENE_LOCAL, nb_transform) = resolve(desc->local);
     *parent = desc->parent;
     if (is_linked) {
         *parent = NBI_PARENT_GONE; // where the parent's table is full, or the link finds no room, the child goes, too
-        result = nb_stage_link(stage, staged, NB_SCENE_PARENT, desc->parent_staged);
+        result = nb_store_stage_link(stage, staged, NB_SCENE_PARENT, desc->parent_staged);
     }
     if (result == NB_OK && out != NULL) *out = staged;
     return result;
@@ -128,7 +128,7 @@ nb_result nb_scene_despawn(nb_scene *scene, nb_entity node) {
     nb_result result = check_scene(scene, __func__);
     if (result == NB_OK) result = find(scene, node, &row, __func__);
     if (result != NB_OK) return result;
-    nb_entity *parent = NB_ROW_WRITE(scene->world, scene->table, NB_SCENE_PARENT, nb_entity, row);
+    nb_entity *parent = NB_STORE_ROW_WRITE(scene->world, scene->table, NB_SCENE_PARENT, nb_entity, row);
     if (parent == NULL) return NB_ERR_PERMISSION;
     *parent = NBI_PARENT_GONE;
     return NB_OK;
@@ -173,11 +173,11 @@ static nb_transform pose_below(const nb_scene *scene, nb_entity node, nb_entity 
 }
 
 static nb_result parent_write(nb_scene *scene, uint32_t row, nb_entity parent, const nb_transform *local) {
-    nb_entity *to = NB_ROW_WRITE(scene->world, scene->table, NB_SCENE_PARENT, nb_entity, row);
+    nb_entity *to = NB_STORE_ROW_WRITE(scene->world, scene->table, NB_SCENE_PARENT, nb_entity, row);
     if (to == NULL) return NB_ERR_PERMISSION;
     *to = parent;
-    if (local != NULL) *NB_ROW_WRITE(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform, row) = *local;
-    nb_world_teleport(scene->world, nb_world_entity(scene->world, scene->table, row));
+    if (local != NULL) *NB_STORE_ROW_WRITE(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform, row) = *local;
+    nb_store_teleport(scene->world, nb_store_entity(scene->world, scene->table, row));
     // The next one asks again for the order, but needs not look whether others have written.
     scene->is_resolved = scene->is_ordered = false;
     nbi_scene_seen(scene);
@@ -212,7 +212,7 @@ nb_transform *nb_scene_local_write(nb_scene *scene, nb_entity node) {
         FAIL(scene, 0, NB_ITEM_SCENE_ARGUMENT, NB_CLOSED,
              "scene \"%s\": its engine has ended, or has detached it; destroy the scene", scene->name);
     if (result == NB_OK) result = find(scene, node, &row, function);
-    return result == NB_OK ? NB_ROW_WRITE(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform, row) : NULL;
+    return result == NB_OK ? NB_STORE_ROW_WRITE(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform, row) : NULL;
 }
 
 nb_result nb_scene_pose_get(const nb_scene *scene, nb_entity node, nb_transform *out) {
@@ -226,8 +226,8 @@ nb_result nb_scene_pose_get(const nb_scene *scene, nb_entity node, nb_transform 
                     "scene \"%s\": 0x%llx is no node of it; pass a node that nb_scene_spawn gave", scene->name,
                     nb_llu(node.value));
     uint32_t row = 0;
-    if (nb_world_find(scene->world, node, &row) != NB_OK) return NB_ERR_STALE;
-    const nb_transform *local = NB_COLUMN(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform);
+    if (nb_store_find(scene->world, node, &row) != NB_OK) return NB_ERR_STALE;
+    const nb_transform *local = NB_STORE_ROWS(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform);
     nb_transform pose = local[row];
     row = row_above(scene, row);
     for (uint32_t depth = 1; row != NBI_ROW_NONE && depth < NB_SCENE_DEPTH_MAX; ++depth) {

@@ -27,12 +27,12 @@ static bool has_newer(const nb_column_view *view, uint64_t version) {
     return false;
 }
 
-void nbi_scene_seen(nb_scene *scene) { scene->seen_version = nb_world_version_advance(scene->world) - 1; }
+void nbi_scene_seen(nb_scene *scene) { scene->seen_version = nb_store_version_advance(scene->world) - 1; }
 
 void nbi_scene_changes_check(nb_scene *scene) {
     nb_column_view parents, entities;
-    nb_world_column_view(scene->world, scene->table, NB_SCENE_PARENT, &parents);
-    nb_world_entity_view(scene->world, scene->table, &entities);
+    nb_store_column_view(scene->world, scene->table, NB_SCENE_PARENT, &parents);
+    nb_store_entity_view(scene->world, scene->table, &entities);
     bool is_same = parents.row_count == scene->seen_count && !has_newer(&parents, scene->seen_version) &&
                    !has_newer(&entities, scene->seen_version);
     if (is_same) return;
@@ -56,9 +56,9 @@ static uint32_t row_of(const nb_scene *scene, const nb_entity *entities, nb_enti
 void nbi_scene_resolve(nb_scene *scene) {
     if (scene->is_resolved) return;
     nb_column_view view;
-    nb_world_entity_view(scene->world, scene->table, &view);
+    nb_store_entity_view(scene->world, scene->table, &view);
     const nb_entity *entities = view.base;
-    const nb_entity *parents = NB_COLUMN(scene->world, scene->table, NB_SCENE_PARENT, nb_entity);
+    const nb_entity *parents = NB_STORE_ROWS(scene->world, scene->table, NB_SCENE_PARENT, nb_entity);
     uint32_t count = scene->seen_count;
     scene->orphan_count = 0;
     for (uint32_t row = 0; row < count; ++row) scene->slot_rows[slot_of(entities[row])] = row;
@@ -139,16 +139,16 @@ void nbi_scene_flag_below(nb_scene *scene) {
 
 // By row, so that nothing but the state decides in which order they go. What finds no room goes with the next tick.
 static uint32_t stage_flagged(const nb_scene *scene, const nb_context *context) {
-    nb_stage *stage = nb_context_stage(context, 0);
+    nb_store_stage *stage = nb_context_stage(context, 0);
     uint32_t job = 0, staged_count = 0, here_count = 0;
     for (uint32_t row = 0; row < scene->seen_count && stage != NULL; ++row) {
         if (scene->flags[row] == 0) continue;
-        nb_entity entity = nb_world_entity(scene->world, scene->table, row);
-        bool is_full = here_count == STAGE_DESPAWN_COUNT || nb_stage_despawn(stage, entity) != NB_OK;
+        nb_entity entity = nb_store_entity(scene->world, scene->table, row);
+        bool is_full = here_count == STAGE_DESPAWN_COUNT || nb_store_stage_despawn(stage, entity) != NB_OK;
         if (is_full) {
             stage = nb_context_stage(context, ++job);
             here_count = 0;
-            is_full = stage == NULL || nb_stage_despawn(stage, entity) != NB_OK;
+            is_full = stage == NULL || nb_store_stage_despawn(stage, entity) != NB_OK;
         }
         if (is_full) break;
         ++here_count, ++staged_count;

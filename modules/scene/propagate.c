@@ -37,20 +37,20 @@ static void mark_view(uint8_t *block_dirty, const nb_column_view *view, uint64_t
 static void mark_written(nb_scene *scene) {
     nb_column_view view;
     for (uint32_t column = NB_SCENE_PARENT; column <= NB_SCENE_WORLD; ++column) {
-        nb_world_column_view(scene->world, scene->table, column, &view);
+        nb_store_column_view(scene->world, scene->table, column, &view);
         mark_view(scene->block_dirty, &view, scene->drawn_version);
     }
-    nb_world_previous_view(scene->world, scene->table, NB_SCENE_LOCAL, &view);
+    nb_store_previous_view(scene->world, scene->table, NB_SCENE_LOCAL, &view);
     mark_view(scene->block_dirty, &view, scene->drawn_version);
-    nb_world_entity_view(scene->world, scene->table, &view);
+    nb_store_entity_view(scene->world, scene->table, &view);
     mark_view(scene->block_dirty, &view, scene->drawn_version);
-    nb_world_teleport_view(scene->world, scene->table, &view);
+    nb_store_teleport_view(scene->world, scene->table, &view);
     mark_view(scene->block_dirty, &view, scene->drawn_version);
 }
 
 // Which blocks have rows to work out; false: none has.
 static bool mark_blocks(nb_scene *scene, float alpha) {
-    uint32_t block_count = (scene->seen_count + NB_WORLD_BLOCK_ROWS - 1) / NB_WORLD_BLOCK_ROWS;
+    uint32_t block_count = (scene->seen_count + NB_STORE_BLOCK_ROWS - 1) / NB_STORE_BLOCK_ROWS;
     bool is_irregular = scene->orphan_count != 0 || scene->cut_count != 0, has_any = false;
     bool is_all = is_irregular || scene->was_irregular;
     memset(scene->block_dirty, is_all, block_count);
@@ -85,10 +85,11 @@ static void run_nodes(nb_task_context *context, void *user, uint64_t begin, uint
     uint32_t done_count = 0, block_stamped = UINT32_MAX;
     (void)context;
     for (uint64_t i = begin; i < end; ++i) {
-        uint32_t row = p->nodes[i].row, parent = p->nodes[i].parent, block = row / NB_WORLD_BLOCK_ROWS;
+        uint32_t row = p->nodes[i].row, parent = p->nodes[i].parent, block = row / NB_STORE_BLOCK_ROWS;
         flags[row] = scene->block_dirty[block] != 0 || (parent != NBI_ROW_NONE && flags[parent] != 0);
         if (flags[row] == 0) continue;
-        if (block != block_stamped) NB_RANGE_WRITE(scene->world, scene->table, NB_SCENE_WORLD, nb_matrix34, row, 1);
+        if (block != block_stamped)
+            NB_STORE_RANGE_WRITE(scene->world, scene->table, NB_SCENE_WORLD, nb_matrix34, row, 1);
         block_stamped = block;
         bool is_marked = !p->is_between || nbi_atomic_load_relaxed_u32(&scene->moving[block]) != 0;
         if (!is_marked && is_moving(p, row)) nbi_atomic_store_relaxed_u32(&scene->moving[block], 1);
@@ -135,13 +136,13 @@ nb_result nbi_scene_propagate(const nb_context *context, void *user) {
     nbi_scene_changes_check(scene);
     nbi_scene_order(scene);
     bool has_any = mark_blocks(scene, p.alpha);
-    nb_world_teleport_view(scene->world, scene->table, &teleports);
+    nb_store_teleport_view(scene->world, scene->table, &teleports);
     p.teleports = teleports.base;
-    p.local = NB_COLUMN(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform);
-    p.previous = NB_COLUMN_PREVIOUS(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform);
-    p.drawn = NB_RANGE_WRITE(scene->world, scene->table, NB_SCENE_WORLD, nb_matrix34, 0, 0);
+    p.local = NB_STORE_ROWS(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform);
+    p.previous = NB_STORE_ROWS_PREVIOUS(scene->world, scene->table, NB_SCENE_LOCAL, nb_transform);
+    p.drawn = NB_STORE_RANGE_WRITE(scene->world, scene->table, NB_SCENE_WORLD, nb_matrix34, 0, 0);
     nb_result result = has_any && p.drawn != NULL ? run_all(&p, context->scheduler) : NB_OK;
-    uint64_t version = nb_world_version_advance(scene->world) - 1;
+    uint64_t version = nb_store_version_advance(scene->world) - 1;
     if (result == NB_OK) scene->drawn_version = version;
     scene->drawn_alpha = p.alpha;
     scene->stats.propagated_count = nbi_atomic_load_relaxed_u32(&p.done_count);

@@ -34,7 +34,7 @@ static void *carve(carver *from, size_t count, size_t size_bytes) {
 
 static size_t carve_scene(nb_scene *scene, unsigned char *base) {
     carver from = {base, 0};
-    size_t rows = scene->desc.node_count_max, blocks = (rows + NB_WORLD_BLOCK_ROWS - 1) / NB_WORLD_BLOCK_ROWS;
+    size_t rows = scene->desc.node_count_max, blocks = (rows + NB_STORE_BLOCK_ROWS - 1) / NB_STORE_BLOCK_ROWS;
     scene->slot_rows = carve(&from, rows, sizeof *scene->slot_rows);
     scene->parent_rows = carve(&from, rows, sizeof *scene->parent_rows);
     scene->depths = carve(&from, rows, sizeof *scene->depths);
@@ -92,7 +92,7 @@ static nb_result attach(nb_scene *scene, nb_engine *engine) {
 }
 
 static nb_result add_table(nb_scene *scene) {
-    nb_column_desc columns[NB_WORLD_COLUMN_COUNT_MAX] = {
+    nb_column_desc columns[NB_STORE_COLUMN_COUNT_MAX] = {
         [NB_SCENE_PARENT] = {.name = "parent", .size_bytes = sizeof(nb_entity), .flags = NB_COLUMN_SNAPSHOT},
         [NB_SCENE_LOCAL] = {.name = "local", .size_bytes = sizeof(nb_transform), .flags = NB_COLUMN_INTERPOLATE},
         [NB_SCENE_WORLD] = {.name = "world",
@@ -105,7 +105,7 @@ static nb_result add_table(nb_scene *scene) {
                            .row_count_max = scene->desc.node_count_max,
                            .columns = columns,
                            .column_count = NB_SCENE_COLUMN_COUNT + more};
-    return nb_world_table_add(scene->world, &table, &scene->table);
+    return nb_store_table_add(scene->world, &table, &scene->table);
 }
 
 static nb_result refuse(const nb_scene_desc *desc, nb_result result, const char *reason) {
@@ -118,8 +118,8 @@ static nb_result check_desc(const nb_scene_desc *desc) {
         return refuse(desc, NB_ERR_MISUSE, "columns is NULL, and column_count is not 0");
     if (desc->node_count_max > NB_HANDLE_CAPACITY_MAX)
         return refuse(desc, NB_ERR_RANGE, "node_count_max is over NB_HANDLE_CAPACITY_MAX");
-    if (desc->column_count > NB_WORLD_COLUMN_COUNT_MAX - NB_SCENE_COLUMN_COUNT)
-        return refuse(desc, NB_ERR_RANGE, "column_count is over NB_WORLD_COLUMN_COUNT_MAX - NB_SCENE_COLUMN_COUNT");
+    if (desc->column_count > NB_STORE_COLUMN_COUNT_MAX - NB_SCENE_COLUMN_COUNT)
+        return refuse(desc, NB_ERR_RANGE, "column_count is over NB_STORE_COLUMN_COUNT_MAX - NB_SCENE_COLUMN_COUNT");
     return NB_OK;
 }
 
@@ -191,7 +191,7 @@ nb_scene_stats nb_scene_stats_get(const nb_scene *scene) {
         return (nb_scene_stats){0};
     }
     nb_scene_stats stats = scene->stats;
-    stats.node_count = nb_world_row_count(scene->world, scene->table);
+    stats.node_count = nb_store_row_count(scene->world, scene->table);
     stats.refused_count = nbi_atomic_load_relaxed_u64(&scene->refused_count);
     return stats;
 }

@@ -26,8 +26,8 @@ struct nb_scene {
     nb_scene_desc desc; // resolved
     nb_hooks hooks;
     nb_engine *engine; // NULL: it has ended
-    nb_world *world;
-    nb_module module;
+    nb_store *world;
+    nb_module_id module;
     nb_table table;
     void *memory; // of the arrays below, each by row or block of rows
     size_t memory_bytes;
@@ -59,7 +59,7 @@ struct nb_scene {
     uint8_t *block_dirty;  // by block: something was written
     nb_atomic_u32 *moving; // by block: some row is between two poses
 
-    char name[NB_WORLD_NAME_SIZE]; // of its table, for reports
+    char name[NB_STORE_NAME_SIZE]; // of its table, for reports
     nb_throttle throttle;          // of reports that ticks and frames repeat
     nb_scene_stats stats;
     nb_atomic_u64 refused_count; // of stats; stages are filled on any thread

@@ -4,9 +4,9 @@
 # shellcheck disable=SC2154
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=test GIT_AUTHOR_EMAIL=test@localhost GIT_COMMITTER_NAME=test \
     GIT_COMMITTER_EMAIL=test@localhost
-deep=src/frame/world/deep/deep.c
+deep=src/frame/store/deep/deep.c
 deep_mutants=tests/mutants/$deep.mutants
-deep_test=tests/frame/world/deep/test_deep.c
+deep_test=tests/frame/store/deep/test_deep.c
 
 # The good tree with a test of the deepest source, the runner of tests, and one mutant.
 mutant_tree() {
@@ -32,7 +32,7 @@ TEXT
 
 --- starts_elsewhere
 why: the start is left out
-test: frame/world/deep/deep.depth_is_two_below_its_start
+test: frame/store/deep/deep.depth_is_two_below_its_start
 <<<<
 add(start, 2)
 ====
@@ -72,7 +72,7 @@ if command -v ninja >/dev/null 2>&1 && echo 'int main(void) { return 0; }' | $cc
     mutant_fails '^>>>>' '' 'rotten: .*no complete block'
     mutant_fails '^why: .*' '' 'rotten: .*no why'
     mutant_fails '^why: ' 'because: ' 'rotten: .*a line that is none'
-    mutant_fails 'deep/deep.depth' 'deep/gone.depth' 'rotten: .*no tests/frame/world/deep/test_gone.c'
+    mutant_fails 'deep/deep.depth' 'deep/gone.depth' 'rotten: .*no tests/frame/store/deep/test_gone.c'
     mutant_fails 'depth_is_two_below_its_start' 'depth_is_two' 'rotten: .*no case'
     mutant_fails '^test: .*' 'test: demo/deep.picture' 'rotten: .*judges no mutant'
     mutant_fails '^<<<<' 'file: tests/support/runner.c\n<<<<' 'rotten: .*not below src'

@@ -232,7 +232,7 @@ static bool is_last_tick(nb_loop *loop) {
     return true;
 }
 
-static bool next_tick(nb_loop *loop, nb_tick *tick) {
+static bool next_tick(nb_loop *loop, nb_loop_tick *tick) {
     uint64_t now_ns = settle_cost(loop);
     if (loop->is_tick_last || !has_tick(loop) || nb_loop_is_quitting(loop)) return false;
     take_tick(loop);
@@ -242,7 +242,7 @@ static bool next_tick(nb_loop *loop, nb_tick *tick) {
     bool is_latched = loop->is_tick_last && loop->latch_ns > loop->slice_end_ns;
     if (is_latched) loop->slice_end_ns = loop->latch_ns;
     uint64_t index = loop->tick_count + loop->tick_offset - 1;
-    *tick = (nb_tick){
+    *tick = (nb_loop_tick){
         .index = index,
         .start_ns = nbi_rate_time_ns(loop->rate, index),
         .input_until_ns = loop->is_slice_open ? UINT64_MAX : loop->slice_end_ns,
@@ -254,7 +254,7 @@ static bool next_tick(nb_loop *loop, nb_tick *tick) {
     return true;
 }
 
-bool nb_loop_next_tick(nb_loop *loop, nb_tick *tick) {
+bool nb_loop_next_tick(nb_loop *loop, nb_loop_tick *tick) {
     if (check_frame_state(loop, true, __func__) != NB_OK) return false;
     if (tick == NULL) {
         NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_MISUSE, "tick is NULL");
@@ -316,7 +316,7 @@ nb_result nb_loop_end(nb_loop *loop) {
 static void run_groups(nb_loop *loop, const nb_loop_callbacks *callbacks) {
     if (callbacks->group_fn == NULL) return;
     for (uint32_t group = 0; group < loop->group_count; ++group) {
-        nb_tick tick;
+        nb_loop_tick tick;
         while (!nb_loop_is_quitting(loop) && nb_loop_next_group_tick(loop, group, &tick)) {
             callbacks->group_fn(callbacks->user, group, &tick);
         }
@@ -326,7 +326,7 @@ static void run_groups(nb_loop *loop, const nb_loop_callbacks *callbacks) {
 static void run_frame(nb_loop *loop, const nb_loop_callbacks *callbacks, const char *function) {
     if (!loop->is_unpaced) nbi_pace(loop);
     begin_clocked(loop, function);
-    nb_tick tick;
+    nb_loop_tick tick;
     while (next_tick(loop, &tick)) {
         callbacks->tick_fn(callbacks->user, &tick);
         run_groups(loop, callbacks);

@@ -55,9 +55,9 @@ nb_result nb_loop_set_tick(nb_loop *loop, uint64_t tick_count) {
     return NB_OK;
 }
 
-nb_tick nb_loop_tick_at(const nb_loop *loop, uint64_t index) {
-    if (!is_loop(loop, __func__)) return (nb_tick){0};
-    return (nb_tick){.index = index, .start_ns = nbi_rate_time_ns(loop->rate, index), .dt_s = nb_loop_dt_s(loop)};
+nb_loop_tick nb_loop_tick_at(const nb_loop *loop, uint64_t index) {
+    if (!is_loop(loop, __func__)) return (nb_loop_tick){0};
+    return (nb_loop_tick){.index = index, .start_ns = nbi_rate_time_ns(loop->rate, index), .dt_s = nb_loop_dt_s(loop)};
 }
 
 uint64_t nb_loop_frame_count(const nb_loop *loop) { return is_loop(loop, __func__) ? loop->frame_count : 0; }
@@ -201,7 +201,7 @@ static uint64_t group_due(const nb_loop *loop, const nb_loop_group *group) {
     return (uint64_t)(run * loop->rate.den * group->rate.num / ((nbi_u128)loop->rate.num * group->rate.den));
 }
 
-bool nb_loop_next_group_tick(nb_loop *loop, uint32_t index, nb_tick *tick) {
+bool nb_loop_next_group_tick(nb_loop *loop, uint32_t index, nb_loop_tick *tick) {
     if (!is_loop(loop, __func__)) return false;
     if (index >= loop->group_count || tick == NULL) {
         NBI_FAIL(&loop->hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_MISUSE, "no group %u, or tick is NULL", index);
@@ -210,7 +210,7 @@ bool nb_loop_next_group_tick(nb_loop *loop, uint32_t index, nb_tick *tick) {
     nb_loop_group *group = &loop->groups[index];
     uint64_t due = group_due(loop, group);
     if (group->tick_count >= due) return false;
-    *tick = (nb_tick){
+    *tick = (nb_loop_tick){
         .index = group->tick_count,
         .start_ns = nbi_rate_time_ns(loop->rate, group->base_tick) + nbi_rate_time_ns(group->rate, group->tick_count),
         .dt_s = (double)group->rate.den / (double)group->rate.num,

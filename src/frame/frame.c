@@ -20,7 +20,7 @@ static void frame_start(nb_engine *engine) {
     if (engine->timelines != NULL) nb_timelines_reclaim(engine->timelines, 0, NULL);
     nb_arena_reset(&engine->arena);
     // Where every slot has late work the frame has none of its own: jobs run on the coordinator then.
-    if (nb_fence_begin(engine->fence, &engine->frame) != NB_OK) engine->frame = (nb_frame){0};
+    if (nb_fence_begin(engine->fence, &engine->frame) != NB_OK) engine->frame = (nb_fence_frame){0};
     forgive_late(engine);
     if (engine->trace != NULL) nb_trace_frame(engine->trace, engine->time.index);
     nbi_task_results_deliver(engine);
@@ -43,7 +43,7 @@ static void take_input(nb_engine *engine) {
 }
 
 static void fixed_sim(nb_engine *engine) {
-    nb_tick tick;
+    nb_loop_tick tick;
     while (nb_loop_next_tick(&engine->loop, &tick)) nbi_tick_run(engine, &tick);
     engine->time = nb_loop_frame_get(&engine->loop);
     engine->is_idle = engine->time.tick_count == 0;
@@ -67,7 +67,7 @@ static void publish(nb_engine *engine) {
                              .budget_ns = used_ns < target_ns ? target_ns - used_ns : 1,
                              .quality_level = nb_budget_level(&engine->budget)};
     if (engine->is_world_viewed)
-        nb_world_views_publish(engine->world, &info);
+        nb_store_views_publish(engine->world, &info);
     else
         nb_snapshots_publish(engine->snapshots, &info);
     engine->snapshot = nb_snapshots_acquire(engine->snapshots);
@@ -81,10 +81,10 @@ static void exclude_since(nb_engine *engine, uint64_t start_ns) {
 static void parallel_tasks(nb_engine *engine) {
     bool may_exclude = engine->desc.excludes_degraded_time;
     uint64_t start_ns = may_exclude ? nbi_engine_now_ns(engine) : 0;
-    nbi_world_guard(engine);
+    nbi_store_guard(engine);
     nbi_jobs_start(engine, NB_PHASE_PARALLEL_TASKS);
     nbi_jobs_await(engine);
-    nbi_world_unguard(engine);
+    nbi_store_unguard(engine);
     if (may_exclude && engine->is_degraded) exclude_since(engine, start_ns);
 }
 

@@ -94,7 +94,7 @@ static uint32_t slot_pending(const nb_fence *fence, uint32_t index) {
     // Pairs with the release of each unit given back, so that what comes next comes after all of that work.
     uint64_t word = nbi_atomic_load_acquire_u64(&fence->slots[index].tally.word);
     uint32_t count = nbi_tally_count(word);
-    nb_frame current = {nbi_atomic_load_relaxed_u64(&fence->current)};
+    nb_fence_frame current = {nbi_atomic_load_relaxed_u64(&fence->current)};
     bool is_current = (current.value & ((1u << NBI_FENCE_SLOT_BITS) - 1)) == index + 1;
     uint32_t open_units = is_current ? nbi_fence_open_units(fence, current) : 0;
     return count > open_units ? count - open_units : 0;
@@ -137,7 +137,7 @@ static bool claim_coordinator(nb_fence *fence) {
 }
 
 bool nbi_fence_seal_current(nb_fence *fence) {
-    nb_frame frame = {nbi_atomic_load_relaxed_u64(&fence->current)};
+    nb_fence_frame frame = {nbi_atomic_load_relaxed_u64(&fence->current)};
     if (nbi_fence_open_units(fence, frame) == 0 || frame.value == 0) return false;
     // First: after the unit is back, a wait may return and the fence be gone.
     nbi_atomic_store_relaxed_u64(&fence->sealed, frame.value);
@@ -175,8 +175,8 @@ static nbi_fence_slot *find_slot(nb_fence *fence) {
     return &fence->slots[slot_count];
 }
 
-static nb_frame frame_in(const nb_fence *fence, const nbi_fence_slot *slot, uint64_t number) {
-    return (nb_frame){number << NBI_FENCE_SLOT_BITS | ((uint64_t)(slot - fence->slots) + 1)};
+static nb_fence_frame frame_in(const nb_fence *fence, const nbi_fence_slot *slot, uint64_t number) {
+    return (nb_fence_frame){number << NBI_FENCE_SLOT_BITS | ((uint64_t)(slot - fence->slots) + 1)};
 }
 
 // Only the oldest frame's return ends the sleep: the one most likely to be next. Others are found at the deadline.
@@ -216,7 +216,7 @@ static void advance_arenas(nb_fence *fence, nbi_fence_slot *slot) {
     nbi_atomic_store_relaxed_u64(&slot->arena_frame, arena_frame.value);
 }
 
-nb_result nb_fence_begin(nb_fence *fence, nb_frame *frame) {
+nb_result nb_fence_begin(nb_fence *fence, nb_fence_frame *frame) {
     if (fence == NULL) return NBI_FAIL_NULL("fence");
     if (frame == NULL) return NBI_FAIL(&fence->hooks, NB_ITEM_FENCE_ARGUMENT, NB_ERR_MISUSE, "frame is NULL");
     if (!claim_coordinator(fence)) {
@@ -270,18 +270,18 @@ nb_result nb_fence_close(nb_fence *fence) {
 
 // --- questions ---
 
-nb_frame nb_fence_current(const nb_fence *fence) {
+nb_fence_frame nb_fence_current(const nb_fence *fence) {
     if (fence == NULL) {
         NBI_FAIL_NULL("fence");
-        return (nb_frame){0};
+        return (nb_fence_frame){0};
     }
     // Pairs with the release stores in nb_fence_begin.
-    return (nb_frame){nbi_atomic_load_acquire_u64(&fence->current)};
+    return (nb_fence_frame){nbi_atomic_load_acquire_u64(&fence->current)};
 }
 
 nb_thread_arenas *nbi_fence_arenas(const nb_fence *fence) { return fence->desc.arenas; }
 
-nb_arena_frame nb_fence_arena_frame(const nb_fence *fence, nb_frame frame) {
+nb_arena_frame nb_fence_arena_frame(const nb_fence *fence, nb_fence_frame frame) {
     if (fence == NULL) {
         NBI_FAIL_NULL("fence");
         return (nb_arena_frame){0};
@@ -292,7 +292,7 @@ nb_arena_frame nb_fence_arena_frame(const nb_fence *fence, nb_frame frame) {
     return (nb_arena_frame){is_there ? nbi_atomic_load_relaxed_u64(&slot->arena_frame) : 0};
 }
 
-bool nb_fence_is_degraded(const nb_fence *fence, nb_frame frame) {
+bool nb_fence_is_degraded(const nb_fence *fence, nb_fence_frame frame) {
     if (fence == NULL) return NBI_FAIL_NULL("fence") == NB_OK;
     const nbi_fence_slot *slot = nbi_fence_slot_of((nb_fence *)(uintptr_t)fence, frame);
     if (slot == NULL || nbi_atomic_load_relaxed_u64(&slot->degraded) != frame.value) return false;

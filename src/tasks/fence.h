@@ -12,7 +12,7 @@ nb_result nbi_fence_create_at(const nb_fence_desc *desc, uint64_t frame_first, n
 
 // The tally of a frame (null = the current one, written to *frame), with `count` units taken for the caller. Fails as
 // nb_fence_take, without reports; *tally is written on NB_OK.
-nb_result nbi_fence_enter(nb_fence *fence, nb_frame *frame, uint32_t count, nbi_tally **tally);
+nb_result nbi_fence_enter(nb_fence *fence, nb_fence_frame *frame, uint32_t count, nbi_tally **tally);
 
 // Brackets each sleep of nbi_fence_wait, so that a scheduler knows on which tally the thread sleeps, and can poke it.
 typedef struct nbi_fence_sleep {
@@ -22,11 +22,11 @@ typedef struct nbi_fence_sleep {
 } nbi_fence_sleep;
 
 // nb_fence_wait for a fence that is not NULL, with the sleeps bracketed. sleep may be NULL.
-nb_result nbi_fence_wait(nb_fence *fence, nb_frame frame, uint64_t deadline_ns, const nb_fence_help *help,
+nb_result nbi_fence_wait(nb_fence *fence, nb_fence_frame frame, uint64_t deadline_ns, const nb_fence_help *help,
                          const nbi_fence_sleep *sleep, nb_fence_report *report);
 
 // The thread arenas of its desc, or NULL.
 nb_thread_arenas *nbi_fence_arenas(const nb_fence *fence);
 
 // The tally of a frame that the fence knows, or NULL.
-nbi_tally *nbi_fence_tally(nb_fence *fence, nb_frame frame);
+nbi_tally *nbi_fence_tally(nb_fence *fence, nb_fence_frame frame);

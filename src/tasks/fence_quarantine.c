@@ -70,7 +70,7 @@ static uint32_t strike_all(nb_fence *fence, uint64_t number, const nb_fence_stra
     return caught_count;
 }
 
-void nbi_fence_note_late(nb_fence *fence, nb_frame frame, const nb_fence_straggler *stragglers, uint32_t count) {
+void nbi_fence_note_late(nb_fence *fence, nb_fence_frame frame, const nb_fence_straggler *stragglers, uint32_t count) {
     if (fence->desc.strike_count_max == 0) return;
     nb_label caught[NB_FENCE_STRAGGLER_COUNT_MAX];
     nbi_lock_acquire(&fence->strike_lock);
@@ -84,7 +84,7 @@ void nbi_fence_note_late(nb_fence *fence, nb_frame frame, const nb_fence_straggl
     }
 }
 
-void nbi_fence_note_complete(nb_fence *fence, nb_frame frame) {
+void nbi_fence_note_complete(nb_fence *fence, nb_fence_frame frame) {
     nbi_lock_acquire(&fence->strike_lock);
     for (uint32_t i = 0; i < NBI_FENCE_STRIKE_MAX; ++i) {
         // A second wait for the frame that the label was late in proves nothing.

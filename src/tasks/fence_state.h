@@ -85,16 +85,16 @@ struct nb_fence {
 NB_STATIC_ASSERT(sizeof(nbi_fence_slot) == NB_CACHE_LINE, "a slot is one line");
 NB_STATIC_ASSERT(NB_FENCE_SLOT_COUNT_MAX < 1 << NBI_FENCE_SLOT_BITS, "slot + 1 fits its bits");
 
-static inline uint64_t nbi_fence_number(nb_frame frame) { return frame.value >> NBI_FENCE_SLOT_BITS; }
+static inline uint64_t nbi_fence_number(nb_fence_frame frame) { return frame.value >> NBI_FENCE_SLOT_BITS; }
 
 // The slot a frame names, or NULL where it names none.
-static inline nbi_fence_slot *nbi_fence_slot_of(nb_fence *fence, nb_frame frame) {
+static inline nbi_fence_slot *nbi_fence_slot_of(nb_fence *fence, nb_fence_frame frame) {
     uint32_t place = (uint32_t)(frame.value & ((1u << NBI_FENCE_SLOT_BITS) - 1));
     if (place == 0 || place > NBI_FENCE_SLOT_MAX || nbi_fence_number(frame) == 0) return NULL;
     return &fence->slots[place - 1];
 }
 
-static inline bool nbi_fence_is_in(nb_frame frame, uint64_t word) {
+static inline bool nbi_fence_is_in(nb_fence_frame frame, uint64_t word) {
     return nbi_tally_generation(word) == (nbi_fence_number(frame) & NBI_TALLY_GENERATION_MASK);
 }
 
@@ -103,7 +103,7 @@ static inline bool nbi_fence_is_coordinator(const nb_fence *fence) {
 }
 
 // 1 while the coordinator has not sealed the frame: that unit of its tally is no work.
-static inline uint32_t nbi_fence_open_units(const nb_fence *fence, nb_frame frame) {
+static inline uint32_t nbi_fence_open_units(const nb_fence *fence, nb_fence_frame frame) {
     bool is_open = nbi_atomic_load_relaxed_u64(&fence->current) == frame.value &&
                    nbi_atomic_load_relaxed_u64(&fence->sealed) != frame.value;
     return is_open ? 1 : 0;
@@ -128,13 +128,13 @@ bool nbi_fence_seal_current(nb_fence *fence);
 void nbi_fence_records_init(nb_fence *fence);
 
 // Tickets of a frame that are out, up to count_max.
-uint32_t nbi_fence_records_list(const nb_fence *fence, nb_frame frame, uint64_t now_ns, nb_fence_straggler *stragglers,
-                                uint32_t count_max);
+uint32_t nbi_fence_records_list(const nb_fence *fence, nb_fence_frame frame, uint64_t now_ns,
+                                nb_fence_straggler *stragglers, uint32_t count_max);
 
 // --- fence_wait.c ---
 
 // Waits for one slot's frame without telling anybody: for a coordinator that needs a slot. True: it is over.
-bool nbi_fence_wait_quietly(nb_fence *fence, nb_frame frame, uint64_t deadline_ns);
+bool nbi_fence_wait_quietly(nb_fence *fence, nb_fence_frame frame, uint64_t deadline_ns);
 
 // --- fence_late.c ---
 
@@ -145,5 +145,5 @@ void nbi_fence_report_late(nb_fence *fence, const nb_fence_help *help, uint64_t 
 // --- fence_quarantine.c ---
 
 // What a coordinator's wait came to. Complete matters only while struck_count is not 0.
-void nbi_fence_note_complete(nb_fence *fence, nb_frame frame);
-void nbi_fence_note_late(nb_fence *fence, nb_frame frame, const nb_fence_straggler *stragglers, uint32_t count);
+void nbi_fence_note_complete(nb_fence *fence, nb_fence_frame frame);
+void nbi_fence_note_late(nb_fence *fence, nb_fence_frame frame, const nb_fence_straggler *stragglers, uint32_t count);

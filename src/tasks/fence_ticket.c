@@ -72,15 +72,15 @@ void nbi_fence_records_init(nb_fence *fence) {
 
 // --- taking ---
 
-static nb_result refuse_frame(nb_fence *fence, nb_frame frame, const char *function) {
+static nb_result refuse_frame(nb_fence *fence, nb_fence_frame frame, const char *function) {
     return nbi_fail(&fence->hooks, NB_ITEM_FENCE_STALE, NB_ERR_STALE, function,
                     "frame %llu is none of this fence, or long over", (unsigned long long)nbi_fence_number(frame));
 }
 
 // Fills in the current frame for a null one. NB_ERR_MISUSE: there was none yet.
-static nb_result resolve_frame(nb_fence *fence, nb_frame *frame) {
+static nb_result resolve_frame(nb_fence *fence, nb_fence_frame *frame) {
     if (frame->value != 0) return NB_OK;
-    nb_frame current = nb_fence_current(fence);
+    nb_fence_frame current = nb_fence_current(fence);
     if (current.value != 0) {
         *frame = current;
         return NB_OK;
@@ -91,7 +91,7 @@ static nb_result resolve_frame(nb_fence *fence, nb_frame *frame) {
     return NB_ERR_MISUSE;
 }
 
-nb_result nbi_fence_enter(nb_fence *fence, nb_frame *frame, uint32_t count, nbi_tally **tally) {
+nb_result nbi_fence_enter(nb_fence *fence, nb_fence_frame *frame, uint32_t count, nbi_tally **tally) {
     nb_result result = resolve_frame(fence, frame);
     if (result != NB_OK) return result;
     nbi_fence_slot *slot = nbi_fence_slot_of(fence, *frame);
@@ -102,20 +102,21 @@ nb_result nbi_fence_enter(nb_fence *fence, nb_frame *frame, uint32_t count, nbi_
 }
 
 // The caller's mistakes, said aloud.
-static nb_result report_frame(nb_fence *fence, nb_frame frame, nb_result result) {
+static nb_result report_frame(nb_fence *fence, nb_fence_frame frame, nb_result result) {
     if (result == NB_ERR_STALE) return refuse_frame(fence, frame, "nb_fence_take");
     if (result != NB_ERR_MISUSE) return result;
     return nbi_fail(&fence->hooks, NB_ITEM_FENCE_ARGUMENT, result, "nb_fence_take", "no frame has begun");
 }
 
-nbi_tally *nbi_fence_tally(nb_fence *fence, nb_frame frame) {
+nbi_tally *nbi_fence_tally(nb_fence *fence, nb_fence_frame frame) {
     nbi_fence_slot *slot = nbi_fence_slot_of(fence, frame);
     return slot != NULL ? &slot->tally : NULL;
 }
 
 // The fields are released one by one, and read with acquire in read_straggler: a reader that meets one of a newer
 // ticket also meets the end of the older in `state`.
-static void record_fill(nb_fence *fence, nbi_fence_record *record, nb_frame frame, nb_label label, bool is_counted) {
+static void record_fill(nb_fence *fence, nbi_fence_record *record, nb_fence_frame frame, nb_label label,
+                        bool is_counted) {
     uint64_t now_ns = nb_clock_now_ns(&fence->desc.clock);
     nbi_atomic_store_release_u64(&record->frame, frame.value);
     nbi_atomic_store_release_u64(&record->taken_ns, now_ns);
@@ -148,7 +149,7 @@ static nb_result refuse_full(nb_fence *fence) {
     return NB_FULL;
 }
 
-static nb_result enter_counted(nb_fence *fence, nb_frame *frame) {
+static nb_result enter_counted(nb_fence *fence, nb_fence_frame *frame) {
     nbi_tally *tally = NULL;
     nb_result result = nbi_fence_enter(fence, frame, 1, &tally);
     if (result == NB_FULL && frame->value != 0) nbi_atomic_fetch_add_relaxed_u64(&fence->ticket_full_count, 1);
@@ -156,7 +157,7 @@ static nb_result enter_counted(nb_fence *fence, nb_frame *frame) {
 }
 
 // As enter_counted, without a unit: the frame will not wait.
-static nb_result enter_uncounted(nb_fence *fence, nb_frame *frame) {
+static nb_result enter_uncounted(nb_fence *fence, nb_fence_frame *frame) {
     nb_result result = resolve_frame(fence, frame);
     if (result != NB_OK) return report_frame(fence, *frame, result);
     const nbi_fence_slot *slot = nbi_fence_slot_of(fence, *frame);
@@ -165,7 +166,7 @@ static nb_result enter_uncounted(nb_fence *fence, nb_frame *frame) {
     return nbi_tally_count(word) == 0 || (word & NBI_TALLY_CLOSED) != 0 ? NB_CLOSED : NB_OK;
 }
 
-nb_result nb_fence_take(nb_fence *fence, nb_frame frame, nb_label label, nb_fence_ticket *out) {
+nb_result nb_fence_take(nb_fence *fence, nb_fence_frame frame, nb_label label, nb_fence_ticket *out) {
     if (fence == NULL) return NBI_FAIL_NULL("fence");
     if (out == NULL) return NBI_FAIL(&fence->hooks, NB_ITEM_FENCE_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
     // Before the record leaves the list: nb_fence_destroy looks at this count alone.
@@ -207,7 +208,7 @@ nb_result nb_fence_return(nb_fence *fence, nb_fence_ticket ticket) {
     if (!nbi_atomic_compare_exchange_acq_rel_u64(&record->state, &live, state_free(generation))) {
         return refuse_ticket(fence, __func__);
     }
-    nb_frame frame = {nbi_atomic_load_relaxed_u64(&record->frame)};
+    nb_fence_frame frame = {nbi_atomic_load_relaxed_u64(&record->frame)};
     bool is_counted = nbi_atomic_load_relaxed_u32(&record->is_counted) != 0;
     nbi_fence_slot *slot = nbi_fence_slot_of(fence, frame);
     if (nbi_atomic_load_relaxed_u64(&slot->degraded) == frame.value) {
@@ -223,7 +224,8 @@ nb_result nb_fence_return(nb_fence *fence, nb_fence_ticket ticket) {
 // --- finding ---
 
 // False where the record's ticket is not of this frame, or came back meanwhile.
-static bool read_straggler(const nbi_fence_record *record, nb_frame frame, uint64_t now_ns, nb_fence_straggler *out) {
+static bool read_straggler(const nbi_fence_record *record, nb_fence_frame frame, uint64_t now_ns,
+                           nb_fence_straggler *out) {
     uint64_t state = nbi_atomic_load_acquire_u64(&record->state);
     if (!state_is_live(state) || nbi_atomic_load_acquire_u64(&record->frame) != frame.value) return false;
     if (nbi_atomic_load_acquire_u32(&record->is_counted) == 0) return false;
@@ -234,8 +236,8 @@ static bool read_straggler(const nbi_fence_record *record, nb_frame frame, uint6
     return nbi_atomic_load_relaxed_u64(&record->state) == state;
 }
 
-uint32_t nbi_fence_records_list(const nb_fence *fence, nb_frame frame, uint64_t now_ns, nb_fence_straggler *stragglers,
-                                uint32_t count_max) {
+uint32_t nbi_fence_records_list(const nb_fence *fence, nb_fence_frame frame, uint64_t now_ns,
+                                nb_fence_straggler *stragglers, uint32_t count_max) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < fence->desc.ticket_count_max && count < count_max; ++i) {
         if (read_straggler(&fence->records[i], frame, now_ns, &stragglers[count])) ++count;

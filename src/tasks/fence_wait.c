@@ -16,7 +16,7 @@
 
 typedef struct waiting {
     nb_fence *fence;
-    nb_frame frame;
+    nb_fence_frame frame;
     nbi_tally *tally;
     const nb_fence_help *help;    // NULL = cannot help
     const nbi_fence_sleep *sleep; // NULL = nobody wants to know
@@ -27,7 +27,7 @@ typedef struct waiting {
     bool is_after_help; // the last thing it did was a piece of work
 } waiting;
 
-static nb_fence_status status_of(uint64_t word, nb_frame frame) {
+static nb_fence_status status_of(uint64_t word, nb_fence_frame frame) {
     if (!nbi_fence_is_in(frame, word)) return NB_FENCE_SUPERSEDED;
     if (nbi_tally_count(word) == 0) return NB_FENCE_COMPLETE;
     return (word & NBI_TALLY_CLOSED) != 0 ? NB_FENCE_CLOSED : NB_FENCE_NONE;
@@ -104,7 +104,7 @@ static bool can_sleep(const nb_fence *fence, uint64_t deadline_ns) {
     return fence->desc.clock.now_ns == NULL || deadline_ns == NB_NEVER_NS;
 }
 
-bool nbi_fence_wait_quietly(nb_fence *fence, nb_frame frame, uint64_t deadline_ns) {
+bool nbi_fence_wait_quietly(nb_fence *fence, nb_fence_frame frame, uint64_t deadline_ns) {
     waiting w = {.fence = fence,
                  .frame = frame,
                  .tally = &nbi_fence_slot_of(fence, frame)->tally,
@@ -117,7 +117,7 @@ bool nbi_fence_wait_quietly(nb_fence *fence, nb_frame frame, uint64_t deadline_n
 
 // --- the public wait ---
 
-static uint32_t pending_in(const nb_fence *fence, nb_frame frame, uint64_t word) {
+static uint32_t pending_in(const nb_fence *fence, nb_fence_frame frame, uint64_t word) {
     if (!nbi_fence_is_in(frame, word)) return 0;
     uint32_t count = nbi_tally_count(word), open_units = nbi_fence_open_units(fence, frame);
     return count > open_units ? count - open_units : 0;
@@ -128,7 +128,7 @@ static nb_result result_of(nb_fence_status status) {
     return status == NB_FENCE_CLOSED ? NB_CLOSED : NB_OK;
 }
 
-static void report_at_once(nb_fence_status status, nb_frame frame, uint32_t pending, nb_fence_report *report) {
+static void report_at_once(nb_fence_status status, nb_fence_frame frame, uint32_t pending, nb_fence_report *report) {
     // The list is left as it is: clearing it would take longer than all the rest.
     report->status = status;
     report->frame = frame;
@@ -169,18 +169,18 @@ NB_NOINLINE static nb_fence_status wait_and_report(waiting *w, uint64_t deadline
 }
 
 // Whether the slot has, or may have had, the frame: its newest one is not older. Half of all numbers count as older.
-static bool may_be_ours(nb_frame frame, uint64_t word) {
+static bool may_be_ours(nb_fence_frame frame, uint64_t word) {
     uint64_t distance = (nbi_tally_generation(word) - nbi_fence_number(frame)) & NBI_TALLY_GENERATION_MASK;
     return distance <= NBI_TALLY_GENERATION_MASK / 2;
 }
 
-static uint64_t seal_and_look(nb_fence *fence, nb_frame frame, const nbi_fence_slot *slot) {
+static uint64_t seal_and_look(nb_fence *fence, nb_fence_frame frame, const nbi_fence_slot *slot) {
     bool is_current = nbi_atomic_load_relaxed_u64(&fence->current) == frame.value;
     if (is_current && nbi_fence_is_coordinator(fence)) nbi_fence_seal_current(fence);
     return nbi_atomic_load_acquire_u64(&slot->tally.word);
 }
 
-nb_result nbi_fence_wait(nb_fence *fence, nb_frame frame, uint64_t deadline_ns, const nb_fence_help *help,
+nb_result nbi_fence_wait(nb_fence *fence, nb_fence_frame frame, uint64_t deadline_ns, const nb_fence_help *help,
                          const nbi_fence_sleep *sleep, nb_fence_report *report) {
     nbi_fence_slot *slot = nbi_fence_slot_of(fence, frame);
     if (slot == NULL || !may_be_ours(frame, nbi_atomic_load_acquire_u64(&slot->tally.word))) {
@@ -204,13 +204,13 @@ nb_result nbi_fence_wait(nb_fence *fence, nb_frame frame, uint64_t deadline_ns, 
     return result_of(status);
 }
 
-nb_result nb_fence_wait(nb_fence *fence, nb_frame frame, uint64_t deadline_ns, const nb_fence_help *help,
+nb_result nb_fence_wait(nb_fence *fence, nb_fence_frame frame, uint64_t deadline_ns, const nb_fence_help *help,
                         nb_fence_report *report) {
     if (fence == NULL) return NBI_FAIL_NULL("fence");
     return nbi_fence_wait(fence, frame, deadline_ns, help, NULL, report);
 }
 
-nb_result nb_fence_poke(nb_fence *fence, nb_frame frame) {
+nb_result nb_fence_poke(nb_fence *fence, nb_fence_frame frame) {
     if (fence == NULL) return NBI_FAIL_NULL("fence");
     nbi_fence_slot *slot = nbi_fence_slot_of(fence, frame);
     if (slot == NULL || !nbi_fence_is_in(frame, nbi_atomic_load_acquire_u64(&slot->tally.word))) {

@@ -11,7 +11,7 @@ void nbi_result_keep(nb_scheduler *scheduler, nbi_hint hint, nb_result status) {
     outcome->status = status;
     bool has_fence = (nbi_atomic_load_relaxed_u32(&nbi_slot_at(scheduler, slot)->kind) & NBI_KIND_HAS_FENCE) != 0;
     outcome->fence = has_fence ? scheduler->more[slot].fence : NULL;
-    outcome->completed = has_fence ? nb_fence_current(outcome->fence) : (nb_frame){0};
+    outcome->completed = has_fence ? nb_fence_current(outcome->fence) : (nb_fence_frame){0};
     uint32_t first = nbi_atomic_load_relaxed_u32(&scheduler->done_first);
     do {
         outcome->next = first;
@@ -102,9 +102,9 @@ static void tell(nb_scheduler *scheduler, uint32_t slot) {
                              .label = {word & NBI_LABEL_MASK},
                              .status = outcome->status,
                              .argument = nbi_slot_at(scheduler, slot)->argument,
-                             .dispatched = outcome->fence != NULL ? scheduler->more[slot].frame : (nb_frame){0},
+                             .dispatched = outcome->fence != NULL ? scheduler->more[slot].frame : (nb_fence_frame){0},
                              .completed = outcome->completed};
-    uint64_t age = nb_frame_age(result.dispatched, result.completed);
+    uint64_t age = nb_fence_frame_age(result.dispatched, result.completed);
     result.is_stale = outcome->stale_frame_count != 0 && age > outcome->stale_frame_count;
     nbi_atomic_fetch_add_relaxed_u64(&scheduler->result_count, 1);
     nbi_atomic_fetch_add_relaxed_u64(&scheduler->stale_count, result.is_stale ? 1 : 0);

@@ -142,7 +142,7 @@ NB_STATIC_ASSERT(offsetof(nbi_slot, argument) == 48, "16 bytes of argument share
 // What only some tasks need, beside the slots.
 typedef struct nbi_slot_more {
     nb_fence *fence;
-    nb_frame frame;
+    nb_fence_frame frame;
     nb_atomic_u64 thread_id; // of the thread that runs it; 0 = not started. For the list of late tasks
     // Of depend.c, under its lock. Zero where nothing depends on anything.
     uint32_t first_out;     // edge + 1 to one that waits for this
@@ -170,7 +170,7 @@ typedef struct nbi_outcome {
     uint64_t sequence; // order of submission: lane, then number
     nb_task task;
     const nb_fence *fence; // of the task, once it has ended; NULL = none. Only compared: it may be gone
-    nb_frame completed;
+    nb_fence_frame completed;
     nb_result status;
     nb_arena_frame memory; // of the thread arenas: pinned, because the task has memory there; zero = not
     uint32_t stale_frame_count;

@@ -28,7 +28,7 @@ typedef struct entry {
     nbi_group *group;
     nbi_tally *frame_tally; // NULL = floating
     nb_fence *fence;
-    nb_frame frame;
+    nb_fence_frame frame;
 } entry;
 
 #define SUBMIT "nb_task_submit"

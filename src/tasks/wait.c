@@ -209,7 +209,7 @@ typedef struct frame_wait {
     bool is_sleeping;
 } frame_wait;
 
-static bool frame_help(void *user, nb_frame frame) {
+static bool frame_help(void *user, nb_fence_frame frame) {
     (void)frame;
     frame_wait *wait = user;
     bool is_helped = help_once(wait->lane, &wait->target, wait->is_sleeping);
@@ -222,7 +222,7 @@ static bool frame_help(void *user, nb_frame frame) {
     return is_helped;
 }
 
-static uint32_t frame_list(void *user, nb_frame frame, nb_fence_straggler *stragglers, uint32_t count_max) {
+static uint32_t frame_list(void *user, nb_fence_frame frame, nb_fence_straggler *stragglers, uint32_t count_max) {
     (void)frame;
     const frame_wait *wait = user;
     nb_scheduler *scheduler = wait->lane->scheduler;
@@ -265,7 +265,7 @@ static bool is_in_frame(const nbi_lane *lane, const nbi_tally *tally) {
     return false;
 }
 
-nb_result nb_scheduler_frame_wait(nb_scheduler *scheduler, nb_fence *fence, nb_frame frame, uint64_t deadline_ns,
+nb_result nb_scheduler_frame_wait(nb_scheduler *scheduler, nb_fence *fence, nb_fence_frame frame, uint64_t deadline_ns,
                                   nb_fence_report *report) {
     if (scheduler == NULL) return NBI_FAIL_NULL("scheduler");
     if (fence == NULL) return NBI_FAIL(&scheduler->desc.hooks, NB_ITEM_TASK_ARGUMENT, NB_ERR_MISUSE, "fence is NULL");

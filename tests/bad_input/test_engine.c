@@ -35,7 +35,7 @@ static void engine_close(nb_engine *engine, test_heap *heap) {
 
 TEST(null_is_refused_everywhere) {
     nb_module_desc desc = {.name = "m"};
-    nb_module module = {1};
+    nb_module_id module = {1};
     nb_engine_desc fine = {0};
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_engine_create(&fine, NULL));
     accepted(NB_OK, nb_engine_destroy(NULL));
@@ -96,7 +96,7 @@ TEST(contexts_of_no_engine_are_refused) {
     nb_context context = {0};
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_output_add(NULL, 1));
     refused_default(NULL, NB_ITEM_BASE_NULL, nb_output_add(&context, 1));
-    accepted(NULL, nb_outputs_next(NULL, NULL, NULL));
+    accepted(NULL, nb_output_list_next(NULL, NULL, NULL));
     nb_input_event command = {0};
     nb_history_input correction = {{NULL, 0}, {NULL, 0}};
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_context_correct_input(NULL, 0, &correction));
@@ -177,7 +177,7 @@ TEST(attaching_refuses_a_bad_desc) {
     bad[9].handlers[NB_PHASE_PARALLEL_TASKS] = do_nothing;
     bad[10].handlers[NB_PHASE_DETACHED_SERVICES] = do_nothing;
     bad[11].handlers[NB_PHASE_NONE] = do_nothing;
-    nb_module module = {77};
+    nb_module_id module = {77};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
         refused(NB_ERR_MISUSE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_module_attach(engine, &bad[i], &module));
     }
@@ -196,12 +196,12 @@ TEST(handles_that_are_none_are_refused) {
     nb_module_desc desc = {.name = "m"};
     static const uint64_t values[] = {0, 1, 77, 0xFFFF, UINT64_MAX};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; ++i) {
-        nb_module module = {values[i]};
+        nb_module_id module = {values[i]};
         refused(NB_ERR_STALE, NB_ITEM_ENGINE_STALE, nb_engine_module_detach(engine, module));
         refused(NB_ERR_STALE, NB_ITEM_ENGINE_STALE, nb_engine_module_replace(engine, module, &desc));
         accepted(0, nb_engine_module_name(engine, module)[0]);
     }
-    nb_module module;
+    nb_module_id module;
     accepted(NB_OK, nb_engine_module_attach(engine, &desc, &module));
     accepted(NB_OK, nb_engine_module_detach(engine, module));
     refused(NB_ERR_STALE, NB_ITEM_ENGINE_STALE, nb_engine_module_detach(engine, module));
@@ -225,7 +225,7 @@ TEST(handlers_are_refused_what_makes_no_sense) {
     nb_engine *engine = engine_open(&heap);
     uint32_t count = 0;
     nb_module_desc desc = {.name = "wrong", .frame = do_wrong, .user = &count};
-    nb_module module;
+    nb_module_id module;
     accepted(NB_OK, nb_engine_module_attach(engine, &desc, &module));
     LISTENED(OWN_LOGGER, NB_ITEM_ENGINE_ARGUMENT, 4, nb_engine_frame_delta(engine, 0));
     assert_int_equal(count, 4);

@@ -7,7 +7,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 #define NO_LABEL ((nb_label){0})
-#define NO_FRAME ((nb_frame){0})
+#define NO_FRAME ((nb_fence_frame){0})
 
 static nb_fence *fence_open(test_heap *heap) {
     nb_fence *fence = NULL;
@@ -49,7 +49,7 @@ TEST(creation_refuses_a_bad_desc) {
 }
 
 TEST(functions_refuse_null) {
-    nb_frame frame = {0x5A5A};
+    nb_fence_frame frame = {0x5A5A};
     nb_fence_ticket ticket = {0x5A5A};
     nb_fence_report report;
     nb_fence_stats stats;
@@ -73,18 +73,18 @@ TEST(functions_refuse_null) {
     assert_int_equal(frame.value, 0x5A5A);
     assert_int_equal(ticket.value, 0x5A5A);
     assert_untouched(report, 0x5A);
-    accepted(0, nb_frame_number(NO_FRAME));
-    accepted(0, nb_frame_age(NO_FRAME, NO_FRAME));
-    accepted(0, nb_frame_age((nb_frame){UINT64_MAX}, NO_FRAME));
+    accepted(0, nb_fence_frame_number(NO_FRAME));
+    accepted(0, nb_fence_frame_age(NO_FRAME, NO_FRAME));
+    accepted(0, nb_fence_frame_age((nb_fence_frame){UINT64_MAX}, NO_FRAME));
 }
 
 TEST(out_pointers_may_not_be_null) {
     nb_fence *fence = fence_open(&heap);
-    nb_frame frame;
+    nb_fence_frame frame;
     refused(NB_ERR_MISUSE, NB_ITEM_FENCE_ARGUMENT, nb_fence_begin(fence, NULL));
     accepted(0, nb_fence_current(fence).value);
     accepted(NB_OK, nb_fence_begin(fence, &frame));
-    assert_int_equal(nb_frame_number(frame), 1); // the refused call began nothing
+    assert_int_equal(nb_fence_frame_number(frame), 1); // the refused call began nothing
     refused(NB_ERR_MISUSE, NB_ITEM_FENCE_ARGUMENT, nb_fence_take(fence, frame, NO_LABEL, NULL));
     accepted(0, nb_fence_stats_get(fence).ticket_count);
     accepted(NB_OK, nb_fence_wait(fence, frame, 0, NULL, NULL)); // a report is not asked for
@@ -94,20 +94,20 @@ TEST(out_pointers_may_not_be_null) {
 // Null, no slot, a slot beyond the ring, a number not begun yet.
 TEST(functions_refuse_frames_that_never_were) {
     nb_fence *fence = fence_open(&heap);
-    nb_frame frame = {0};
+    nb_fence_frame frame = {0};
     nb_fence_ticket ticket = {0x5A5A};
     nb_fence_report report;
     memset(&report, 0x5A, sizeof report);
     refused(NB_ERR_MISUSE, NB_ITEM_FENCE_ARGUMENT, nb_fence_take(fence, NO_FRAME, NO_LABEL, &ticket)); // none yet
     refused(NB_ERR_STALE, NB_ITEM_FENCE_STALE, nb_fence_wait(fence, NO_FRAME, NB_NEVER_NS, NULL, &report));
     accepted(NB_OK, nb_fence_begin(fence, &frame));
-    const nb_frame bad[] = {{5},
-                            {frame.value & ~(uint64_t)0xFF},
-                            {frame.value | 0xFF},
-                            {frame.value + 0x100},
-                            {frame.value + 1},
-                            {UINT64_MAX},
-                            {frame.value + NB_FENCE_SLOT_COUNT_MAX}};
+    const nb_fence_frame bad[] = {{5},
+                                  {frame.value & ~(uint64_t)0xFF},
+                                  {frame.value | 0xFF},
+                                  {frame.value + 0x100},
+                                  {frame.value + 1},
+                                  {UINT64_MAX},
+                                  {frame.value + NB_FENCE_SLOT_COUNT_MAX}};
     for (size_t i = 0; i < COUNT_OF(bad); ++i) {
         refused(NB_ERR_STALE, NB_ITEM_FENCE_STALE, nb_fence_take(fence, bad[i], NO_LABEL, &ticket));
         refused(NB_ERR_STALE, NB_ITEM_FENCE_STALE, nb_fence_wait(fence, bad[i], NB_NEVER_NS, NULL, &report));
@@ -126,7 +126,7 @@ TEST(functions_refuse_frames_that_never_were) {
 
 TEST(tickets_that_are_none_are_refused) {
     nb_fence *fence = fence_open(&heap);
-    nb_frame frame;
+    nb_fence_frame frame;
     nb_fence_ticket ticket;
     accepted(NB_OK, nb_fence_begin(fence, &frame));
     accepted(NB_OK, nb_fence_take(fence, frame, (nb_label){UINT32_MAX}, &ticket)); // any label will do
@@ -143,7 +143,7 @@ TEST(tickets_that_are_none_are_refused) {
 
 TEST(sealing_needs_an_open_frame) {
     nb_fence *fence = fence_open(&heap);
-    nb_frame frame;
+    nb_fence_frame frame;
     refused(NB_ERR_MISUSE, NB_ITEM_FENCE_ARGUMENT, nb_fence_seal(fence));
     accepted(NB_OK, nb_fence_begin(fence, &frame));
     accepted(NB_OK, nb_fence_seal(fence));
@@ -154,12 +154,12 @@ TEST(sealing_needs_an_open_frame) {
 typedef struct stranger {
     nb_fence *fence;
     nb_result begin, seal, forgive, wait;
-    nb_frame frame;
+    nb_fence_frame frame;
 } stranger;
 
 static void act_as_stranger(void *user) {
     stranger *s = user;
-    nb_frame none = {0x5A5A};
+    nb_fence_frame none = {0x5A5A};
     s->begin = nb_fence_begin(s->fence, &none);
     s->seal = nb_fence_seal(s->fence);
     s->forgive = nb_fence_forgive(s->fence, true);
@@ -181,7 +181,7 @@ TEST(other_threads_are_not_the_coordinator) {
 
 TEST(closed_fence_refuses_quietly) {
     nb_fence *fence = fence_open(&heap);
-    nb_frame frame, none = {0x5A5A};
+    nb_fence_frame frame, none = {0x5A5A};
     nb_fence_ticket ticket = {0x5A5A};
     accepted(NB_OK, nb_fence_begin(fence, &frame));
     accepted(NB_OK, nb_fence_close(fence));

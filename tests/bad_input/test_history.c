@@ -53,7 +53,7 @@ TEST(bad_ticks_and_inputs_change_nothing) {
     uint32_t data = 5;
     nb_states *states = NULL;
     nb_history *history = NULL;
-    nb_state_desc provider = {.name = "data", .data = &data, .size_bytes = sizeof data};
+    nb_provider_desc provider = {.name = "data", .data = &data, .size_bytes = sizeof data};
     accepted(NB_OK, nb_states_create(NULL, &states));
     accepted(NB_OK, nb_states_add(states, &provider, NULL));
     nb_history_desc desc = {.states = states, .hooks = bad_hooks(&heap)};

@@ -12,7 +12,7 @@ static uint64_t stopped_clock(void *user) {
     return 5;
 }
 
-static void never_called(void *user, const nb_tick *tick) {
+static void never_called(void *user, const nb_loop_tick *tick) {
     (void)user;
     (void)tick;
     abort();
@@ -27,7 +27,7 @@ static void loop_open(nb_loop *loop) {
 static void loop_still_works(nb_loop *loop) {
     uint64_t first_tick = nb_loop_tick_count(loop);
     for (int frame = 0; frame < 5; ++frame) {
-        nb_tick tick;
+        nb_loop_tick tick;
         accepted(NB_OK, nb_loop_begin_delta(loop, 100000000));
         while (nb_loop_next_tick(loop, &tick)) assert_int_equal(tick.index, nb_loop_tick_count(loop) - 1);
         accepted(NB_OK, nb_loop_end(loop));
@@ -72,7 +72,7 @@ static void assert_no_report(const nb_loop_report *report) {
 
 static void bad_loop_is_refused_everywhere(nb_loop *loop, nb_log_item item) {
     const nb_loop_callbacks callbacks = {.tick_fn = never_called};
-    nb_tick tick;
+    nb_loop_tick tick;
     GIVES(DEFAULT_LOGGER, item, NB_ERR_MISUSE, nb_loop_set_tick(loop, 5));
     LISTENED(DEFAULT_LOGGER, item, 1, tick = nb_loop_tick_at(loop, 5));
     assert_int_equal(tick.index + tick.start_ns, 0);
@@ -121,7 +121,7 @@ TEST(loop_functions_refuse_null_and_uninitialised_loops) {
 TEST(loop_refuses_calls_in_the_wrong_place) {
     const nb_loop_callbacks callbacks = {.tick_fn = never_called};
     nb_loop loop;
-    nb_tick tick;
+    nb_loop_tick tick;
     memset(&tick, 0x5A, sizeof tick);
     loop_open(&loop);
     refused(NB_ERR_MISUSE, NB_ITEM_LOOP_REENTERED, nb_loop_end(&loop));
@@ -173,7 +173,7 @@ TEST(loop_refuses_numbers_out_of_bounds) {
 
 TEST(tick_groups_refuse_what_they_cannot_hold) {
     nb_loop loop;
-    nb_tick tick;
+    nb_loop_tick tick;
     memset(&tick, 0x5A, sizeof tick);
     loop_open(&loop);
     uint32_t group = 0x5A;

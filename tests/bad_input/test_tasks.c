@@ -90,7 +90,7 @@ TEST(functions_refuse_no_scheduler) {
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_group_end(NULL, group, 0));
     refused_default(0, NB_ITEM_BASE_NULL, nb_group_pending_count(NULL, group));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL,
-                    nb_scheduler_frame_wait(NULL, NULL, (nb_frame){1}, NB_NEVER_NS, &report));
+                    nb_scheduler_frame_wait(NULL, NULL, (nb_fence_frame){1}, NB_NEVER_NS, &report));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_scheduler_help(NULL, NB_NEVER_NS, &count));
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_scheduler_prewake(NULL, 1));
     refused_default(0, NB_ITEM_BASE_NULL, nb_scheduler_check_stats_get(NULL, NULL, 0));
@@ -241,14 +241,14 @@ TEST(frame_wait_refuses_what_is_no_frame) {
     nb_fence_report report;
     memset(&report, 0x5A, sizeof report);
     refused(NB_ERR_MISUSE, NB_ITEM_TASK_ARGUMENT,
-            nb_scheduler_frame_wait(scheduler, NULL, (nb_frame){1}, NB_NEVER_NS, &report));
+            nb_scheduler_frame_wait(scheduler, NULL, (nb_fence_frame){1}, NB_NEVER_NS, &report));
     nb_fence *fence = NULL;
     nb_fence_desc desc = {.hooks = bad_hooks(&heap)};
     accepted(NB_OK, nb_fence_create(&desc, &fence));
     const uint64_t values[] = {0, 1, 0x5A5A5A, UINT64_MAX};
     for (size_t i = 0; i < COUNT_OF(values); ++i) {
         refused(NB_ERR_STALE, NB_ITEM_FENCE_STALE,
-                nb_scheduler_frame_wait(scheduler, fence, (nb_frame){values[i]}, NB_NEVER_NS, &report));
+                nb_scheduler_frame_wait(scheduler, fence, (nb_fence_frame){values[i]}, NB_NEVER_NS, &report));
     }
     assert_untouched(report, 0x5A);
     nb_task_desc stale = {.run = never_run, .fence = fence, .lifetime = NB_LIFETIME_FRAME, .frame = {0x5A5A5A}};

@@ -111,7 +111,7 @@ TEST(loop_fills_its_stats) {
     const uint64_t deltas[] = {0, 10 * MS, 45 * MS, 5000 * MS}; // the first has no length, the last is a gap
     for (int i = 0; i < 4; ++i) {
         nb_loop_begin_delta(&loop, deltas[i]);
-        nb_tick tick;
+        nb_loop_tick tick;
         while (nb_loop_next_tick(&loop, &tick)) continue;
         nb_loop_end(&loop);
     }

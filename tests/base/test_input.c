@@ -80,7 +80,7 @@ TEST(late_events_go_to_the_next_tick_and_future_ones_wait) {
 // Runs the due ticks of one frame; `tick_of[code]` gets the tick each event came in.
 static void deliver_frame(nb_loop *loop, nb_input *input, uint64_t delta_ns, uint64_t *tick_of) {
     nb_loop_begin_delta(loop, delta_ns);
-    nb_tick tick;
+    nb_loop_tick tick;
     while (nb_loop_next_tick(loop, &tick)) {
         nb_input_view view = take(input, tick.input_until_ns);
         for (uint32_t i = 0; i < view.count; ++i) tick_of[view.events[i].code] = tick.index;
@@ -229,7 +229,7 @@ TEST(every_event_reaches_exactly_one_tick) {
         now_ns += delta_ns;
         for (uint64_t n = test_random(&seed) % 4; n > 0; --n) model_send(&m, input, now_ns, &seed);
         nb_loop_begin_delta(&loop, delta_ns);
-        nb_tick tick;
+        nb_loop_tick tick;
         while (nb_loop_next_tick(&loop, &tick)) {
             assert_true(tick.input_until_ns >= last_until_ns); // slices follow each other
             last_until_ns = tick.input_until_ns;

@@ -24,7 +24,7 @@ static uint32_t frame(nb_loop *loop, uint64_t delta_ns) {
     assert_int_equal(nb_loop_begin_delta(loop, delta_ns), NB_OK);
     uint32_t count = 0;
     bool was_last = false;
-    nb_tick tick;
+    nb_loop_tick tick;
     while (nb_loop_next_tick(loop, &tick)) {
         assert_false(was_last);
         assert_int_equal(tick.index, nb_loop_tick_count(loop) - 1);
@@ -172,7 +172,7 @@ static void random_act(nb_loop *loop, uint64_t *seed) {
     if (choice == 7) nb_loop_set_refresh(loop, (nb_rate){(uint32_t)(value % 3) * 60, 1 + (uint32_t)(value / 8 % 2)});
     uint64_t range_ns = choice == 8 ? 20 * YEAR / 1000000 : choice < 20 ? 400 * MS : 40 * MS;
     nb_loop_begin_delta(loop, value % range_ns);
-    nb_tick tick;
+    nb_loop_tick tick;
     while (nb_loop_next_tick(loop, &tick)) continue;
     nb_loop_end(loop);
 }
@@ -202,7 +202,7 @@ TEST(long_run_has_no_drift) {
         uint64_t delta_ns = test_random(&seed) % (20 * MS);
         total_ns += delta_ns;
         nb_loop_begin_delta(&loop, delta_ns);
-        nb_tick tick;
+        nb_loop_tick tick;
         while (nb_loop_next_tick(&loop, &tick)) continue;
         nb_loop_end(&loop);
         double alpha = nb_loop_alpha(&loop);
@@ -219,7 +219,7 @@ TEST(tick_times_are_exact_at_every_rate) {
     const nb_rate rates[] = {{60, 1}, {64, 1}, {50, 1}, {60000, 1001}, {120, 1}};
     for (size_t i = 0; i < sizeof rates / sizeof rates[0]; ++i) {
         nb_loop loop = loop_at(rates[i]);
-        nb_tick tick;
+        nb_loop_tick tick;
         for (int n = 0; n < 500; ++n) {
             nb_loop_begin_delta(&loop, 33 * MS + 7);
             while (nb_loop_next_tick(&loop, &tick)) {
@@ -312,7 +312,7 @@ static void clocked_init(clocked *c, nb_loop_desc desc) {
     assert_int_equal(nb_loop_init(&c->loop, &desc), NB_OK);
 }
 
-static void clocked_tick(void *user, const nb_tick *tick) {
+static void clocked_tick(void *user, const nb_loop_tick *tick) {
     clocked *c = (clocked *)user;
     (void)tick;
     ++c->tick_calls;
@@ -339,7 +339,7 @@ static nb_loop_callbacks clocked_callbacks(clocked *c) {
 
 static uint32_t clock_frame(clocked *c) {
     assert_int_equal(nb_loop_begin(&c->loop), NB_OK);
-    nb_tick tick;
+    nb_loop_tick tick;
     uint32_t count = 0;
     while (nb_loop_next_tick(&c->loop, &tick)) ++count;
     assert_int_equal(nb_loop_end(&c->loop), NB_OK);
@@ -473,7 +473,7 @@ TEST(alternating_due_ticks_are_carried_not_dropped) {
     for (uint64_t i = 0; i < 5000; ++i) {
         nb_clock_manual_set(&c.manual, 20 * MS + i * S / 60 + test_random(&seed) % (2 * MS));
         nb_loop_begin(&c.loop);
-        nb_tick tick;
+        nb_loop_tick tick;
         while (nb_loop_next_tick(&c.loop, &tick)) nb_clock_manual_advance(&c.manual, 14 * MS);
         nb_loop_end(&c.loop);
         assert_true(nb_loop_is_valid(&c.loop));
@@ -490,7 +490,7 @@ TEST(announced_last_tick_is_the_last) {
     for (int i = 0; i < 20000; ++i) {
         nb_clock_manual_advance(&c.manual, test_random(&seed) % (300 * MS));
         nb_loop_begin(&c.loop);
-        nb_tick tick;
+        nb_loop_tick tick;
         bool was_last = true;
         for (uint32_t n = 0; nb_loop_next_tick(&c.loop, &tick); ++n) {
             assert_true(n == 0 || !was_last);
@@ -612,7 +612,7 @@ TEST(groups_tick_exactly_at_their_own_rates) {
     for (int n = 0; n < 3000; ++n) {
         frame(&loop, test_random(&seed) % (100 * MS));
         for (int i = 0; i < 4; ++i) {
-            nb_tick tick = {0};
+            nb_loop_tick tick = {0};
             while (nb_loop_next_group_tick(&loop, groups[i], &tick)) {
                 assert_int_equal(tick.index, counts[i]);
                 assert_true(tick.start_ns == (uint64_t)((u128)counts[i] * rates[i].den * S / rates[i].num));
@@ -649,7 +649,7 @@ TEST(run_calls_back_in_order_until_quit) {
     assert_int_equal(c.frame_calls, 61);
 }
 
-static void quitting_tick(void *user, const nb_tick *tick) {
+static void quitting_tick(void *user, const nb_loop_tick *tick) {
     clocked *c = (clocked *)user;
     ++c->tick_calls;
     if (tick->index == 3) nb_loop_quit(&c->loop);
@@ -680,11 +680,11 @@ TEST(quit_in_a_tick_stops_after_it) {
     assert_true(nb_loop_is_quitting(&c.loop));
 }
 
-static void reentering_tick(void *user, const nb_tick *tick) {
+static void reentering_tick(void *user, const nb_loop_tick *tick) {
     clocked *c = (clocked *)user;
     (void)tick;
     ++c->tick_calls;
-    nb_tick inner;
+    nb_loop_tick inner;
     nb_loop_callbacks callbacks = clocked_callbacks(c);
     bool is_refused = nb_loop_begin(&c->loop) == NB_ERR_MISUSE && nb_loop_begin_delta(&c->loop, S) == NB_ERR_MISUSE &&
                       !nb_loop_next_tick(&c->loop, &inner) && nb_loop_end(&c->loop) == NB_ERR_MISUSE &&
@@ -710,7 +710,7 @@ TEST(reentry_is_refused_and_changes_nothing) {
     assert_account(&c.loop);
 }
 
-static void count_group(void *user, uint32_t group, const nb_tick *tick) {
+static void count_group(void *user, uint32_t group, const nb_loop_tick *tick) {
     clocked *c = (clocked *)user;
     (void)tick;
     c->group_calls += group == 0;
@@ -760,7 +760,7 @@ TEST(bad_descs_are_refused) {
 TEST(bad_loops_have_defined_results) {
     nb_loop zeroed = {0};
     nb_loop *bad[] = {NULL, &zeroed};
-    nb_tick tick;
+    nb_loop_tick tick;
     uint32_t group;
     nb_loop_callbacks callbacks = {0};
     for (int i = 0; i < 2; ++i) {
@@ -796,7 +796,7 @@ TEST(bad_loops_have_defined_results) {
 
 TEST(bad_arguments_have_defined_results) {
     nb_loop loop = loop_at((nb_rate){60, 1});
-    nb_tick tick;
+    nb_loop_tick tick;
     uint32_t group = 77;
     assert_false(nb_loop_next_tick(&loop, &tick)); // no frame
     nb_loop_begin_delta(&loop, 100 * MS);
@@ -818,7 +818,7 @@ TEST(bad_arguments_have_defined_results) {
 
 TEST(tick_can_be_moved) {
     nb_loop loop;
-    nb_tick tick;
+    nb_loop_tick tick;
     assert_int_equal(nb_loop_init(&loop, NULL), NB_OK);
     for (uint64_t to = 1000; to <= 2000; to += 500) {
         assert_int_equal(nb_loop_set_tick(&loop, to), NB_OK);
@@ -826,7 +826,7 @@ TEST(tick_can_be_moved) {
         assert_int_equal(nb_loop_begin_delta(&loop, 2 * UINT64_C(16666667)), NB_OK);
         for (uint64_t i = 0; i < 2; ++i) {
             assert_true(nb_loop_next_tick(&loop, &tick));
-            nb_tick same = nb_loop_tick_at(&loop, to + i);
+            nb_loop_tick same = nb_loop_tick_at(&loop, to + i);
             assert_int_equal(tick.index, to + i);
             assert_int_equal(tick.start_ns, same.start_ns);
             assert_true(tick.dt_s == same.dt_s);

@@ -38,7 +38,7 @@ static nb_loop loop_on(rough_clock *clock, nb_loop_desc desc) {
 static uint32_t paced_frame(nb_loop *loop) {
     assert_int_equal(nb_loop_pace(loop), NB_OK);
     assert_int_equal(nb_loop_begin(loop), NB_OK);
-    nb_tick tick;
+    nb_loop_tick tick;
     uint32_t count = 0;
     while (nb_loop_next_tick(loop, &tick)) ++count;
     assert_int_equal(nb_loop_end(loop), NB_OK);
@@ -154,7 +154,7 @@ TEST(late_latch_starts_as_late_as_the_cost_allows) {
         nb_loop_pace(&loop);
         started_ns = clock.now_ns;
         nb_loop_begin(&loop);
-        nb_tick tick = {0};
+        nb_loop_tick tick = {0};
         while (nb_loop_next_tick(&loop, &tick)) assert_int_equal(tick.input_until_ns, started_ns);
         clock.now_ns += 6 * MS; // the work
         nb_loop_end(&loop);
@@ -166,7 +166,7 @@ TEST(late_latch_starts_as_late_as_the_cost_allows) {
     assert_int_equal(report_of(&loop).tick_count, 49);
 }
 
-static void do_nothing(void *user, const nb_tick *tick) {
+static void do_nothing(void *user, const nb_loop_tick *tick) {
     (void)user;
     (void)tick;
 }

@@ -40,7 +40,7 @@ static nb_loop loop_with(nb_rate tick_rate, nb_rate refresh_rate) {
 
 static uint32_t frame(nb_loop *loop, uint64_t delta_ns) {
     nb_loop_begin_delta(loop, delta_ns);
-    nb_tick tick;
+    nb_loop_tick tick;
     uint32_t count = 0;
     while (nb_loop_next_tick(loop, &tick)) ++count;
     nb_loop_end(loop);

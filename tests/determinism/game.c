@@ -34,7 +34,8 @@ typedef struct wind {
     uint32_t storm_count;
 } wind;
 
-static const nb_field tag_fields[] = {NB_FIELD(tag, kind), NB_FIELD(tag, life), NB_FIELD(tag, jumps)};
+static const nb_store_field tag_fields[] = {NB_STORE_FIELD(tag, kind), NB_STORE_FIELD(tag, life),
+                                            NB_STORE_FIELD(tag, jumps)};
 static const nb_column_desc body_columns[BODY_COLUMN_COUNT] = {
     {"place", sizeof(vec), NB_COLUMN_SNAPSHOT | NB_COLUMN_INTERPOLATE, NULL, 0},
     {"speed", sizeof(vec), NB_COLUMN_DEFAULT, NULL, 0},
@@ -76,30 +77,30 @@ static void note(game *g, uint32_t value) {
 
 // --- input: what happens depends on the order of events ---
 
-static void spawn(game *g, nb_stage *stage, vec place, vec speed, uint32_t life, nb_entity target) {
+static void spawn(game *g, nb_store_stage *stage, vec place, vec speed, uint32_t life, nb_entity target) {
     nb_staged staged;
-    if (nb_stage_spawn(stage, g->bodies, &staged) != NB_OK) return;
-    *NB_STAGED_WRITE(stage, staged, PLACE, vec) = place;
-    *NB_STAGED_WRITE(stage, staged, SPEED, vec) = speed;
-    *NB_STAGED_WRITE(stage, staged, TARGET, nb_entity) = target;
-    tag *t = NB_STAGED_WRITE(stage, staged, TAG, tag);
+    if (nb_store_stage_spawn(stage, g->bodies, &staged) != NB_OK) return;
+    *NB_STORE_STAGED_WRITE(stage, staged, PLACE, vec) = place;
+    *NB_STORE_STAGED_WRITE(stage, staged, SPEED, vec) = speed;
+    *NB_STORE_STAGED_WRITE(stage, staged, TARGET, nb_entity) = target;
+    tag *t = NB_STORE_STAGED_WRITE(stage, staged, TAG, tag);
     t->kind = (uint8_t)(life % 5), t->life = life;
 }
 
 static void take_event(game *g, const nb_input_event *event) {
     g->score.event_sum = g->score.event_sum * 31 + event->code + ((uint64_t)event->kind << 20);
     if (event->kind != NB_INPUT_MOTION) return;
-    wind *w = NB_SINGLETON_WRITE(g->world, g->weather, WIND, wind);
+    wind *w = NB_STORE_SINGLETON_WRITE(g->world, g->weather, WIND, wind);
     w->force.x = (w->force.x + event->payload.f32[0]) * 0.75f;
     w->force.z = (w->force.z - event->payload.f32[1]) / 1.25f;
     ++w->storm_count;
 }
 
 static void take_command(game *g, const nb_context *context, const nb_input_event *command) {
-    nb_stage *stage = nb_context_stage(context, 0);
-    uint32_t count = nb_world_row_count(g->world, g->bodies);
+    nb_store_stage *stage = nb_context_stage(context, 0);
+    uint32_t count = nb_store_row_count(g->world, g->bodies);
     uint32_t row = count != 0 ? command->code % count : 0;
-    nb_entity chosen = nb_world_entity(g->world, g->bodies, row);
+    nb_entity chosen = nb_store_entity(g->world, g->bodies, row);
     vec place = {command->payload.f32[0], command->payload.f32[1], command->payload.f32[2]};
     g->score.command_sum = g->score.command_sum * 131 + command->code;
     note(g, command->code);
@@ -107,8 +108,8 @@ static void take_command(game *g, const nb_context *context, const nb_input_even
         for (uint32_t i = 0; i <= command->code % 3; ++i)
             spawn(g, stage, vec_scale(place, 1.0f + (float)i), place, 40 + command->code % 90, chosen);
     } else {
-        nb_stage_despawn(stage, chosen);
-        nb_stage_despawn(stage, chosen); // finds it gone
+        nb_store_stage_despawn(stage, chosen);
+        nb_store_stage_despawn(stage, chosen); // finds it gone
     }
 }
 
@@ -127,7 +128,7 @@ static nb_result input_tick(const nb_context *context, void *user) {
 typedef struct body_work {
     game *g;
     const nb_context *context;
-    nb_stage *stages[GAME_BODY_MAX / RANGE_ROWS];
+    nb_store_stage *stages[GAME_BODY_MAX / RANGE_ROWS];
 } body_work;
 
 // Reads places alone, writes pushes alone.
@@ -136,14 +137,14 @@ static void push_range(nb_task_context *task, void *user, uint64_t begin, uint64
     const body_work *work = user;
     game *g = work->g;
     uint32_t first = (uint32_t)begin, count = (uint32_t)(end - begin);
-    const vec *place = NB_COLUMN(g->world, g->bodies, PLACE, vec);
-    const nb_entity *target = NB_COLUMN(g->world, g->bodies, TARGET, nb_entity);
-    vec *push = NB_RANGE_WRITE(g->world, g->bodies, PUSH, vec, first, count);
-    float *glow = NB_RANGE_WRITE(g->world, g->bodies, GLOW, float, first, count);
-    vec force = NB_SINGLETON(g->world, g->weather, WIND, wind)->force;
+    const vec *place = NB_STORE_ROWS(g->world, g->bodies, PLACE, vec);
+    const nb_entity *target = NB_STORE_ROWS(g->world, g->bodies, TARGET, nb_entity);
+    vec *push = NB_STORE_RANGE_WRITE(g->world, g->bodies, PUSH, vec, first, count);
+    float *glow = NB_STORE_RANGE_WRITE(g->world, g->bodies, GLOW, float, first, count);
+    vec force = NB_STORE_SINGLETON(g->world, g->weather, WIND, wind)->force;
     for (uint32_t row = first; row < first + count; ++row) {
         uint32_t other = 0;
-        bool has_target = nb_world_find(g->world, target[row], &other) == NB_OK;
+        bool has_target = nb_store_find(g->world, target[row], &other) == NB_OK;
         vec way = vec_sub(has_target ? place[other] : (vec){0, 0, 0}, place[row]);
         float length = sqrtf(vec_dot(way, way) + 1.0f);
         push[row] = vec_add(vec_scale(way, 3.0f / length), vec_scale(force, 0.125f));
@@ -152,25 +153,25 @@ static void push_range(nb_task_context *task, void *user, uint64_t begin, uint64
 }
 
 // What becomes of a body after it has moved, by its own random numbers.
-static void live(body_work *work, nb_stage *stage, uint32_t row, vec *place, vec speed, tag *t) {
+static void live(body_work *work, nb_store_stage *stage, uint32_t row, vec *place, vec speed, tag *t) {
     game *g = work->g;
-    nb_entity self = nb_world_entity(g->world, g->bodies, row);
+    nb_entity self = nb_store_entity(g->world, g->bodies, row);
     nb_random_block draw = nb_random_words(random_of(work->context, STREAM_BODIES), row);
     nb_random spawns = random_of(work->context, STREAM_SPAWN);
     t->life = t->life != 0 ? t->life - 1 : 0;
     if (draw.words[0] % 97 == 0) {
         *place = vec_random(spawns, row, 50.0f);
         ++t->jumps;
-        nb_world_teleport(g->world, self);
+        nb_store_teleport(g->world, self);
     }
-    if (t->life == 0) nb_stage_despawn(stage, self);
+    if (t->life == 0) nb_store_stage_despawn(stage, self);
     // In summer more come than there is room for, in winter many places are empty.
     uint32_t rarity = work->context->tick->index / SEASON_TICKS % 2 == 0 ? 61 : 509;
     if (draw.words[1] % rarity == 0) {
         spawn(g, stage, vec_add(*place, vec_random(spawns, row + GAME_BODY_MAX, 2.0f)), vec_scale(speed, -0.5f),
               20 + draw.words[2] % 150, self);
     }
-    if (draw.words[3] % 211 == 0) nb_stage_spawn(stage, g->sparks, NULL);
+    if (draw.words[3] % 211 == 0) nb_store_stage_spawn(stage, g->sparks, NULL);
 }
 
 static void move_range(nb_task_context *task, void *user, uint64_t begin, uint64_t end) {
@@ -179,10 +180,10 @@ static void move_range(nb_task_context *task, void *user, uint64_t begin, uint64
     game *g = work->g;
     uint32_t first = (uint32_t)begin, count = (uint32_t)(end - begin);
     float dt = (float)work->context->tick->dt_s;
-    const vec *push = NB_COLUMN(g->world, g->bodies, PUSH, vec);
-    vec *place = NB_RANGE_WRITE(g->world, g->bodies, PLACE, vec, first, count);
-    vec *speed = NB_RANGE_WRITE(g->world, g->bodies, SPEED, vec, first, count);
-    tag *tags = NB_RANGE_WRITE(g->world, g->bodies, TAG, tag, first, count);
+    const vec *push = NB_STORE_ROWS(g->world, g->bodies, PUSH, vec);
+    vec *place = NB_STORE_RANGE_WRITE(g->world, g->bodies, PLACE, vec, first, count);
+    vec *speed = NB_STORE_RANGE_WRITE(g->world, g->bodies, SPEED, vec, first, count);
+    tag *tags = NB_STORE_RANGE_WRITE(g->world, g->bodies, TAG, tag, first, count);
     for (uint32_t row = first; row < first + count; ++row) {
         speed[row] = vec_scale(vec_add(speed[row], vec_scale(push[row], dt)), 0.995f);
         place[row] = vec_add(place[row], vec_scale(speed[row], dt));
@@ -193,7 +194,7 @@ static void move_range(nb_task_context *task, void *user, uint64_t begin, uint64
 static nb_result bodies_tick(const nb_context *context, void *user) {
     game *g = user;
     body_work work = {.g = g, .context = context};
-    uint32_t count = nb_world_row_count(g->world, g->bodies);
+    uint32_t count = nb_store_row_count(g->world, g->bodies);
     for (uint32_t i = 0; i * RANGE_ROWS < count; ++i) {
         work.stages[i] = nb_context_stage(context, i);
         if (work.stages[i] == NULL) return NB_ERR_MEMORY;
@@ -217,9 +218,9 @@ static void census_range(nb_task_context *task, void *user, uint64_t begin, uint
     (void)task;
     const game *g = user;
     census *sum = value;
-    const vec *place = NB_COLUMN(g->world, g->bodies, PLACE, vec);
-    const vec *speed = NB_COLUMN(g->world, g->bodies, SPEED, vec);
-    const tag *tags = NB_COLUMN(g->world, g->bodies, TAG, tag);
+    const vec *place = NB_STORE_ROWS(g->world, g->bodies, PLACE, vec);
+    const vec *speed = NB_STORE_ROWS(g->world, g->bodies, SPEED, vec);
+    const tag *tags = NB_STORE_ROWS(g->world, g->bodies, TAG, tag);
     for (uint64_t row = begin; row < end; ++row) {
         sum->energy += (double)vec_dot(speed[row], speed[row]) * 0.5 / (double)(1 + tags[row].kind);
         sum->reach += sqrtf(vec_dot(place[row], place[row]));
@@ -281,7 +282,7 @@ static nb_result census_tick(const nb_context *context, void *user) {
     nb_reduce_desc desc = {.run = census_range,
                            .merge = census_merge,
                            .user = g,
-                           .count = nb_world_row_count(g->world, g->bodies),
+                           .count = nb_store_row_count(g->world, g->bodies),
                            .initial = &zero,
                            .value_size_bytes = sizeof zero};
     if (nb_parallel_reduce(context->scheduler, &desc, &sum) != NB_OK) return NB_ERR_OS;
@@ -289,10 +290,10 @@ static nb_result census_tick(const nb_context *context, void *user) {
     g->score.reach = sum.reach;
     g->score.census = g->score.census * 31 + sum.mix;
     // Local rows go again; their stage is this handler's.
-    nb_stage *stage = nb_context_stage(context, 0);
+    nb_store_stage *stage = nb_context_stage(context, 0);
     if (stage == NULL) return NB_ERR_MEMORY;
-    if (nb_world_row_count(g->world, g->sparks) > SPARK_MAX / 2)
-        nb_stage_despawn(stage, nb_world_entity(g->world, g->sparks, 0));
+    if (nb_store_row_count(g->world, g->sparks) > SPARK_MAX / 2)
+        nb_store_stage_despawn(stage, nb_store_entity(g->world, g->sparks, 0));
     return tree_tick(g, context);
 }
 
@@ -300,8 +301,8 @@ static nb_result census_tick(const nb_context *context, void *user) {
 
 static nb_result watch_job(const nb_context *context, void *user) {
     const game *g = user;
-    const vec *place = NB_VIEW(context->snapshot, g->world, g->bodies, PLACE, vec);
-    uint32_t count = nb_view_row_count(context->snapshot, g->world, g->bodies);
+    const vec *place = NB_STORE_VIEW(context->snapshot, g->world, g->bodies, PLACE, vec);
+    uint32_t count = nb_store_view_row_count(context->snapshot, g->world, g->bodies);
     uint64_t *out = nb_output_add(context, sizeof *out);
     if (out == NULL) return NB_ERR_MEMORY;
     for (uint32_t row = context->job_index; place != NULL && row < count; row += context->job_count)
@@ -309,21 +310,21 @@ static nb_result watch_job(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result watch_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result watch_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     (void)context;
-    const uint64_t *seen = nb_outputs_next(outputs, NULL, NULL);
+    const uint64_t *seen = nb_output_list_next(outputs, NULL, NULL);
     ((game *)user)->seen += seen != NULL ? *seen : 0;
     return NB_OK;
 }
 
 static nb_result watch_frame(const nb_context *context, void *user) {
     game *g = user;
-    uint32_t *age = NB_COLUMN_WRITE(g->world, g->sparks, AGE, uint32_t);
-    NB_EACH_ROW(row, g->world, g->sparks) age[row] += (uint32_t)context->frame_index;
+    uint32_t *age = NB_STORE_ROWS_WRITE(g->world, g->sparks, AGE, uint32_t);
+    NB_STORE_EACH_ROW(row, g->world, g->sparks) age[row] += (uint32_t)context->frame_index;
     if (context->frame_index % 16 == 0) {
-        nb_stage *stage = nb_context_stage(context, 0);
+        nb_store_stage *stage = nb_context_stage(context, 0);
         if (stage == NULL) return NB_ERR_MEMORY;
-        nb_stage_spawn(stage, g->sparks, NULL);
+        nb_store_stage_spawn(stage, g->sparks, NULL);
     }
     return NB_OK;
 }
@@ -351,15 +352,16 @@ static bool open_states(game *g) {
     nb_table_desc bodies = {"bodies", GAME_BODY_MAX, body_columns, BODY_COLUMN_COUNT, false, false};
     nb_table_desc weather = {"weather", 1, weather_columns, WEATHER_COLUMN_COUNT, false, true};
     nb_table_desc sparks = {"sparks", SPARK_MAX, spark_columns, SPARK_COLUMN_COUNT, true, false};
-    nb_state_desc score = {.name = "score", .data = &g->score, .size_bytes = sizeof g->score};
-    nb_state_desc buttons = {.name = "buttons", .data = &g->buttons, .size_bytes = sizeof g->buttons};
-    nb_state_desc notes = {.name = "notes", .save = notes_save, .load = notes_load, .user = g};
-    nb_state_desc seen = {.name = "seen", .data = &g->seen, .size_bytes = sizeof g->seen, .flags = NB_STATE_LOCAL};
+    nb_provider_desc score = {.name = "score", .data = &g->score, .size_bytes = sizeof g->score};
+    nb_provider_desc buttons = {.name = "buttons", .data = &g->buttons, .size_bytes = sizeof g->buttons};
+    nb_provider_desc notes = {.name = "notes", .save = notes_save, .load = notes_load, .user = g};
+    nb_provider_desc seen = {
+        .name = "seen", .data = &g->seen, .size_bytes = sizeof g->seen, .flags = NB_PROVIDER_LOCAL};
     nb_states *states = nb_engine_states(g->engine);
     g->world = nb_engine_world(g->engine);
-    return g->world != NULL && nb_world_table_add(g->world, &bodies, &g->bodies) == NB_OK &&
-           nb_world_table_add(g->world, &weather, &g->weather) == NB_OK &&
-           nb_world_table_add(g->world, &sparks, &g->sparks) == NB_OK && nb_states_add(states, &score, NULL) == NB_OK &&
+    return g->world != NULL && nb_store_table_add(g->world, &bodies, &g->bodies) == NB_OK &&
+           nb_store_table_add(g->world, &weather, &g->weather) == NB_OK &&
+           nb_store_table_add(g->world, &sparks, &g->sparks) == NB_OK && nb_states_add(states, &score, NULL) == NB_OK &&
            nb_states_add(states, &buttons, NULL) == NB_OK && nb_states_add(states, &notes, NULL) == NB_OK &&
            nb_states_add(states, &seen, NULL) == NB_OK;
 }

@@ -17,7 +17,7 @@
 
 typedef struct game {
     nb_engine *engine;
-    nb_world *world;
+    nb_store *world;
     nb_table bodies, weather, sparks;
     // A plain struct; no padding.
     struct {

@@ -221,7 +221,7 @@ bool host_close(host *h) {
     nb_rollback_stats rollback = nb_engine_rollback_stats(h->engine);
     if (stats.failure_count != 0 || stats.violation_count != 0) complain(h, "a handler failed");
     if (rollback.fail_count != 0 || rollback.refuse_count != h->refuse_count) complain(h, "a correction failed");
-    if (!nb_world_is_valid(h->game.world)) complain(h, "the world is not valid");
+    if (!nb_store_is_valid(h->game.world)) complain(h, "the world is not valid");
     if (nb_engine_destroy(h->engine) != NB_OK) complain(h, "the engine did not end");
     return h->problem == NULL;
 }

@@ -14,7 +14,7 @@
 typedef struct room {
     crew crew;
     nb_engine *engine;
-    nb_module module;
+    nb_module_id module;
     crew_count ready;    // the engine is there
     crew_count may_end;  // frames' jobs that wait are let go
     crew_count is_gone;  // the module has left
@@ -61,9 +61,9 @@ static nb_result run(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     room *r = user;
-    const uint64_t *block = nb_outputs_next(outputs, NULL, NULL);
+    const uint64_t *block = nb_output_list_next(outputs, NULL, NULL);
     uint64_t made_in = context->frame_index - context->job_age, place = made_in * JOB_COUNT + context->job_index;
     EXPLORE_CHECK(block != NULL && block[0] == made_in && block[1] == context->job_index);
     if (context->frame_index != r->frame) r->frame = context->frame_index, r->next_place = 0;

@@ -47,14 +47,14 @@ static void room_create_with(room *r, uint32_t slot_count, uint32_t slot_count_m
 
 static void room_create(void *user) { room_create_with(user, 2, 4); }
 
-static nb_frame room_begin(room *r) {
-    nb_frame frame = {0};
+static nb_fence_frame room_begin(room *r) {
+    nb_fence_frame frame = {0};
     EXPLORE_CHECK(nb_fence_begin(r->fence, &frame) == NB_OK);
     return frame;
 }
 
 static void room_begin_and_post(room *r, uint32_t count) {
-    nb_frame frame = room_begin(r);
+    nb_fence_frame frame = room_begin(r);
     for (uint32_t i = 0; i < count; ++i) {
         nb_fence_ticket ticket;
         EXPLORE_CHECK(nb_fence_take(r->fence, frame, NO_LABEL, &ticket) == NB_OK);
@@ -79,7 +79,7 @@ static void room_destroy(void *user) {
     EXPLORE_CHECK(nb_fence_destroy(r->fence) == NB_OK);
 }
 
-static nb_frame frame_of(const room *r) { return (nb_frame){post_get(&r->frame)}; }
+static nb_fence_frame frame_of(const room *r) { return (nb_fence_frame){post_get(&r->frame)}; }
 
 static nb_fence_ticket ticket_of(const room *r, uint32_t index) {
     return (nb_fence_ticket){post_get(&r->tickets[index])};
@@ -101,7 +101,7 @@ static void wait_and_destroy(void *user, uint32_t index) {
     }
     room_begin_and_post(r, 2);
     nb_fence_report report;
-    nb_frame frame = nb_fence_current(r->fence);
+    nb_fence_frame frame = nb_fence_current(r->fence);
     EXPLORE_CHECK(nb_fence_wait(r->fence, frame, NB_NEVER_NS, NULL, &report) == NB_OK);
     EXPLORE_CHECK(report.status == NB_FENCE_COMPLETE);
     EXPLORE_CHECK(nbi_atomic_load_relaxed_u32(&r->done_count) == 2);
@@ -122,7 +122,7 @@ static void many_wait(void *user, uint32_t index) {
         work_and_return(r, 0);
         return;
     }
-    nb_frame frame = frame_of(r);
+    nb_fence_frame frame = frame_of(r);
     EXPLORE_CHECK(nb_fence_wait(r->fence, frame, NB_NEVER_NS, NULL, NULL) == NB_OK);
     EXPLORE_CHECK(nbi_atomic_load_relaxed_u32(&r->done_count) == 1);
 }
@@ -150,7 +150,7 @@ static void race_frames(race *r) {
     nb_fence *fence = r->room.fence;
     for (uint32_t i = 0; i < LAP_COUNT; ++i) {
         lap *own = &r->laps[i];
-        nb_frame frame;
+        nb_fence_frame frame;
         nb_fence_ticket ticket;
         nb_result result = nb_fence_begin(fence, &frame);
         EXPLORE_CHECK(result == NB_OK || result == NB_FULL);
@@ -159,7 +159,7 @@ static void race_frames(race *r) {
             post_put(&own->ticket, 0);
             continue;
         }
-        EXPLORE_CHECK(nb_frame_number(frame) == i + 1);
+        EXPLORE_CHECK(nb_fence_frame_number(frame) == i + 1);
         EXPLORE_CHECK(nb_fence_take(fence, frame, NO_LABEL, &ticket) == NB_OK);
         post_put(&own->frame, frame.value);
         post_put(&own->ticket, ticket.value);
@@ -187,7 +187,7 @@ static void race_work(race *r, uint32_t worker) {
 // Waits for each frame too, from beside, and after it may have been replaced.
 static void race_watch(race *r) {
     for (uint32_t i = 0; i < LAP_COUNT; ++i) {
-        nb_frame frame = {post_get(&r->laps[i].frame)};
+        nb_fence_frame frame = {post_get(&r->laps[i].frame)};
         if (frame.value == 0) continue;
         EXPLORE_CHECK(nb_fence_wait(r->room.fence, frame, NB_NEVER_NS, NULL, NULL) == NB_OK);
         EXPLORE_CHECK(nbi_atomic_load_relaxed_u32(&r->laps[i].is_done) == 1);
@@ -222,7 +222,7 @@ static void return_twice(void *user, uint32_t index) {
     if (nb_fence_return(r->fence, ticket) == NB_OK) nbi_atomic_fetch_add_relaxed_u32(&r->ok_count, 1);
     // Its record is taken again meanwhile: the old ticket stays old.
     nb_fence_ticket mine;
-    EXPLORE_CHECK(nb_fence_take(r->fence, (nb_frame){0}, NO_LABEL, &mine) == NB_OK);
+    EXPLORE_CHECK(nb_fence_take(r->fence, (nb_fence_frame){0}, NO_LABEL, &mine) == NB_OK);
     EXPLORE_CHECK(nb_fence_return(r->fence, ticket) == NB_ERR_STALE);
     EXPLORE_CHECK(nb_fence_return(r->fence, mine) == NB_OK);
     if (nbi_atomic_fetch_add_seq_cst_u32(&r->ended_count, 1) == 1) EXPLORE_CHECK(nb_fence_close(r->fence) == NB_OK);
@@ -244,12 +244,12 @@ static void records_create(void *user) {
     room *r = user;
     nb_fence_desc desc = {.slot_count = 2, .ticket_count_max = 3, .hooks = explore_hooks()};
     EXPLORE_CHECK(nb_fence_create(&desc, &r->fence) == NB_OK);
-    nb_frame frame = room_begin(r);
+    nb_fence_frame frame = room_begin(r);
     post_put(&r->frame, frame.value);
     EXPLORE_CHECK(nb_fence_disown(r->fence) == NB_OK);
 }
 
-static bool take_labelled(room *r, nb_frame frame, nb_fence_ticket *ticket) {
+static bool take_labelled(room *r, nb_fence_frame frame, nb_fence_ticket *ticket) {
     nb_label label = {(uint32_t)nbi_thread_id()};
     nb_result result = nb_fence_take(r->fence, frame, label, ticket);
     EXPLORE_CHECK(result == NB_OK || result == NB_FULL);
@@ -257,7 +257,7 @@ static bool take_labelled(room *r, nb_frame frame, nb_fence_ticket *ticket) {
 }
 
 // Two at once, the first given back first: the head of the free list is then the same with another one below.
-static void take_two(room *r, nb_frame frame) {
+static void take_two(room *r, nb_fence_frame frame) {
     nb_fence_ticket first, second;
     if (!take_labelled(r, frame, &first)) return;
     bool has_second = take_labelled(r, frame, &second);
@@ -288,7 +288,7 @@ static void records_listed(void *user, uint32_t index) {
 
 // --- work that only the waiting thread can do is not slept through ---
 
-static bool run_queued(void *user, nb_frame frame) {
+static bool run_queued(void *user, nb_fence_frame frame) {
     (void)frame;
     room *r = user;
     uint64_t value = nbi_atomic_exchange_acquire_u64(&r->queued, 0);
@@ -300,7 +300,7 @@ static bool run_queued(void *user, nb_frame frame) {
 static void poke_create(void *user) {
     room *r = user;
     room_create(r);
-    nb_frame frame = room_begin(r);
+    nb_fence_frame frame = room_begin(r);
     nb_fence_ticket ticket;
     EXPLORE_CHECK(nb_fence_take(r->fence, frame, NO_LABEL, &ticket) == NB_OK);
     post_put(&r->tickets[0], ticket.value);
@@ -311,7 +311,7 @@ static void poke_create(void *user) {
 // Others wait too, and cannot do the work.
 static void poke_thread(void *user, uint32_t index) {
     room *r = user;
-    nb_frame frame = frame_of(r);
+    nb_fence_frame frame = frame_of(r);
     if (index == 1) {
         nbi_atomic_exchange_release_u64(&r->queued, ticket_of(r, 0).value);
         EXPLORE_CHECK(nb_fence_poke(r->fence, frame) == NB_OK);
@@ -332,10 +332,10 @@ static void last_moment_create(void *user) {
 
 static void last_moment(void *user, uint32_t index) {
     room *r = user;
-    nb_frame frame = frame_of(r);
+    nb_fence_frame frame = frame_of(r);
     if (index == 0) {
         // Also gives back the open unit, which setup's coordinator left.
-        nb_frame next;
+        nb_fence_frame next;
         EXPLORE_CHECK(nb_fence_begin(r->fence, &next) == NB_OK);
         EXPLORE_CHECK(nb_fence_wait(r->fence, frame, NB_NEVER_NS, NULL, NULL) == NB_OK);
         nbi_atomic_fetch_add_seq_cst_u32(&r->ended_count, 1);
@@ -365,7 +365,7 @@ static void close_thread(void *user, uint32_t index) {
         work_and_return(r, 0);
         return;
     }
-    nb_frame frame = frame_of(r);
+    nb_fence_frame frame = frame_of(r);
     nb_fence_ticket ticket;
     if (nb_fence_take(r->fence, frame, NO_LABEL, &ticket) == NB_OK) {
         EXPLORE_CHECK(nb_fence_return(r->fence, ticket) == NB_OK);
@@ -375,7 +375,7 @@ static void close_thread(void *user, uint32_t index) {
 
 static void close_check(void *user) {
     room *r = user;
-    nb_frame frame;
+    nb_fence_frame frame;
     EXPLORE_CHECK(nb_fence_begin(r->fence, &frame) == NB_CLOSED);
     EXPLORE_CHECK(nb_fence_return(r->fence, ticket_of(r, 1)) == NB_OK);
     room_destroy(r);
@@ -401,7 +401,7 @@ static void slot_thread(void *user, uint32_t index) {
         return;
     }
     for (uint32_t i = 0; i < POST_COUNT; ++i) {
-        nb_frame frame = room_begin(r);
+        nb_fence_frame frame = room_begin(r);
         nb_fence_ticket ticket;
         EXPLORE_CHECK(nb_fence_take(r->fence, frame, NO_LABEL, &ticket) == NB_OK);
         post_put(&r->tickets[i], ticket.value);

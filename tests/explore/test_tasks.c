@@ -10,7 +10,7 @@ typedef struct room {
     crew_count gate;      // a task that waits for another is through with it
     nb_task task;
     nb_token *token;
-    nb_frame frame;
+    nb_fence_frame frame;
     uint32_t cancelled_count, accepted_count, refused_count;
     uint64_t stopped_count; // by the token
 } room;

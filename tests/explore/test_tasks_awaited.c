@@ -12,7 +12,7 @@ typedef struct room {
     crew_count ended;
     uint32_t meeting_count; // of them
     nb_atomic_u32 inside;   // background tasks that run
-    nb_frame frame;
+    nb_fence_frame frame;
 } room;
 
 static nb_result submit(room *r, nb_task_desc desc, nb_task *task) { return crew_submit(&r->crew, desc, r, task); }

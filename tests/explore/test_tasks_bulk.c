@@ -16,7 +16,7 @@ typedef struct room {
     nb_atomic_u32 runs[TASK_MAX]; // of each task
     nb_atomic_u32 started_count, started_before;
     nb_group group;
-    nb_frame frame;
+    nb_fence_frame frame;
     uint32_t task_count, meeting_count;
 } room;
 

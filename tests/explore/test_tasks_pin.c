@@ -8,7 +8,7 @@ typedef struct room {
     crew_count run_count, pinned_count, ready;
     nb_group group;
     nb_task task;
-    nb_frame frame;
+    nb_fence_frame frame;
 } room;
 
 static void count_run(nb_task_context *context, void *argument) {

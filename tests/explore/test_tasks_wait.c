@@ -15,7 +15,7 @@ typedef struct room {
     nb_atomic_u32 is_over;
     nb_group group, inner;
     nb_task task, second;
-    nb_frame frame;
+    nb_fence_frame frame;
     uint32_t accepted_count;
 } room;
 
@@ -289,7 +289,7 @@ static void frames(void *user, uint32_t index) {
     crew_coordinate(&r->crew);
     nb_task_desc desc = {.run = spawn_in_frame, .lifetime = NB_LIFETIME_FRAME, .fence = r->crew.fence};
     for (uint32_t i = 0; i < ROUND_COUNT; ++i) {
-        nb_frame frame;
+        nb_fence_frame frame;
         EXPLORE_CHECK(nb_fence_begin(r->crew.fence, &frame) == NB_OK);
         submit(r, desc, NULL);
         submit(r, desc, NULL);

@@ -23,17 +23,17 @@ typedef struct match {
 
 static nb_result tick(const nb_context *context, void *user) {
     fuzz_game *g = &((match *)user)->game;
-    uint32_t index = (uint32_t)context->tick->index, count = nb_world_row_count(g->world, g->tables.pawns);
-    nb_stage *stage = nb_context_stage(context, 0);
+    uint32_t index = (uint32_t)context->tick->index, count = nb_store_row_count(g->world, g->tables.pawns);
+    nb_store_stage *stage = nb_context_stage(context, 0);
     if (stage == NULL) return NB_ERR_MEMORY;
-    nb_stage_spawn(stage, g->tables.pawns, NULL);
+    nb_store_stage_spawn(stage, g->tables.pawns, NULL);
     if (index % 2 == 1 && count != 0)
-        nb_stage_despawn(stage, nb_world_entity(g->world, g->tables.pawns, index % count));
-    NB_EACH_ROW(row, g->world, g->tables.pawns) {
-        NB_ROW_WRITE(g->world, g->tables.pawns, FUZZ_PLACE, float, row)[0] = (float)index;
-        ++NB_ROW_WRITE(g->world, g->tables.pawns, FUZZ_TAG, fuzz_tag, row)->life;
+        nb_store_stage_despawn(stage, nb_store_entity(g->world, g->tables.pawns, index % count));
+    NB_STORE_EACH_ROW(row, g->world, g->tables.pawns) {
+        NB_STORE_ROW_WRITE(g->world, g->tables.pawns, FUZZ_PLACE, float, row)[0] = (float)index;
+        ++NB_STORE_ROW_WRITE(g->world, g->tables.pawns, FUZZ_TAG, fuzz_tag, row)->life;
     }
-    *NB_SINGLETON_WRITE(g->world, g->tables.weather, 0, uint32_t) += index;
+    *NB_STORE_SINGLETON_WRITE(g->world, g->tables.weather, 0, uint32_t) += index;
     ++g->plain[1];
     return NB_OK;
 }
@@ -71,7 +71,7 @@ static uint64_t match_run(match *m, uint64_t count) {
 }
 
 static void match_close(match *m) {
-    fuzz_expect(nb_world_is_valid(m->game.world));
+    fuzz_expect(nb_store_is_valid(m->game.world));
     fuzz_expect(nb_engine_destroy(m->engine) == NB_OK && m->heap.live_count == 0);
 }
 

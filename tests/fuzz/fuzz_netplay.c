@@ -102,7 +102,7 @@ static void open_seat(uint32_t index) {
         .keeps_history = true,
         .is_headless = true,
         .history = {.bytes_max = 1u << 16, .tick_count_max = 128, .event_count_max = 1, .command_count_max = PLAYERS}};
-    nb_state_desc state = {.name = "sum", .data = &s->sum, .size_bytes = sizeof s->sum};
+    nb_provider_desc state = {.name = "sum", .data = &s->sum, .size_bytes = sizeof s->sum};
     nb_module_desc module = {.name = "game", .tick = tick, .user = s};
     nb_netplay_desc netplay = {.player_count = PLAYERS, .local_player = index, .input_delay = index};
     netplay.session = SESSION, netplay.sample = sample, netplay.user = s, netplay.hooks.logger.log = fuzz_log;

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ++data, --size;
     uint64_t state[4] = {1, 2, 3, 4};
     nb_states_desc states_desc = {.hooks = fuzz_hooks(&heap)};
-    nb_state_desc provider = {.name = "game", .data = state, .size_bytes = sizeof state};
+    nb_provider_desc provider = {.name = "game", .data = state, .size_bytes = sizeof state};
     nb_states *states = NULL;
     if (nb_states_create(&states_desc, &states) != NB_OK) abort();
     if (nb_states_add(states, &provider, NULL) != NB_OK) abort();

@@ -9,35 +9,35 @@
 #define MEMORY_CONSTANT FUZZ_STATE_MAX
 
 static size_t world_save(void *user, void *bytes, size_t capacity_bytes) {
-    const nb_world *world = user;
-    size_t size_bytes = nb_world_save_size(world, NB_SAVE_FILE);
+    const nb_store *world = user;
+    size_t size_bytes = nb_store_save_size(world, NB_SAVE_FILE);
     if (bytes != NULL && size_bytes <= capacity_bytes)
-        fuzz_expect(nb_world_save(world, NB_SAVE_FILE, bytes, capacity_bytes, &size_bytes) == NB_OK);
+        fuzz_expect(nb_store_save(world, NB_SAVE_FILE, bytes, capacity_bytes, &size_bytes) == NB_OK);
     return size_bytes;
 }
 
 static nb_result world_load(void *user, const void *bytes, size_t size_bytes) {
-    return nb_world_load(user, bytes, size_bytes);
+    return nb_store_load(user, bytes, size_bytes);
 }
 
-static uint64_t world_hash(void *user) { return nb_world_hash(user); }
-static uint64_t world_layout(void *user) { return nb_world_layout_hash(user); }
+static uint64_t world_hash(void *user) { return nb_store_hash(user); }
+static uint64_t world_layout(void *user) { return nb_store_layout_hash(user); }
 
 static void game_open(fuzz_game *g, fuzz_heap *heap, fuzz_heap *world_heap) {
     memset(g, 0, sizeof *g);
     nb_states_desc desc = {.hooks = fuzz_hooks(heap)};
-    nb_world_desc world_desc = {.hooks = fuzz_hooks(world_heap)};
-    fuzz_expect(nb_world_create(&world_desc, &g->world) == NB_OK);
+    nb_store_desc world_desc = {.hooks = fuzz_hooks(world_heap)};
+    fuzz_expect(nb_store_create(&world_desc, &g->world) == NB_OK);
     fuzz_expect(nb_states_create(&desc, &g->states) == NB_OK);
     g->tables = fuzz_tables_add(g->world);
     fuzz_world_fill(g->world, &g->tables);
     fuzz_game_add(g);
-    nb_state_desc world = {.name = "world",
-                           .save = world_save,
-                           .load = world_load,
-                           .hash = world_hash,
-                           .layout = world_layout,
-                           .user = g->world};
+    nb_provider_desc world = {.name = "world",
+                              .save = world_save,
+                              .load = world_load,
+                              .hash = world_hash,
+                              .layout = world_layout,
+                              .user = g->world};
     fuzz_expect(nb_states_add(g->states, &world, NULL) == NB_OK);
 }
 
@@ -45,8 +45,8 @@ static void game_open(fuzz_game *g, fuzz_heap *heap, fuzz_heap *world_heap) {
 static void expect_unchanged(const fuzz_game *g, uint64_t hash, nb_entity_ref ref, uint64_t tail_loads) {
     uint32_t row = 0;
     fuzz_expect(nb_states_hash(g->states) == hash && g->local == 11);
-    fuzz_expect(nb_world_find(g->world, ref.entity, &row) == NB_OK);
-    if (g->tail.load_count == tail_loads) fuzz_expect(nb_world_resolve(g->world, ref, &row) == NB_OK);
+    fuzz_expect(nb_store_find(g->world, ref.entity, &row) == NB_OK);
+    if (g->tail.load_count == tail_loads) fuzz_expect(nb_store_resolve(g->world, ref, &row) == NB_OK);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(exact, bytes, size);
     uint64_t hash = nb_states_hash(g.states), live_bytes = heap.live_bytes, tail_loads = g.tail.load_count;
     nb_entity_ref ref;
-    fuzz_expect(nb_world_ref(g.world, nb_world_entity(g.world, g.tables.pawns, 0), &ref) == NB_OK);
+    fuzz_expect(nb_store_ref(g.world, nb_store_entity(g.world, g.tables.pawns, 0), &ref) == NB_OK);
     if (FUZZ_FAIL_AT(how) != 0) heap.fail_at = heap.call_count + FUZZ_FAIL_AT(how);
     heap.peak_bytes = live_bytes;
     fuzz_expect(nb_states_load(g.states, NULL, size) == NB_ERR_MISUSE);
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     free(exact);
     heap.fail_at = 0;
     fuzz_expect(heap.live_bytes == live_bytes && heap.peak_bytes <= live_bytes + size + MEMORY_CONSTANT);
-    fuzz_expect(nb_world_is_valid(g.world));
+    fuzz_expect(nb_store_is_valid(g.world));
     if (result != NB_OK) expect_unchanged(&g, hash, ref, tail_loads);
     // What is there now can be saved and loaded.
     size_t saved = 0;
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_expect(nb_states_save(g.states, bytes, sizeof bytes, &saved) == NB_OK);
     fuzz_expect(nb_states_load(g.states, bytes, saved) == NB_OK && nb_states_hash(g.states) == hash);
     nb_states_destroy(g.states);
-    nb_world_destroy(g.world);
+    nb_store_destroy(g.world);
     fuzz_expect(heap.live_count == 0 && world_heap.live_count == 0);
     return 0;
 }

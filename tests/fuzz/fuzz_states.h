@@ -3,7 +3,7 @@
 
 // Providers of every kind around the small world, and saves of them that are damaged on purpose.
 
-#include "fuzz_world.h"
+#include "fuzz_store.h"
 
 #include "nebula/state.h"
 
@@ -18,7 +18,7 @@ typedef struct fuzz_list {
 
 typedef struct fuzz_game {
     nb_states *states;
-    nb_world *world;
+    nb_store *world;
     fuzz_tables tables;
     fuzz_list list, tail; // "a list" before the world, "z tail" behind it
     uint32_t plain[3];
@@ -43,9 +43,9 @@ static inline nb_result fuzz_list_load(void *user, const void *bytes, size_t siz
 
 // Everything but the world, which is an engine's or a provider of its own.
 static inline void fuzz_game_add(fuzz_game *g) {
-    nb_state_desc descs[] = {
+    nb_provider_desc descs[] = {
         {.name = "a list", .save = fuzz_list_save, .load = fuzz_list_load, .user = &g->list},
-        {.name = "local", .data = &g->local, .size_bytes = sizeof g->local, .flags = NB_STATE_LOCAL},
+        {.name = "local", .data = &g->local, .size_bytes = sizeof g->local, .flags = NB_PROVIDER_LOCAL},
         {.name = "plain", .data = g->plain, .size_bytes = sizeof g->plain},
         {.name = "z tail", .save = fuzz_list_save, .load = fuzz_list_load, .user = &g->tail}};
     for (uint32_t i = 0; i < 4; ++i) fuzz_expect(nb_states_add(g->states, &descs[i], NULL) == NB_OK);
@@ -92,7 +92,7 @@ static inline size_t fuzz_states_prepare(const fuzz_game *g, uint32_t mode, cons
     fuzz_expect(nb_states_save(g->states, bytes, FUZZ_STATE_MAX, &saved) == NB_OK);
     size = fuzz_edit(bytes, saved, data, size);
     unsigned char *world = size > FUZZ_STATES_HEAD_BYTES ? fuzz_states_world(bytes, size, &world_size) : NULL;
-    if (mode == 2 && world != NULL) fuzz_world_sign(world, world_size, nb_world_layout_hash(g->world));
+    if (mode == 2 && world != NULL) fuzz_world_sign(world, world_size, nb_store_layout_hash(g->world));
     if (mode != 3) fuzz_states_sign(bytes, size);
     return size;
 }

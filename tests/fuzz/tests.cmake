@@ -70,9 +70,9 @@ function(nebula_fuzz name part readers)
     set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT ${NEBULA_TEST_TIMEOUT_S} LABELS unit)
 endfunction()
 
-nebula_fuzz_readers(state ${PROJECT_SOURCE_DIR}/src/frame/state/state.c ${PROJECT_SOURCE_DIR}/src/frame/world/world_save.c
+nebula_fuzz_readers(state ${PROJECT_SOURCE_DIR}/src/frame/state/state.c ${PROJECT_SOURCE_DIR}/src/frame/store/store_save.c
     ${PROJECT_SOURCE_DIR}/src/base/handle.c)
-nebula_fuzz(world 10 state)
+nebula_fuzz(store 10 state)
 nebula_fuzz(states 5 state)
 nebula_fuzz(correction 20 state)
 

@@ -83,7 +83,7 @@ typedef struct careless {
     nb_gpu *gpu, *other_gpu;
     nb_recorder *recorder;
     nb_replay *replay;
-    nb_module self, scene_module, netplay_module, gpu_module, gpu_record_module;
+    nb_module_id self, scene_module, netplay_module, gpu_module, gpu_record_module;
     nb_token *token;
     nb_token_callback callback;
     nb_service *service;
@@ -197,7 +197,7 @@ static nb_result on_job(const nb_context *context, void *user) {
     act(user, context->phase == NB_PHASE_COMMAND_RECORD ? PLACE_RECORD : PLACE_JOB);
     return NB_OK;
 }
-static nb_result on_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result on_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     (void)outputs;
     act(user, context->phase == NB_PHASE_COMMAND_RECORD ? PLACE_SUBMIT : PLACE_MERGE);
     return NB_OK;
@@ -291,15 +291,15 @@ static nb_result on_state_load(void *user, const void *bytes, size_t size_bytes)
 
 // --- the host ---
 
-static nb_module find_module(const careless *c, const char *name) {
-    nb_module modules[32];
+static nb_module_id find_module(const careless *c, const char *name) {
+    nb_module_id modules[32];
     for (uint32_t phase = 1; phase < NB_PHASE_COUNT; ++phase) {
         uint32_t count = nb_engine_order_get(c->r.engine, (nb_phase)phase, modules, 32);
         for (uint32_t i = 0; i < count; ++i) {
             if (strcmp(nb_engine_module_name(c->r.engine, modules[i]), name) == 0) return modules[i];
         }
     }
-    return (nb_module){0};
+    return (nb_module_id){0};
 }
 
 static nb_module_desc actor(careless *c) {
@@ -325,7 +325,7 @@ static void open_engine(careless *c, uint32_t worker_count) {
     desc.stage_count_max = 4;
     desc.async.job_count_max = 8;
     rig_open_desc(&c->r, desc);
-    nb_state_desc state = {.name = "plain", .save = on_state_save, .load = on_state_load, .user = c};
+    nb_provider_desc state = {.name = "plain", .save = on_state_save, .load = on_state_load, .user = c};
     assert_int_equal(nb_states_add(nb_engine_states(c->r.engine), &state, NULL), NB_OK);
 }
 
@@ -360,7 +360,7 @@ static void open_pieces(careless *c) {
     nb_column_desc column = {.name = "value", .size_bytes = 4};
     nb_table_desc table = {.name = "table", .row_count_max = 4, .columns = &column, .column_count = 1};
     nb_table added;
-    assert_int_equal(nb_world_table_add(nb_engine_world(c->r.engine), &table, &added), NB_OK);
+    assert_int_equal(nb_store_table_add(nb_engine_world(c->r.engine), &table, &added), NB_OK);
     open_replay(c);
     nb_netplay_desc play = netplay_desc(c);
     assert_int_equal(nb_netplay_create(c->r.engine, &play, &c->netplay), NB_OK);

@@ -94,7 +94,7 @@ static inline void party_fail(party *p, const char *what, uint64_t a, uint64_t b
 static inline void party_reference(party *p) {
     game g = {0};
     nb_states *states = NULL;
-    nb_state_desc state = {.name = "game", .data = &g, .size_bytes = sizeof g};
+    nb_provider_desc state = {.name = "game", .data = &g, .size_bytes = sizeof g};
     if (nb_states_create(NULL, &states) != NB_OK || nb_states_add(states, &state, NULL) != NB_OK) abort();
     uint64_t end = p->desc.tick_count != 0 ? p->desc.tick_count : PARTY_TICKS_MAX;
     for (uint64_t tick = 0; tick + 1 < end; ++tick) {
@@ -157,7 +157,7 @@ static inline void seat_open(party *p, uint32_t index) {
     nb_engine_desc engine = party_engine_desc();
     engine.hashes_ticks = !is_mute(p, index);
     rig_open_desc(&s->r, engine);
-    nb_state_desc state = {.name = "game", .data = &s->state, .size_bytes = sizeof s->state};
+    nb_provider_desc state = {.name = "game", .data = &s->state, .size_bytes = sizeof s->state};
     assert_int_equal(nb_states_add(nb_engine_states(s->r.engine), &state, NULL), NB_OK);
     attach(&s->r, (nb_module_desc){.name = "game", .tick = seat_tick, .user = s});
     nb_netplay_desc desc = seat_netplay_desc(s);

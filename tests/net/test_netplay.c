@@ -377,7 +377,7 @@ TEST(history_that_is_too_short_is_told) {
     nb_engine_desc engine = party_engine_desc();
     engine.history.bytes_max = (size_t)1 << 16;
     rig_open_desc(&r, engine);
-    nb_state_desc hog_state = {.name = "hog", .data = &h, .size_bytes = sizeof h};
+    nb_provider_desc hog_state = {.name = "hog", .data = &h, .size_bytes = sizeof h};
     assert_int_equal(nb_states_add(nb_engine_states(r.engine), &hog_state, NULL), NB_OK);
     attach(&r, (nb_module_desc){.name = "hog", .tick = hog_tick, .user = &h});
     nb_netplay_desc desc = {.player_count = 2, .sample = type, .user = &t, .hooks = test_hooks(&r.log, NULL)};

@@ -324,7 +324,7 @@ static void stay_in_a_held_match(nb_result (*go)(seat *s)) {
 
 static nb_result add_state(seat *s) {
     static uint64_t memory;
-    nb_state_desc state = {.name = "late", .data = &memory, .size_bytes = sizeof memory};
+    nb_provider_desc state = {.name = "late", .data = &memory, .size_bytes = sizeof memory};
     return nb_states_add(nb_engine_states(s->r.engine), &state, NULL);
 }
 

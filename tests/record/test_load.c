@@ -83,11 +83,11 @@ static void bed_open_desc(bed *b, nb_engine_desc desc) {
     game_open_desc(&b->g, desc);
     nb_states *states = nb_engine_states(b->g.r.engine);
     const char *name;
-    nb_state list = nb_states_at(states, 0, &name);
+    nb_provider list = nb_states_at(states, 0, &name);
     assert_string_equal(name, "list");
     assert_int_equal(nb_states_remove(states, list), NB_OK);
-    nb_state_desc picky = {.name = "list", .save = picky_list_save, .load = picky_list_load, .user = b};
-    nb_state_desc judge = {.name = "zz judge", .save = judge_save, .load = judge_load, .user = b};
+    nb_provider_desc picky = {.name = "list", .save = picky_list_save, .load = picky_list_load, .user = b};
+    nb_provider_desc judge = {.name = "zz judge", .save = judge_save, .load = judge_load, .user = b};
     assert_int_equal(nb_states_add(states, &picky, NULL), NB_OK);
     assert_int_equal(nb_states_add(states, &judge, NULL), NB_OK);
     nb_module_desc module = {.name = "judge", .tick = judge_tick, .frame = judge_frame, .user = b};
@@ -471,11 +471,11 @@ static void take_picture(bed *b, picture *p) {
     p->dropped_count = rig_stats(&b->g.r).command_dropped_count;
     p->command_count = commands.count;
     memcpy(p->commands, commands.events, commands.count * sizeof *p->commands);
-    p->row_count = nb_world_row_count(b->g.world, b->g.units);
-    const uint64_t *labels = NB_COLUMN(b->g.world, b->g.units, UNIT_LABEL, uint64_t);
+    p->row_count = nb_store_row_count(b->g.world, b->g.units);
+    const uint64_t *labels = NB_STORE_ROWS(b->g.world, b->g.units, UNIT_LABEL, uint64_t);
     for (uint32_t row = 0; row < p->row_count; ++row) {
         p->labels[row] = labels[row];
-        assert_int_equal(nb_world_ref(b->g.world, nb_world_entity(b->g.world, b->g.units, row), &p->refs[row]), NB_OK);
+        assert_int_equal(nb_store_ref(b->g.world, nb_store_entity(b->g.world, b->g.units, row), &p->refs[row]), NB_OK);
     }
     p->has_begun = history.has_begun, p->tick_oldest = history.tick_oldest;
 }
@@ -485,9 +485,9 @@ static void bed_busy(bed *b) {
     bed_open(b);
     run_ticks(&b->g.r, 33);
     leave_work(b);
-    uint64_t *labels = NB_COLUMN_WRITE(b->g.world, b->g.units, UNIT_LABEL, uint64_t);
-    NB_EACH_ROW(row, b->g.world, b->g.units) labels[row] = 1000 + row;
-    assert_true(nb_world_row_count(b->g.world, b->g.units) > 3);
+    uint64_t *labels = NB_STORE_ROWS_WRITE(b->g.world, b->g.units, UNIT_LABEL, uint64_t);
+    NB_STORE_EACH_ROW(row, b->g.world, b->g.units) labels[row] = 1000 + row;
+    assert_true(nb_store_row_count(b->g.world, b->g.units) > 3);
 }
 
 static nb_save_desc quiet_desc(bed *b) { return (nb_save_desc){.hooks = test_hooks(&b->g.r.log, &b->g.r.heap)}; }
@@ -624,9 +624,9 @@ TEST(a_provider_that_refuses_changes_nothing) {
     refuse_file(&b, &good, &before);
     b.is_judge_refusing = false;
     // The world itself.
-    nb_world_allow(b.g.world, 0);
+    nb_store_allow(b.g.world, 0);
     refuse_file(&b, &good, &before);
-    nb_world_allow(b.g.world, UINT32_MAX);
+    nb_store_allow(b.g.world, UINT32_MAX);
     expect_same_end(&b);
     nb_save_desc desc = quiet_desc(&b);
     file_write(&good);
@@ -735,7 +735,7 @@ TEST(a_load_in_on_attach_is_refused_whole) {
     static file good;
     static visitor v;
     visit(&v, &b, &good);
-    nb_module module = attach(
+    nb_module_id module = attach(
         &b.g.r,
         (nb_module_desc){.name = "visitor", .on_attach = visitor_attach, .on_detach = visitor_detach, .user = &v});
     assert_int_equal(nb_engine_module_detach(engine_of(&b), module), NB_OK);

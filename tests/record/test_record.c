@@ -479,8 +479,8 @@ static void game_open(rig *r, game *g, bool has_commands) {
     desc.seed = 77;
     rig_open_desc(r, desc);
     *g = (game){.disturb_at = UINT64_MAX};
-    nb_state_desc state = {.name = "game", .data = g, .size_bytes = GAME_BYTES};
-    nb_state_desc score = {.name = "zero", .data = &g->disturb_at, .size_bytes = 8, .flags = NB_STATE_LOCAL};
+    nb_provider_desc state = {.name = "game", .data = g, .size_bytes = GAME_BYTES};
+    nb_provider_desc score = {.name = "zero", .data = &g->disturb_at, .size_bytes = 8, .flags = NB_PROVIDER_LOCAL};
     assert_int_equal(nb_states_add(nb_engine_states(r->engine), &state, NULL), NB_OK);
     assert_int_equal(nb_states_add(nb_engine_states(r->engine), &score, NULL), NB_OK);
     attach(r,
@@ -627,7 +627,7 @@ TEST(another_layout_is_not_fed) {
     static replayed p;
     replayed_open(&p, false);
     uint32_t more = 0;
-    nb_state_desc added = {.name = "more", .data = &more, .size_bytes = 4};
+    nb_provider_desc added = {.name = "more", .data = &more, .size_bytes = 4};
     assert_int_equal(nb_states_add(nb_engine_states(p.r.engine), &added, NULL), NB_OK);
     assert_int_equal(nb_replay_attach(p.replay, p.r.engine), NB_ERR_UNSUPPORTED);
     assert_int_equal(test_log_count(&p.log, NB_ITEM_SAVE_LAYOUT), 1);

@@ -43,7 +43,7 @@ static void game_open(game *g, nb_recorder_desc desc, bool keeps_history) {
     engine.hooks = test_hooks(&g->log, &g->heap);
     engine.hooks.logger.level_min = NB_LOG_WARNING;
     assert_int_equal(nb_engine_create(&engine, &g->engine), NB_OK);
-    nb_state_desc state = {.name = "sum", .data = &g->sum, .size_bytes = sizeof g->sum};
+    nb_provider_desc state = {.name = "sum", .data = &g->sum, .size_bytes = sizeof g->sum};
     assert_int_equal(nb_states_add(nb_engine_states(g->engine), &state, NULL), NB_OK);
     nb_module_desc module = {.name = "game", .tick = game_tick, .user = g};
     assert_int_equal(nb_engine_module_attach(g->engine, &module, NULL), NB_OK);

@@ -53,7 +53,7 @@ static void game_open(game *g, uint64_t lag, bool is_played) {
         .bytes_max = (size_t)1 << 20, .tick_count_max = 128, .event_count_max = 2, .command_count_max = 2};
     desc.rollback_count_max = 16;
     rig_open_desc(&g->r, desc);
-    nb_state_desc state = {.name = "game", .data = &g->state, .size_bytes = sizeof g->state};
+    nb_provider_desc state = {.name = "game", .data = &g->state, .size_bytes = sizeof g->state};
     assert_int_equal(nb_states_add(nb_engine_states(g->r.engine), &state, NULL), NB_OK);
     nb_module_desc module = {.name = "game", .tick = tick, .user = g};
     if (is_played) module.handlers[NB_PHASE_NETWORK_RECONCILIATION] = reconcile;

@@ -42,8 +42,8 @@ static void bed_open(bed *b) {
     memset(b, 0, sizeof *b);
     nb_states_desc desc = {.hooks = test_hooks(&b->log, &b->heap)};
     assert_int_equal(nb_states_create(&desc, &b->states), NB_OK);
-    nb_state_desc state = {.name = "game", .data = &b->state, .size_bytes = sizeof b->state};
-    nb_state_desc refusing = {.name = "second", .save = refusing_save, .load = refusing_load, .user = b};
+    nb_provider_desc state = {.name = "game", .data = &b->state, .size_bytes = sizeof b->state};
+    nb_provider_desc refusing = {.name = "second", .save = refusing_save, .load = refusing_load, .user = b};
     assert_int_equal(nb_states_add(b->states, &state, NULL), NB_OK);
     assert_int_equal(nb_states_add(b->states, &refusing, NULL), NB_OK);
     b->desc = (nb_save_desc){.version = 3, .tick = 600, .seed = 42, .hooks = test_hooks(&b->log, &b->heap)};
@@ -293,17 +293,17 @@ TEST(another_layout_is_refused) {
     bed b;
     bytes saved = bed_save(&b, 5);
     uint64_t more = 0;
-    nb_state_desc added = {.name = "added", .data = &more, .size_bytes = sizeof more};
-    nb_state handle;
+    nb_provider_desc added = {.name = "added", .data = &more, .size_bytes = sizeof more};
+    nb_provider handle;
     assert_int_equal(nb_states_add(b.states, &added, &handle), NB_OK);
     assert_int_equal(try_read(&b, saved.at, saved.size), NB_ERR_UNSUPPORTED);
     assert_int_equal(test_log_count(&b.log, NB_ITEM_SAVE_LAYOUT), 1);
     assert_int_equal(nb_states_remove(b.states, handle), NB_OK);
     assert_int_equal(try_read(&b, saved.at, saved.size), NB_OK);
     // What is local has no part in it.
-    added.flags = NB_STATE_LOCAL;
+    added.flags = NB_PROVIDER_LOCAL;
     assert_int_equal(nb_states_add(b.states, &added, &handle), NB_OK);
-    assert_int_equal(nb_state_flags(b.states, handle), NB_STATE_LOCAL);
+    assert_int_equal(nb_provider_flags(b.states, handle), NB_PROVIDER_LOCAL);
     assert_int_equal(try_read(&b, saved.at, saved.size), NB_OK);
     free(saved.at);
     bed_close(&b);
@@ -506,7 +506,7 @@ static void saver_open(saver *s, uint64_t seed) {
                            .keeps_history = true,
                            .scheduler_desc = {.worker_count = NB_WORKER_COUNT_NONE}};
     assert_int_equal(nb_engine_create(&desc, &s->engine), NB_OK);
-    nb_state_desc state = {.name = "sum", .data = &s->sum, .size_bytes = sizeof s->sum};
+    nb_provider_desc state = {.name = "sum", .data = &s->sum, .size_bytes = sizeof s->sum};
     assert_int_equal(nb_states_add(nb_engine_states(s->engine), &state, NULL), NB_OK);
     nb_module_desc module = {.name = "saver", .tick = add_tick, .user = s};
     assert_int_equal(nb_engine_module_attach(s->engine, &module, NULL), NB_OK);

@@ -63,7 +63,7 @@ static void client_open(client *c, zone *memory, uint32_t flags) {
     nb_engine_desc desc = rig_desc(0);
     desc.hooks = log_lines_hooks(&c->log);
     assert_int_equal(nb_engine_create(&desc, &c->engine), NB_OK);
-    nb_state_desc state = {.name = "zone", .data = memory, .size_bytes = sizeof *memory, .flags = flags};
+    nb_provider_desc state = {.name = "zone", .data = memory, .size_bytes = sizeof *memory, .flags = flags};
     assert_int_equal(nb_states_add(nb_engine_states(c->engine), &state, NULL), NB_OK);
     nb_module_desc module = {.name = "client", .tick = client_tick, .user = c};
     assert_int_equal(nb_engine_module_attach(c->engine, &module, NULL), NB_OK);
@@ -102,7 +102,7 @@ static void expect_said(const client *c, const zone *saved, const zone *now) {
 
 TEST(an_image_loads_where_it_was_saved) {
     static client first, second;
-    client_open(&first, &here, NB_STATE_IMAGE);
+    client_open(&first, &here, NB_PROVIDER_IMAGE);
     assert_int_equal(nb_save_engine(PATH, first.engine, NULL), NB_OK);
     uint64_t hash = nb_states_hash(nb_engine_states(first.engine));
     assert_int_equal(nb_engine_run_ticks(first.engine, 9), NB_OK);
@@ -110,7 +110,7 @@ TEST(an_image_loads_where_it_was_saved) {
     assert_true(nb_states_hash(nb_engine_states(first.engine)) == hash);
     client_close(&first);
     // Another engine, as after a restart.
-    client_open(&second, &here, NB_STATE_IMAGE);
+    client_open(&second, &here, NB_PROVIDER_IMAGE);
     here.first = NULL;
     assert_int_equal(client_load(&second), NB_OK);
     assert_true(nb_states_hash(nb_engine_states(second.engine)) == hash);
@@ -122,9 +122,9 @@ TEST(an_image_loads_where_it_was_saved) {
 
 TEST(an_image_at_another_address_is_refused_with_both) {
     static client first, second;
-    client_open(&first, &here, NB_STATE_IMAGE);
+    client_open(&first, &here, NB_PROVIDER_IMAGE);
     assert_int_equal(nb_save_engine(PATH, first.engine, NULL), NB_OK);
-    client_open(&second, &there, NB_STATE_IMAGE);
+    client_open(&second, &there, NB_PROVIDER_IMAGE);
     uint64_t hash = nb_states_hash(nb_engine_states(second.engine));
     assert_int_equal(client_load(&second), NB_ERR_UNSUPPORTED);
     expect_said(&second, &here, &there);
@@ -141,12 +141,12 @@ TEST(an_image_of_another_program_is_refused) {
     for (uint32_t kind = 1; kind <= 3; ++kind) {
         static client first, second;
         moved_by = 0x1000;
-        client_open(&first, &here, NB_STATE_IMAGE);
+        client_open(&first, &here, NB_PROVIDER_IMAGE);
         assert_int_equal(nb_save_engine(PATH, first.engine, NULL), NB_OK);
         client_close(&first);
         program_kind = kind;
         os.change_program = change_program;
-        client_open(&second, &here, NB_STATE_IMAGE);
+        client_open(&second, &here, NB_PROVIDER_IMAGE);
         assert_int_equal(client_load(&second), NB_ERR_UNSUPPORTED);
         expect_said(&second, &here, &here);
         assert_int_equal(nb_loop_tick_count(nb_engine_loop(second.engine)), 5);
@@ -187,7 +187,7 @@ static void note_assertion(void *user, const nb_log_record *record) {
 static bool has_assertions(void) {
     static log_lines quiet;
     bool has_any = false;
-    nb_states_desc desc = {.state_count_max = NB_STATE_COUNT_MAX + 1, .hooks = log_lines_hooks(&quiet)};
+    nb_states_desc desc = {.state_count_max = NB_PROVIDER_COUNT_MAX + 1, .hooks = log_lines_hooks(&quiet)};
     desc.hooks.assertion = (nb_assert_hook){.failed = note_assertion, .user = &has_any};
     nb_states *states = NULL;
     assert_int_equal(nb_states_create(&desc, &states), NB_ERR_RANGE);
@@ -251,8 +251,8 @@ TEST(numbers_are_no_addresses_and_far_ones_are_found_later) {
         words[i + 3] = test_random(&seed) | UINT64_C(1) << 63;
     }
     blob b = {words, word_count * sizeof *words};
-    nb_state_desc state_desc = {.name = "blob", .save = blob_save, .load = blob_load, .user = &b};
-    nb_state_desc heap_desc = {.name = "heap", .data = heap, .size_bytes = 4 * sizeof *heap};
+    nb_provider_desc state_desc = {.name = "blob", .save = blob_save, .load = blob_load, .user = &b};
+    nb_provider_desc heap_desc = {.name = "heap", .data = heap, .size_bytes = 4 * sizeof *heap};
     assert_int_equal(nb_states_add(states, &state_desc, NULL), NB_OK);
     assert_int_equal(nb_states_add(states, &heap_desc, NULL), NB_OK);
     for (uint32_t i = 0; i < 4; ++i) expect_found(states, &log, 0, NULL);
@@ -275,7 +275,7 @@ TEST(a_provider_that_cannot_be_is_named) {
     nb_states_desc desc = {.hooks = log_lines_hooks(&log)};
     nb_states *states = NULL;
     assert_int_equal(nb_states_create(&desc, &states), NB_OK);
-    nb_state_desc empty = {.name = "zone", .data = &here};
+    nb_provider_desc empty = {.name = "zone", .data = &here};
     assert_int_equal(nb_states_add(states, &empty, NULL), NB_ERR_MISUSE);
     assert_string_equal(message_of(&log, NB_ITEM_STATE_ARGUMENT), "state \"zone\": memory without a size");
     nb_states_destroy(states);

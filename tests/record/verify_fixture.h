@@ -48,7 +48,7 @@ static game_faults game_fault;
 enum { SHIP_X, SHIP_SPEED, SHIP_DRAWN };
 
 typedef struct ship_game {
-    nb_world *world;
+    nb_store *world;
     nb_table ships;
     struct {
         uint64_t sum, bonus;
@@ -64,24 +64,25 @@ static inline void move_ships(nb_task_context *context, void *user, uint64_t beg
     (void)context;
     ship_game *g = (ship_game *)user;
     uint32_t first = (uint32_t)begin, count = (uint32_t)(end - begin);
-    int32_t *x = NB_RANGE_WRITE(g->world, g->ships, SHIP_X, int32_t, first, count);
-    const int32_t *speed = NB_COLUMN(g->world, g->ships, SHIP_SPEED, int32_t);
+    int32_t *x = NB_STORE_RANGE_WRITE(g->world, g->ships, SHIP_X, int32_t, first, count);
+    const int32_t *speed = NB_STORE_ROWS(g->world, g->ships, SHIP_SPEED, int32_t);
     for (uint64_t row = begin; row < end; ++row) x[row] += speed[row];
     if (!is_wrong(FAULT_RACE, g->tick)) return;
     int32_t number = 1000 + (int32_t)nbi_atomic_fetch_add_seq_cst_u64(&game_fault.counter, 1);
     bool is_its = begin <= FAULT_ROW && FAULT_ROW < end;
-    if (is_its) *NB_ROW_WRITE(g->world, g->ships, SHIP_SPEED, int32_t, FAULT_ROW) = number;
+    if (is_its) *NB_STORE_ROW_WRITE(g->world, g->ships, SHIP_SPEED, int32_t, FAULT_ROW) = number;
 }
 
 static inline void go_wrong(ship_game *g, const nb_context *context) {
     uint64_t tick = context->tick->index;
-    if (is_wrong(FAULT_CONSTANT, tick)) *NB_ROW_WRITE(g->world, g->ships, SHIP_X, int32_t, FAULT_ROW) += 1;
+    if (is_wrong(FAULT_CONSTANT, tick)) *NB_STORE_ROW_WRITE(g->world, g->ships, SHIP_X, int32_t, FAULT_ROW) += 1;
     if (is_wrong(FAULT_SPEED, tick) || is_wrong(FAULT_BOTH, tick))
-        *NB_ROW_WRITE(g->world, g->ships, SHIP_SPEED, int32_t, FAULT_ROW) += 1;
+        *NB_STORE_ROW_WRITE(g->world, g->ships, SHIP_SPEED, int32_t, FAULT_ROW) += 1;
     bool is_more = is_wrong(FAULT_BOTH, tick) && tick == FAULT_TICK + 1;
-    if (is_more) nb_stage_spawn(nb_context_stage(context, 0), g->ships, NULL);
+    if (is_more) nb_store_stage_spawn(nb_context_stage(context, 0), g->ships, NULL);
     if (is_wrong(FAULT_SCORE, tick)) ++g->score.bonus;
-    if (is_wrong(FAULT_ROWS, tick) && tick == FAULT_TICK) nb_stage_spawn(nb_context_stage(context, 0), g->ships, NULL);
+    if (is_wrong(FAULT_ROWS, tick) && tick == FAULT_TICK)
+        nb_store_stage_spawn(nb_context_stage(context, 0), g->ships, NULL);
     if (is_wrong(FAULT_ONCE, tick) && tick == FAULT_TICK && g->run == 0) ++g->score.sum;
 }
 
@@ -93,7 +94,7 @@ static inline nb_result ship_tick(const nb_context *context, void *user) {
     g->tick = context->tick->index;
     nb_parallel_desc rows = {.run = move_ships, .user = g, .count = SHIP_COUNT, .grain = 4};
     nb_result result = nb_parallel_for(context->scheduler, &rows, NULL);
-    *NB_ROW_WRITE(g->world, g->ships, SHIP_SPEED, int32_t, (uint32_t)(context->tick->index % SHIP_COUNT)) += 1;
+    *NB_STORE_ROW_WRITE(g->world, g->ships, SHIP_SPEED, int32_t, (uint32_t)(context->tick->index % SHIP_COUNT)) += 1;
     go_wrong(g, context);
     return result;
 }
@@ -114,7 +115,7 @@ static inline nb_result write_in_phase(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static inline nb_result merge_nothing(const nb_context *context, void *user, const nb_outputs *outputs) {
+static inline nb_result merge_nothing(const nb_context *context, void *user, const nb_output_list *outputs) {
     (void)outputs;
     return game_fault.fault == FAULT_MERGE ? write_in_phase(context, user) : NB_OK;
 }
@@ -146,11 +147,11 @@ static inline nb_result ship_declare(ship_game *g, nb_engine *engine) {
                                              {.name = "speed", .size_bytes = 4},
                                              {.name = "drawn", .size_bytes = 4, .flags = NB_COLUMN_LOCAL}};
     nb_table_desc table = {.name = "ships", .row_count_max = 100, .columns = columns, .column_count = 3};
-    nb_state_desc score = {.name = "score", .data = &g->score, .size_bytes = sizeof g->score};
-    nb_state_desc more = {.name = "more", .data = &g->more, .size_bytes = sizeof g->more};
+    nb_provider_desc score = {.name = "score", .data = &g->score, .size_bytes = sizeof g->score};
+    nb_provider_desc more = {.name = "more", .data = &g->more, .size_bytes = sizeof g->more};
     g->world = nb_engine_world(engine);
     if (g->world == NULL) return NB_ERR_MEMORY;
-    nb_result result = nb_world_table_add(g->world, &table, &g->ships);
+    nb_result result = nb_store_table_add(g->world, &table, &g->ships);
     if (result == NB_OK) result = nb_states_add(nb_engine_states(engine), &score, NULL);
     if (result == NB_OK && game_fault.fault == FAULT_LAYOUT)
         result = nb_states_add(nb_engine_states(engine), &more, NULL);
@@ -164,11 +165,11 @@ static inline nb_result ship_attach(void *user, nb_engine *engine) {
     nb_result result = ship_declare(g, engine);
     for (uint32_t i = 0; result == NB_OK && i < SHIP_COUNT; ++i) {
         nb_entity entity;
-        result = nb_world_spawn(g->world, g->ships, &entity);
-        if (result == NB_OK) *NB_ROW_WRITE(g->world, g->ships, SHIP_SPEED, int32_t, i) = (int32_t)i;
+        result = nb_store_spawn(g->world, g->ships, &entity);
+        if (result == NB_OK) *NB_STORE_ROW_WRITE(g->world, g->ships, SHIP_SPEED, int32_t, i) = (int32_t)i;
     }
     if (result == NB_OK && game_fault.fault == FAULT_START)
-        *NB_ROW_WRITE(g->world, g->ships, SHIP_X, int32_t, FAULT_ROW) = 5;
+        *NB_STORE_ROW_WRITE(g->world, g->ships, SHIP_X, int32_t, FAULT_ROW) = 5;
     nb_module_desc module = {.name = "ships", .tick = ship_tick, .frame = ship_frame, .user = g};
     if (result == NB_OK) result = nb_engine_module_attach(engine, &module, NULL);
     return result == NB_OK ? attach_faults(g, engine) : result;

@@ -125,7 +125,7 @@ static nb_result run_part(const nb_context *context, void *user) {
     return nb_output_add(context, 8) != NULL ? NB_OK : NB_ERR_MEMORY;
 }
 
-static nb_result merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     (void)context, (void)outputs;
     reload_end(&((reload_shared *)user)->parts);
     return NB_OK;

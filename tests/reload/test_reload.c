@@ -24,7 +24,7 @@ typedef struct host {
     reload_shared shared;
     neighbour neighbour;
     void *library;
-    nb_module module;
+    nb_module_id module;
     uint32_t version, busy_count;
 } host;
 

@@ -17,7 +17,7 @@ typedef struct stage_rig stage_rig;
 struct stage_rig {
     rig r;
     nb_scene *scene;
-    nb_world *world;
+    nb_store *world;
     nb_table table;
     void (*tick)(stage_rig *rig, const nb_context *context); // may be NULL
     uint64_t seed;
@@ -47,7 +47,7 @@ static inline void scene_open(stage_rig *s, uint32_t node_count_max) {
 }
 
 static inline void scene_close(stage_rig *s) {
-    assert_true(nb_world_is_valid(s->world));
+    assert_true(nb_store_is_valid(s->world));
     assert_int_equal(nb_scene_destroy(s->scene), NB_OK);
     rig_close(&s->r);
 }
@@ -69,17 +69,17 @@ static inline nb_entity spawn(stage_rig *s, nb_entity parent, float x) {
     return node;
 }
 
-static inline uint32_t node_count(const stage_rig *s) { return nb_world_row_count(s->world, s->table); }
+static inline uint32_t node_count(const stage_rig *s) { return nb_store_row_count(s->world, s->table); }
 
 static inline bool is_live(const stage_rig *s, nb_entity node) {
     uint32_t row = 0;
-    return nb_world_find(s->world, node, &row) == NB_OK;
+    return nb_store_find(s->world, node, &row) == NB_OK;
 }
 
 static inline const nb_matrix34 *drawn(const stage_rig *s, nb_entity node) {
     uint32_t row = 0;
-    assert_int_equal(nb_world_find(s->world, node, &row), NB_OK);
-    return NB_ROW(s->world, s->table, NB_SCENE_WORLD, nb_matrix34, row);
+    assert_int_equal(nb_store_find(s->world, node, &row), NB_OK);
+    return NB_STORE_ROW(s->world, s->table, NB_SCENE_WORLD, nb_matrix34, row);
 }
 
 static inline void assert_drawn_at(const stage_rig *s, nb_entity node, double x, double y, double z) {
@@ -94,7 +94,7 @@ static inline nb_scene_stats scene_stats(const stage_rig *s) { return nb_scene_s
 
 // Of all world poses.
 static inline uint64_t drawn_hash(const stage_rig *s) {
-    const nb_matrix34 *rows = NB_COLUMN(s->world, s->table, NB_SCENE_WORLD, nb_matrix34);
+    const nb_matrix34 *rows = NB_STORE_ROWS(s->world, s->table, NB_SCENE_WORLD, nb_matrix34);
     return nb_hash64(rows, node_count(s) * sizeof *rows, 7);
 }
 
@@ -135,10 +135,10 @@ static inline plain_matrix plain_times(const plain_matrix *a, const plain_matrix
 }
 
 static inline nb_transform plain_local(const stage_rig *s, uint32_t row, float alpha) {
-    nb_transform now = *NB_ROW(s->world, s->table, NB_SCENE_LOCAL, nb_transform, row);
-    nb_transform before = NB_COLUMN_PREVIOUS(s->world, s->table, NB_SCENE_LOCAL, nb_transform)[row];
+    nb_transform now = *NB_STORE_ROW(s->world, s->table, NB_SCENE_LOCAL, nb_transform, row);
+    nb_transform before = NB_STORE_ROWS_PREVIOUS(s->world, s->table, NB_SCENE_LOCAL, nb_transform)[row];
     nb_column_view marks;
-    assert_int_equal(nb_world_teleport_view(s->world, s->table, &marks), NB_OK);
+    assert_int_equal(nb_store_teleport_view(s->world, s->table, &marks), NB_OK);
     if (((const uint8_t *)marks.base)[row] != 0) return now;
     double dot = 0;
     for (int i = 0; i < 4; ++i) dot += (double)now.rotation[i] * (double)before.rotation[i];
@@ -158,8 +158,8 @@ static inline plain_matrix plain_world(const stage_rig *s, uint32_t row, float a
     plain_matrix own = plain_of(&local);
     uint32_t above = 0;
     *depth = 0;
-    nb_entity parent = *NB_ROW(s->world, s->table, NB_SCENE_PARENT, nb_entity, row);
-    if (nb_world_find(s->world, parent, &above) != NB_OK) return own;
+    nb_entity parent = *NB_STORE_ROW(s->world, s->table, NB_SCENE_PARENT, nb_entity, row);
+    if (nb_store_find(s->world, parent, &above) != NB_OK) return own;
     plain_matrix from = plain_world(s, above, alpha, depth);
     *depth += 1;
     return plain_times(&from, &own);
@@ -170,7 +170,7 @@ static inline void assert_drawn_right(const stage_rig *s, float alpha) {
     for (uint32_t row = 0; row < node_count(s); ++row) {
         uint32_t depth = 0;
         plain_matrix wanted = plain_world(s, row, alpha, &depth);
-        const nb_matrix34 *is = NB_ROW(s->world, s->table, NB_SCENE_WORLD, nb_matrix34, row);
+        const nb_matrix34 *is = NB_STORE_ROW(s->world, s->table, NB_SCENE_WORLD, nb_matrix34, row);
         double size = 1;
         for (int i = 0; i < 12; ++i) size = fmax(size, fabs(wanted.m[i / 4][i % 4]));
         for (int i = 0; i < 12; ++i) {
@@ -198,10 +198,10 @@ static inline nb_transform any_transform(uint64_t *random) {
 
 static inline nb_entity any_node(const stage_rig *s, uint64_t *random) {
     uint32_t count = node_count(s);
-    return count != 0 ? nb_world_entity(s->world, s->table, (uint32_t)(test_random(random) % count)) : (nb_entity){0};
+    return count != 0 ? nb_store_entity(s->world, s->table, (uint32_t)(test_random(random) % count)) : (nb_entity){0};
 }
 
-static inline void any_staged(stage_rig *s, nb_stage *stage, uint64_t *random) {
+static inline void any_staged(stage_rig *s, nb_store_stage *stage, uint64_t *random) {
     nb_node_desc desc = {.local = any_transform(random)};
     nb_staged last = {0};
     if (test_random(random) % 4 != 0) desc.parent = any_node(s, random);
@@ -213,7 +213,7 @@ static inline void any_staged(stage_rig *s, nb_stage *stage, uint64_t *random) {
     }
 }
 
-static inline void any_action(stage_rig *s, nb_stage *stage, uint64_t *random) {
+static inline void any_action(stage_rig *s, nb_store_stage *stage, uint64_t *random) {
     nb_entity node = any_node(s, random), other = any_node(s, random);
     uint32_t what = (uint32_t)(test_random(random) % 16);
     if (what < 3 || node_count(s) < 20) {
@@ -221,12 +221,12 @@ static inline void any_action(stage_rig *s, nb_stage *stage, uint64_t *random) {
     } else if (what == 3) {
         nb_scene_despawn(s->scene, node);
     } else if (what == 4) {
-        nb_stage_despawn(stage, node); // its children are orphans until the next tick ends
+        nb_store_stage_despawn(stage, node); // its children are orphans until the next tick ends
     } else if (what < 8) {
         nb_entity parent = test_random(random) % 4 != 0 ? other : (nb_entity){0};
         nb_scene_parent_set(s->scene, node, parent, (nb_scene_keep)(test_random(random) % 2));
     } else if (what == 8) {
-        nb_world_teleport(s->world, node);
+        nb_store_teleport(s->world, node);
         *nb_scene_local_write(s->scene, node) = any_transform(random);
     } else {
         nb_transform *local = nb_scene_local_write(s->scene, node);
@@ -238,7 +238,7 @@ static inline void any_action(stage_rig *s, nb_stage *stage, uint64_t *random) {
 static inline void game_tick(stage_rig *s, const nb_context *context) {
     uint64_t random = s->seed * 1000003 + context->tick->index;
     for (uint32_t i = 0; i < context->commands.count; ++i) random += context->commands.events[i].code * 77;
-    nb_stage *stage = nb_context_stage(context, 0);
+    nb_store_stage *stage = nb_context_stage(context, 0);
     if (context->tick->index % 3 == 2) return; // some ticks change nothing
     uint32_t count = (uint32_t)(test_random(&random) % 12);
     for (uint32_t i = 0; i < count; ++i) any_action(s, stage, &random);

@@ -30,7 +30,7 @@ static void fill_wide(stage_rig *s, uint32_t count) {
     s->tick = game_tick;
     for (uint32_t i = 0; i < count; ++i) {
         nb_node_desc desc = {.local = any_transform(&random)};
-        if (i >= count / 4) desc.parent = nb_world_entity(s->world, s->table, i < count / 2 ? 0 : i - count / 4);
+        if (i >= count / 4) desc.parent = nb_store_entity(s->world, s->table, i < count / 2 ? 0 : i - count / 4);
         assert_int_equal(nb_scene_spawn(s->scene, &desc, &node), NB_OK);
     }
 }
@@ -117,7 +117,7 @@ TEST(nodes_go_with_what_they_hang_from) {
 }
 
 static void go_alone(stage_rig *s, const nb_context *context) {
-    if (context->tick->index == 1) nb_stage_despawn(nb_context_stage(context, 0), s->node);
+    if (context->tick->index == 1) nb_store_stage_despawn(nb_context_stage(context, 0), s->node);
 }
 
 TEST(orphans_are_drawn_as_roots_until_they_go) {
@@ -147,7 +147,7 @@ TEST(orphans_are_drawn_as_roots_until_they_go) {
 }
 
 static void stage_family(stage_rig *s, const nb_context *context) {
-    nb_stage *stage = nb_context_stage(context, 0);
+    nb_store_stage *stage = nb_context_stage(context, 0);
     nb_staged above = {0};
     nb_node_desc desc = node_desc(s->node, 1, 0, 0);
     if (context->tick->index == 1) {
@@ -173,7 +173,7 @@ TEST(staged_nodes_hang_from_staged_ones) {
     run_ticks(&s.r, 2);
     assert_int_equal(node_count(&s), 6);
     assert_int_equal(scene_stats(&s).level_count, 5);
-    assert_drawn_at(&s, nb_world_entity(s.world, s.table, 5), 14, 0, 0);
+    assert_drawn_at(&s, nb_store_entity(s.world, s.table, 5), 14, 0, 0);
     run_ticks(&s.r, 1); // all go; what was staged found the table full
     assert_int_equal(node_count(&s), 1);
     assert_true(is_live(&s, s.other));
@@ -188,14 +188,14 @@ TEST(child_goes_where_its_parent_found_no_room) {
     frame(&s, TICK_NS);
     // By hand, so that the child has room and its parent has none.
     unsigned char memory[1024];
-    nb_stage stage, *stages[] = {&stage};
-    nb_stage_desc desc = {.memory = memory, .size_bytes = sizeof memory};
-    assert_int_equal(nb_stage_init(&stage, s.world, &desc), NB_OK);
+    nb_store_stage stage, *stages[] = {&stage};
+    nb_store_stage_desc desc = {.memory = memory, .size_bytes = sizeof memory};
+    assert_int_equal(nb_store_stage_init(&stage, s.world, &desc), NB_OK);
     nb_node_desc parent = node_desc((nb_entity){0}, 1, 0, 0), child = parent;
     assert_int_equal(nb_scene_stage(s.scene, &stage, &parent, &child.parent_staged), NB_OK);
-    assert_int_equal(nb_stage_despawn(&stage, s.node), NB_OK);
+    assert_int_equal(nb_store_stage_despawn(&stage, s.node), NB_OK);
     assert_int_equal(nb_scene_stage(s.scene, &stage, &child, NULL), NB_OK);
-    assert_int_equal(nb_world_apply(s.world, stages, 1), NB_FULL);
+    assert_int_equal(nb_store_apply(s.world, stages, 1), NB_FULL);
     assert_int_equal(node_count(&s), 3);
     frame(&s, TICK_NS);
     assert_int_equal(node_count(&s), 2);
@@ -280,8 +280,8 @@ TEST(chains_joined_between_two_frames_are_as_deep_as_both) {
 // The plain way: whether a row hangs from another, itself counted.
 static bool is_below(const stage_rig *s, uint32_t row, uint32_t above) {
     while (row != above) {
-        nb_entity parent = *NB_ROW(s->world, s->table, NB_SCENE_PARENT, nb_entity, row);
-        if (nb_world_find(s->world, parent, &row) != NB_OK) return false;
+        nb_entity parent = *NB_STORE_ROW(s->world, s->table, NB_SCENE_PARENT, nb_entity, row);
+        if (nb_store_find(s->world, parent, &row) != NB_OK) return false;
     }
     return true;
 }
@@ -322,8 +322,8 @@ TEST(parents_are_refused_exactly_where_they_are_impossible) {
         // Now and then the next frame puts the nodes in order, which must make no difference.
         if (i % 50 == 0) frame(&s, 0);
         bool is_fine = is_possible(&s, row, parent);
-        nb_result result = nb_scene_parent_set(s.scene, nb_world_entity(s.world, s.table, row),
-                                               nb_world_entity(s.world, s.table, parent), NB_SCENE_KEEP_LOCAL);
+        nb_result result = nb_scene_parent_set(s.scene, nb_store_entity(s.world, s.table, row),
+                                               nb_store_entity(s.world, s.table, parent), NB_SCENE_KEEP_LOCAL);
         assert_int_equal(result, is_fine ? NB_OK : NB_ERR_RANGE);
         refused_count += !is_fine;
     }
@@ -332,7 +332,8 @@ TEST(parents_are_refused_exactly_where_they_are_impossible) {
 }
 
 static void write_parent(stage_rig *s, uint32_t row, uint32_t parent) {
-    *NB_ROW_WRITE(s->world, s->table, NB_SCENE_PARENT, nb_entity, row) = nb_world_entity(s->world, s->table, parent);
+    *NB_STORE_ROW_WRITE(s->world, s->table, NB_SCENE_PARENT, nb_entity, row) =
+        nb_store_entity(s->world, s->table, parent);
 }
 
 TEST(circles_and_chains_made_by_hand_are_cut) {
@@ -352,16 +353,16 @@ TEST(circles_and_chains_made_by_hand_are_cut) {
     // Each is drawn as far from where it was cut as it is below.
     double sum = 0;
     for (uint32_t row = 0; row < 300; ++row) {
-        sum = drawn(&s, nb_world_entity(s.world, s.table, row))->m[3];
+        sum = drawn(&s, nb_store_entity(s.world, s.table, row))->m[3];
         assert_true(sum >= 1 && sum <= NB_SCENE_DEPTH_MAX);
     }
-    assert_drawn_at(&s, nb_world_entity(s.world, s.table, 20 + 63), 64, 0, 0);
-    assert_drawn_at(&s, nb_world_entity(s.world, s.table, 20 + 64), 1, 0, 0);
+    assert_drawn_at(&s, nb_store_entity(s.world, s.table, 20 + 63), 64, 0, 0);
+    assert_drawn_at(&s, nb_store_entity(s.world, s.table, 20 + 64), 1, 0, 0);
     // A circle is left as any other parent is.
-    assert_int_equal(nb_scene_parent_set(s.scene, nb_world_entity(s.world, s.table, 4), (nb_entity){0}, 0), NB_OK);
+    assert_int_equal(nb_scene_parent_set(s.scene, nb_store_entity(s.world, s.table, 4), (nb_entity){0}, 0), NB_OK);
     frame(&s, TICK_NS);
     assert_int_equal(scene_stats(&s).cut_count, 3);
-    assert_drawn_at(&s, nb_world_entity(s.world, s.table, 5), 10, 0, 0);
+    assert_drawn_at(&s, nb_store_entity(s.world, s.table, 5), 10, 0, 0);
     scene_close(&s);
 }
 
@@ -398,10 +399,10 @@ TEST(columns_of_the_game_come_behind_those_of_the_scene) {
     stage_rig s;
     scene_open_desc(&s, rig_desc(0), (nb_scene_desc){.name = "actors", .columns = columns, .column_count = 1});
     spawn(&s, (nb_entity){0}, 1);
-    *NB_ROW_WRITE(s.world, s.table, NB_SCENE_COLUMN_COUNT, uint32_t, 0) = 5;
-    assert_int_equal(nb_world_table_find(s.world, "actors").value, s.table.value);
+    *NB_STORE_ROW_WRITE(s.world, s.table, NB_SCENE_COLUMN_COUNT, uint32_t, 0) = 5;
+    assert_int_equal(nb_store_table_find(s.world, "actors").value, s.table.value);
     nb_table_info info;
-    assert_int_equal(nb_world_table_info(s.world, s.table, &info), NB_OK);
+    assert_int_equal(nb_store_table_info(s.world, s.table, &info), NB_OK);
     assert_int_equal(info.row_count_max, NB_SCENE_NODE_COUNT_DEFAULT);
     nb_scene *more = NULL;
     nb_scene_desc desc = {.name = "menu", .hooks = test_hooks(&s.r.log, &s.r.heap)};

@@ -65,7 +65,7 @@ TEST(turns_go_the_short_way) {
 static void jump_node(stage_rig *s, const nb_context *context) {
     nb_scene_local_write(s->scene, s->node)->position[0] += 100;
     nb_scene_local_write(s->scene, s->other)->position[0] += 4;
-    if (context->tick->index == 2) assert_int_equal(nb_world_teleport(s->world, s->node), NB_OK);
+    if (context->tick->index == 2) assert_int_equal(nb_store_teleport(s->world, s->node), NB_OK);
 }
 
 TEST(teleported_node_is_not_drawn_on_its_way) {
@@ -101,7 +101,7 @@ TEST(new_node_does_not_come_from_the_origin) {
     frame(&s, TICK_NS);
     draw_at(&s, 0.5);
     assert_int_equal(node_count(&s), 2);
-    assert_drawn_at(&s, nb_world_entity(s.world, s.table, 1), 60, 0, 0);
+    assert_drawn_at(&s, nb_store_entity(s.world, s.table, 1), 60, 0, 0);
     nb_entity late = spawn(&s, s.node, 70);
     frame(&s, TICK_NS / 16);
     assert_drawn_at(&s, late, 80, 0, 0);
@@ -172,9 +172,9 @@ typedef struct reader {
 static nb_result read_snapshot(const nb_context *context, void *user) {
     reader *r = user;
     const stage_rig *s = r->s;
-    uint32_t count = nb_view_row_count(context->snapshot, s->world, s->table);
-    const nb_matrix34 *poses = NB_VIEW(context->snapshot, s->world, s->table, NB_SCENE_WORLD, nb_matrix34);
-    const nb_entity *parents = NB_VIEW(context->snapshot, s->world, s->table, NB_SCENE_PARENT, nb_entity);
+    uint32_t count = nb_store_view_row_count(context->snapshot, s->world, s->table);
+    const nb_matrix34 *poses = NB_STORE_VIEW(context->snapshot, s->world, s->table, NB_SCENE_WORLD, nb_matrix34);
+    const nb_entity *parents = NB_STORE_VIEW(context->snapshot, s->world, s->table, NB_SCENE_PARENT, nb_entity);
     bool is_right = count == 2 && poses[0].m[3] == (float)s->tick_count && poses[1].m[3] == poses[0].m[3] + 5 &&
                     parents[1].value == s->node.value;
     nbi_atomic_fetch_add_seq_cst_u32(is_right ? &r->right_count : &r->wrong_count, 1);

@@ -46,10 +46,10 @@ TEST(rewound_scene_is_drawn_as_it_was) {
 }
 
 static void swap_parent(stage_rig *s, const nb_context *context) {
-    nb_stage *stage = nb_context_stage(context, 0);
+    nb_store_stage *stage = nb_context_stage(context, 0);
     nb_node_desc desc = node_desc((nb_entity){0}, 7, 0, 0);
     if (context->tick->index != 1) return;
-    assert_int_equal(nb_stage_despawn(stage, s->other), NB_OK);
+    assert_int_equal(nb_store_stage_despawn(stage, s->other), NB_OK);
     assert_int_equal(nb_scene_stage(s->scene, stage, &desc, NULL), NB_OK);
 }
 

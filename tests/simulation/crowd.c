@@ -38,13 +38,13 @@ static nb_result crowd_job(const nb_context *context, void *user) {
     return fails ? NB_ERR_OS : NB_OK;
 }
 
-static nb_result crowd_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result crowd_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     peer *p = user;
     size_t size_bytes = 0;
-    const crowd_output *output = nb_outputs_next(outputs, NULL, &size_bytes);
+    const crowd_output *output = nb_output_list_next(outputs, NULL, &size_bytes);
     EXPLORE_CHECK(output != NULL && size_bytes == sizeof *output);
     EXPLORE_CHECK(output->frame == context->frame_index - context->job_age && output->job == context->job_index);
-    EXPLORE_CHECK(nb_outputs_next(outputs, output, NULL) == NULL);
+    EXPLORE_CHECK(nb_output_list_next(outputs, output, NULL) == NULL);
     EXPLORE_CHECK(context->job_age == 0 || p->adopts_late);
     if (p->merge_frame != context->frame_index) p->merge_next = 0;
     uint64_t place = output->frame * JOB_COUNT + context->job_index; // late ones first, the oldest ahead
@@ -64,7 +64,7 @@ static nb_result crowd_record(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result crowd_submit(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result crowd_submit(const nb_context *context, void *user, const nb_output_list *outputs) {
     peer *p = user;
     if (context->job_index == 0) p->merge_next = 0;
     return crowd_merge(context, p, outputs);
@@ -150,7 +150,7 @@ static nb_result crowd_frame(const nb_context *context, void *user) {
 
 static void misbehave(const nb_context *context, peer *p) {
     nb_history_input input = {{NULL, 0}, {NULL, 0}};
-    nb_world *world = p->game.world;
+    nb_store *world = p->game.world;
     bool is_stage_phase = context->phase == NB_PHASE_GAMEPLAY;
     switch (sim_random(4)) {
     case 0: EXPLORE_CHECK(nb_context_check(context, NB_LAYER_SIMULATED) == NB_ERR_PERMISSION); break;
@@ -158,7 +158,7 @@ static void misbehave(const nb_context *context, peer *p) {
         if (context->phase == NB_PHASE_NETWORK_RECONCILIATION) return;
         EXPLORE_CHECK(nb_context_correct_input(context, 0, &input) == NB_ERR_PERMISSION);
         break;
-    case 2: EXPLORE_CHECK(NB_SINGLETON_WRITE(world, p->game.sky, 0, uint64_t) == NULL); break;
+    case 2: EXPLORE_CHECK(NB_STORE_SINGLETON_WRITE(world, p->game.sky, 0, uint64_t) == NULL); break;
     default:
         if (is_stage_phase) return;
         EXPLORE_CHECK(nb_context_stage(context, 0) == NULL);

@@ -62,7 +62,7 @@ static void errand_publish(void *host, void *state) {
     EXPLORE_CHECK(context->phase == NB_PHASE_FRAME_START);
     end_errand(p, e);
     ++p->published_count;
-    uint64_t *count = NB_SINGLETON_WRITE(p->game.world, p->game.camera, 0, uint64_t);
+    uint64_t *count = NB_STORE_SINGLETON_WRITE(p->game.world, p->game.camera, 0, uint64_t);
     EXPLORE_CHECK(count != NULL);
     ++*count, ++p->game.camera_count;
     if (e->number % 2 == 0) peer_command(context, p);

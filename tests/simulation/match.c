@@ -64,7 +64,7 @@ static void open_seat(sim *s, uint32_t index) {
                     .event_count_max = 1,
                     .command_count_max = MATCH_SEATS},
         .hooks = hooks};
-    nb_state_desc state = {.name = "sum", .data = &seat->sum, .size_bytes = sizeof seat->sum};
+    nb_provider_desc state = {.name = "sum", .data = &seat->sum, .size_bytes = sizeof seat->sum};
     nb_module_desc module = {.name = "game", .tick = tick, .user = seat};
     nb_netplay_desc netplay = {.player_count = MATCH_SEATS,
                                .local_player = index,

@@ -100,10 +100,10 @@ static const allowed log_allowed[] = {
     {NB_ITEM_ENGINE_FULL, F(COMMAND_FLOOD) | F(PARTITION) | F(LOSS) | F(DELAY) | F(PAUSE) | F(CLOCK_STALL)},
     {NB_ITEM_ENGINE_LEFTOVER, F(LATE_JOB)},
     {NB_ITEM_STATE_SAVE, F(CORRUPT)},
-    {NB_ITEM_WORLD_LAYOUT, F(CORRUPT)},
-    {NB_ITEM_WORLD_CORRUPT, F(CORRUPT)},
-    {NB_ITEM_WORLD_DENIED, F(VIOLATION)},
-    {NB_ITEM_WORLD_FULL, UINT64_MAX}, // the tables are small
+    {NB_ITEM_STORE_LAYOUT, F(CORRUPT)},
+    {NB_ITEM_STORE_CORRUPT, F(CORRUPT)},
+    {NB_ITEM_STORE_DENIED, F(VIOLATION)},
+    {NB_ITEM_STORE_FULL, UINT64_MAX}, // the tables are small
     {NB_ITEM_SNAPSHOT_SKIPPED, F(READER) | F(LATE_JOB)},
     {NB_ITEM_SNAPSHOT_BUSY, UINT64_MAX}, // at the end of the engine, on purpose
     {NB_ITEM_ASYNC_STUCK, F(ERRAND_HANG)},
@@ -183,7 +183,7 @@ void oracle_after(peer *p) {
     // Before its first frame an engine makes what it needs for all of them.
     EXPLORE_CHECK(has_run || (p->frame_result == NB_ERR_MEMORY && p->heap_faults != 0));
     if (!has_run) return;
-    EXPLORE_CHECK(nb_world_is_valid(p->game.world) && nb_loop_is_valid(nb_engine_loop(p->engine)));
+    EXPLORE_CHECK(nb_store_is_valid(p->game.world) && nb_loop_is_valid(nb_engine_loop(p->engine)));
     check_time(p);
     check_numbers(p);
     errands_check(p);

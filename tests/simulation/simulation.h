@@ -128,7 +128,7 @@ typedef struct list_entry {
 } list_entry;
 
 typedef struct game {
-    nb_world *world;
+    nb_store *world;
     nb_table units, shots, sky, puffs, camera;
     struct {
         uint64_t score, digest[3];
@@ -192,7 +192,7 @@ typedef struct glimpse {
 
 typedef struct guest {
     struct peer *owner;
-    nb_module handle;
+    nb_module_id handle;
     uint32_t index;
     uint32_t attach_count, detach_count;
     bool is_wanted; // attached, as far as its host knows
@@ -266,7 +266,7 @@ typedef struct peer {
     uint64_t held_hash[HELD_MAX];
     guest guests[GUEST_COUNT];
     watcher watcher;
-    nb_module crowd;
+    nb_module_id crowd;
     uint64_t retired_count, reclaimed_count;
     uint32_t running_jobs;
     uint64_t bound_count, bound_run_count; // tasks that belong to the frame

@@ -33,13 +33,13 @@ static void fence_end(nb_fence *fence) {
     assert_int_equal(fixture_heap.live_count.value, 0);
 }
 
-static nb_frame begin(nb_fence *fence) {
-    nb_frame frame = {0};
+static nb_fence_frame begin(nb_fence *fence) {
+    nb_fence_frame frame = {0};
     assert_int_equal(nb_fence_begin(fence, &frame), NB_OK);
     return frame;
 }
 
-static nb_fence_ticket take(nb_fence *fence, nb_frame frame) {
+static nb_fence_ticket take(nb_fence *fence, nb_fence_frame frame) {
     nb_fence_ticket ticket = {0};
     assert_int_equal(nb_fence_take(fence, frame, NO_LABEL, &ticket), NB_OK);
     assert_true(ticket.value != 0);
@@ -50,7 +50,7 @@ static void give_back(nb_fence *fence, nb_fence_ticket ticket) {
     assert_int_equal(nb_fence_return(fence, ticket), NB_OK);
 }
 
-static nb_result look(nb_fence *fence, nb_frame frame, nb_fence_report *report) {
+static nb_result look(nb_fence *fence, nb_fence_frame frame, nb_fence_report *report) {
     return nb_fence_wait(fence, frame, 0, NULL, report);
 }
 
@@ -72,7 +72,7 @@ static void barrier_work(void *user, uint32_t index) {
 
 TEST(test_barrier_waits_for_all_critical) {
     barrier b = {.fence = fence_open()};
-    nb_frame frame = begin(b.fence);
+    nb_fence_frame frame = begin(b.fence);
     for (int i = 0; i < 5; ++i) b.tickets[i] = take(b.fence, frame);
     test_thread threads[5];
     test_threads_start(threads, 5, barrier_work, &b);
@@ -96,10 +96,10 @@ TEST(test_barrier_waits_for_all_critical) {
 
 TEST(test_frame_counter_increments) {
     nb_fence *fence = fence_open();
-    assert_int_equal(nb_frame_number(nb_fence_current(fence)), 0);
+    assert_int_equal(nb_fence_frame_number(nb_fence_current(fence)), 0);
     for (uint64_t number = 1; number <= 3; ++number) {
-        nb_frame frame = begin(fence);
-        assert_int_equal(nb_frame_number(frame), number);
+        nb_fence_frame frame = begin(fence);
+        assert_int_equal(nb_fence_frame_number(frame), number);
         assert_int_equal(nb_fence_current(fence).value, frame.value);
     }
     assert_int_equal(nb_fence_stats_get(fence).frame_count, 3);
@@ -109,9 +109,9 @@ TEST(test_frame_counter_increments) {
 // Late tickets of frame 1 come back before, during and after the wait for frame 2, and never change it.
 TEST(test_tasks_from_different_frames_independent) {
     nb_fence *fence = fence_open();
-    nb_frame first = begin(fence);
+    nb_fence_frame first = begin(fence);
     nb_fence_ticket late[3] = {take(fence, first), take(fence, first), take(fence, first)};
-    nb_frame second = begin(fence);
+    nb_fence_frame second = begin(fence);
     nb_fence_ticket own = take(fence, second), other = take(fence, second);
     give_back(fence, own);
     give_back(fence, late[0]);
@@ -134,7 +134,7 @@ TEST(test_tasks_from_different_frames_independent) {
 TEST(test_wait_with_no_critical_tasks_returns_immediately) {
     nb_fence *fence = fence_open();
     nb_fence_report report;
-    nb_frame frame = begin(fence);
+    nb_fence_frame frame = begin(fence);
     assert_int_equal(nb_fence_wait(fence, frame, NB_NEVER_NS, NULL, &report), NB_OK);
     assert_int_equal(report.status, NB_FENCE_COMPLETE);
     assert_int_equal(report.park_count + report.waited_ns, 0);
@@ -149,7 +149,7 @@ typedef struct ticking {
 } ticking;
 
 // Has nothing to do, and lets time pass.
-static bool tick_instead(void *user, nb_frame frame) {
+static bool tick_instead(void *user, nb_fence_frame frame) {
     (void)frame;
     ticking *t = user;
     ++t->call_count;
@@ -168,7 +168,7 @@ TEST(test_fence_timeout_does_not_deadlock) {
     desc.clock = nb_clock_manual_get(&t.clock);
     desc.labels = labels;
     nb_fence *fence = fence_of(&desc);
-    nb_frame frame = begin(fence);
+    nb_fence_frame frame = begin(fence);
     nb_fence_ticket named, plain = take(fence, frame);
     assert_int_equal(nb_fence_take(fence, frame, mesh, &named), NB_OK);
     nb_clock_manual_advance(&t.clock, 4000000);
@@ -190,7 +190,7 @@ TEST(test_fence_timeout_does_not_deadlock) {
     assert_non_null(strstr(fixture_log.last_message, "mesh (104 ms, thread"));
 
     assert_true(nb_fence_is_degraded(fence, frame));
-    nb_frame next = begin(fence);
+    nb_fence_frame next = begin(fence);
     assert_int_equal(nb_fence_wait(fence, next, NB_FENCE_DEADLINE_DEFAULT, &help, NULL), NB_OK);
     assert_false(nb_fence_is_degraded(fence, next));
     give_back(fence, plain);
@@ -202,14 +202,14 @@ TEST(test_fence_timeout_does_not_deadlock) {
     nb_labels_destroy(labels);
 }
 
-static nb_frame frame_numbered(uint64_t number) { return (nb_frame){number << 8 | 1}; }
+static nb_fence_frame frame_numbered(uint64_t number) { return (nb_fence_frame){number << 8 | 1}; }
 
 TEST(test_task_result_staleness_detection) {
-    assert_int_equal(nb_frame_age(frame_numbered(10), frame_numbered(15)), 5);
-    assert_true(nb_frame_age(frame_numbered(10), frame_numbered(15)) > 3);
-    assert_int_equal(nb_frame_age(frame_numbered(15), frame_numbered(15)), 0);
-    assert_int_equal(nb_frame_age(frame_numbered(15), frame_numbered(10)), 0); // no wrap to a huge age
-    assert_int_equal(nb_frame_age((nb_frame){0}, frame_numbered(1)), 1);
+    assert_int_equal(nb_fence_frame_age(frame_numbered(10), frame_numbered(15)), 5);
+    assert_true(nb_fence_frame_age(frame_numbered(10), frame_numbered(15)) > 3);
+    assert_int_equal(nb_fence_frame_age(frame_numbered(15), frame_numbered(15)), 0);
+    assert_int_equal(nb_fence_frame_age(frame_numbered(15), frame_numbered(10)), 0); // no wrap to a huge age
+    assert_int_equal(nb_fence_frame_age((nb_fence_frame){0}, frame_numbered(1)), 1);
 }
 
 // --- tickets ---
@@ -218,10 +218,10 @@ TEST(ticket_counts_once_wherever_it_comes_from) {
     nb_fence *fence = fence_open(), *other = NULL;
     nb_fence_desc desc = {.ticket_count_max = 64, .hooks = test_hooks(&fixture_log, &fixture_heap)};
     other = fence_of(&desc);
-    nb_frame frame = begin(fence);
+    nb_fence_frame frame = begin(fence);
     begin(other);
-    nb_fence_ticket ticket = take(fence, frame), kept = take(fence, frame), own = take(other, (nb_frame){0}),
-                    foreign = take(other, (nb_frame){0});
+    nb_fence_ticket ticket = take(fence, frame), kept = take(fence, frame), own = take(other, (nb_fence_frame){0}),
+                    foreign = take(other, (nb_fence_frame){0});
     give_back(fence, ticket);
     const nb_fence_ticket bad[] = {ticket, {0}, foreign, {UINT64_MAX}, {ticket.value ^ (uint64_t)1 << 40}, {64}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
@@ -247,8 +247,8 @@ TEST(ticket_counts_once_wherever_it_comes_from) {
 
 TEST(work_takes_more_while_it_has_a_ticket) {
     nb_fence *fence = fence_open();
-    nb_frame frame = begin(fence);
-    nb_fence_ticket parent = take(fence, (nb_frame){0}), child, none;
+    nb_fence_frame frame = begin(fence);
+    nb_fence_ticket parent = take(fence, (nb_fence_frame){0}), child, none;
     assert_int_equal(nb_fence_seal(fence), NB_OK);
     child = take(fence, frame);
     give_back(fence, parent);
@@ -257,7 +257,7 @@ TEST(work_takes_more_while_it_has_a_ticket) {
     assert_int_equal(look(fence, frame, NULL), NB_OK);
     // Sealed, and all is back: final.
     assert_int_equal(nb_fence_take(fence, frame, NO_LABEL, &none), NB_CLOSED);
-    assert_int_equal(nb_fence_take(fence, (nb_frame){0}, NO_LABEL, &none), NB_CLOSED);
+    assert_int_equal(nb_fence_take(fence, (nb_fence_frame){0}, NO_LABEL, &none), NB_CLOSED);
     fence_end(fence);
 }
 
@@ -265,7 +265,7 @@ TEST(tickets_run_out_and_come_back) {
     nb_fence_desc desc = desc_of_test();
     desc.ticket_count_max = 3;
     nb_fence *fence = fence_of(&desc);
-    nb_frame frame = begin(fence);
+    nb_fence_frame frame = begin(fence);
     for (int round = 0; round < 3; ++round) {
         nb_fence_ticket tickets[3], none;
         for (int i = 0; i < 3; ++i) tickets[i] = take(fence, frame);
@@ -284,7 +284,7 @@ TEST(tickets_run_out_and_come_back) {
 // What one frame's word can hold is refused beyond that, and neither its generation nor its flags are touched.
 TEST(units_beyond_the_word_are_refused) {
     nb_fence *fence = fence_open();
-    nb_frame frame = begin(fence);
+    nb_fence_frame frame = begin(fence);
     nbi_tally *tally = NULL;
     const uint32_t room = NB_FENCE_TICKET_COUNT_MAX - 1; // beside the open unit
     assert_int_equal(nbi_fence_enter(fence, &frame, room + 1, &tally), NB_FULL);
@@ -312,12 +312,12 @@ TEST(frames_go_on_where_the_word_begins_again) {
     nb_fence_report report;
     uint64_t number = NBI_TALLY_GENERATION_MASK - 2;
     assert_int_equal(nbi_fence_create_at(&desc, number, &fence), NB_OK);
-    nb_frame late = begin(fence), frame = late;
-    assert_int_equal(nb_frame_number(late), number);
+    nb_fence_frame late = begin(fence), frame = late;
+    assert_int_equal(nb_fence_frame_number(late), number);
     nb_fence_ticket ticket = take(fence, late), none;
     for (uint64_t i = 1; i < 30; ++i) {
         frame = begin(fence);
-        assert_int_equal(nb_frame_number(frame), number + i);
+        assert_int_equal(nb_fence_frame_number(frame), number + i);
         nb_fence_ticket own = take(fence, frame);
         assert_int_equal(look(fence, frame, &report), NB_TIMEOUT);
         give_back(fence, own);
@@ -329,7 +329,7 @@ TEST(frames_go_on_where_the_word_begins_again) {
     give_back(fence, ticket);
     assert_int_equal(look(fence, late, &report), NB_OK);
     assert_int_equal(report.status, NB_FENCE_COMPLETE);
-    nb_frame future = {frame.value + ((uint64_t)1 << 8)};
+    nb_fence_frame future = {frame.value + ((uint64_t)1 << 8)};
     assert_int_equal(nb_fence_wait(fence, future, 0, NULL, NULL), NB_ERR_STALE);
     assert_int_equal(nb_fence_take(fence, future, NO_LABEL, &none), NB_ERR_STALE);
     fence_end(fence);
@@ -339,13 +339,13 @@ TEST(over_frame_is_complete_then_superseded) {
     nb_fence_desc desc = desc_of_test();
     desc.slot_count = 3;
     nb_fence *fence = fence_of(&desc);
-    nb_frame first = begin(fence);
+    nb_fence_frame first = begin(fence);
     nb_fence_ticket none;
     for (int i = 0; i < 2; ++i) begin(fence);
     nb_fence_report report;
     assert_int_equal(look(fence, first, &report), NB_OK); // the slot used longest ago is used next
     assert_int_equal(report.status, NB_FENCE_COMPLETE);
-    nb_frame newest = begin(fence);
+    nb_fence_frame newest = begin(fence);
     nb_fence_ticket ticket = take(fence, newest);
     assert_int_equal(look(fence, first, &report), NB_OK);
     assert_int_equal(report.status, NB_FENCE_SUPERSEDED);
@@ -365,12 +365,12 @@ TEST(late_frames_make_the_ring_grow_and_then_fill) {
     nb_fence *fence = fence_of(&desc);
     nb_fence_ticket late[5], none;
     for (int i = 0; i < 5; ++i) late[i] = take(fence, begin(fence));
-    nb_frame frame = {77};
+    nb_fence_frame frame = {77};
     for (int i = 0; i < 2; ++i) {
         assert_int_equal(nb_fence_begin(fence, &frame), NB_FULL);
         assert_int_equal(frame.value, 77);
         assert_int_equal(nb_fence_current(fence).value, 0);
-        assert_int_equal(nb_fence_take(fence, (nb_frame){0}, NO_LABEL, &none), NB_FULL);
+        assert_int_equal(nb_fence_take(fence, (nb_fence_frame){0}, NO_LABEL, &none), NB_FULL);
     }
     assert_int_equal(test_log_count(&fixture_log, NB_ITEM_FENCE_FULL), 1); // the first in a row
     nb_fence_stats stats = nb_fence_stats_get(fence);
@@ -379,7 +379,7 @@ TEST(late_frames_make_the_ring_grow_and_then_fill) {
     assert_int_equal(stats.pending_slots, 5);
     give_back(fence, late[2]);
     frame = begin(fence);
-    assert_int_equal(nb_frame_number(frame), 8); // numbers went on meanwhile
+    assert_int_equal(nb_fence_frame_number(frame), 8); // numbers went on meanwhile
     for (int i = 0; i < 5; ++i) {
         if (i != 2) give_back(fence, late[i]);
     }
@@ -390,7 +390,7 @@ TEST(late_frames_make_the_ring_grow_and_then_fill) {
 typedef struct late_return {
     nb_fence *fence;
     nb_fence_ticket ticket;
-    nb_frame frame;
+    nb_fence_frame frame;
 } late_return;
 
 static void return_late(void *user, uint32_t index) {
@@ -417,9 +417,9 @@ TEST(begin_waits_for_a_slot_if_asked_to) {
     test_thread thread;
     test_threads_start(&thread, 1, return_late, &late);
     uint64_t start_ns = nbi_clock_now_ns();
-    nb_frame frame = begin(fence);
+    nb_fence_frame frame = begin(fence);
     assert_true(nbi_clock_now_ns() - start_ns < 1000000000u); // it was woken: the deadline is far
-    assert_int_equal(nb_frame_number(frame), 3);
+    assert_int_equal(nb_fence_frame_number(frame), 3);
     test_threads_join(&thread, 1);
     give_back(fence, second);
     assert_int_equal(look(fence, frame, NULL), NB_OK);
@@ -448,9 +448,9 @@ TEST(begin_waits_until_the_slot_is_back_and_no_longer) {
     nb_fence *fence = fence_of(&desc);
     nb_fence_ticket first = take(fence, begin(fence)), second = take(fence, begin(fence));
     c = (late_clock){.late = {.fence = fence, .ticket = first}, .call_count = 1};
-    nb_frame frame = begin(fence);
+    nb_fence_frame frame = begin(fence);
     assert_in_range(c.call_count, 4, 6);
-    assert_int_equal(nb_frame_number(frame), 3);
+    assert_int_equal(nb_fence_frame_number(frame), 3);
     // Nothing comes back: it gives up at the deadline.
     nb_fence_ticket third = take(fence, frame);
     assert_int_equal(nb_fence_begin(fence, &frame), NB_FULL);
@@ -475,12 +475,12 @@ TEST(coordinator_is_one_thread_until_disowned) {
 
 TEST(closing_ends_frames_tickets_and_waits) {
     nb_fence *fence = fence_open();
-    nb_frame done = begin(fence), frame = begin(fence), none_frame = {77};
+    nb_fence_frame done = begin(fence), frame = begin(fence), none_frame = {77};
     nb_fence_ticket ticket = take(fence, frame), none;
     assert_int_equal(nb_fence_close(fence), NB_OK);
     assert_int_equal(nb_fence_begin(fence, &none_frame), NB_CLOSED);
     assert_int_equal(nb_fence_take(fence, frame, NO_LABEL, &none), NB_CLOSED);
-    assert_int_equal(nb_fence_take(fence, (nb_frame){0}, NO_LABEL, &none), NB_CLOSED);
+    assert_int_equal(nb_fence_take(fence, (nb_fence_frame){0}, NO_LABEL, &none), NB_CLOSED);
     nb_fence_report report;
     assert_int_equal(nb_fence_wait(fence, frame, NB_NEVER_NS, NULL, &report), NB_CLOSED);
     assert_int_equal(report.status, NB_FENCE_CLOSED);
@@ -502,7 +502,7 @@ typedef struct helper {
     uint64_t cost_ns;
 } helper;
 
-static bool help_return(void *user, nb_frame frame) {
+static bool help_return(void *user, nb_fence_frame frame) {
     (void)frame;
     helper *h = user;
     if (h->ticket_count == 0) return false;
@@ -511,7 +511,7 @@ static bool help_return(void *user, nb_frame frame) {
     return true;
 }
 
-static uint32_t help_list(void *user, nb_frame frame, nb_fence_straggler *stragglers, uint32_t count_max) {
+static uint32_t help_list(void *user, nb_fence_frame frame, nb_fence_straggler *stragglers, uint32_t count_max) {
     (void)user;
     (void)frame;
     if (count_max == 0) return 0;
@@ -525,7 +525,7 @@ static helper *helper_open(helper *h, uint64_t cost_ns) {
     desc.clock = nb_clock_manual_get(&h->clock);
     h->fence = fence_of(&desc);
     h->cost_ns = cost_ns;
-    nb_frame frame = begin(h->fence);
+    nb_fence_frame frame = begin(h->fence);
     for (h->ticket_count = 0; h->ticket_count < 4; ++h->ticket_count) {
         h->tickets[h->ticket_count] = take(h->fence, frame);
     }
@@ -567,7 +567,7 @@ TEST(helped_work_overruns_the_deadline_and_is_counted) {
 TEST(poll_only_looks) {
     helper h;
     helper_open(&h, 60);
-    nb_frame frame = nb_fence_current(h.fence);
+    nb_fence_frame frame = nb_fence_current(h.fence);
     nb_fence_help help = {.run = help_return, .user = &h};
     nb_fence_report report;
     assert_int_equal(nb_fence_wait(h.fence, frame, 0, &help, &report), NB_TIMEOUT);
@@ -592,7 +592,7 @@ TEST(late_frame_keeps_its_arena_frame) {
     desc.slot_count = 2;
     desc.arenas = arenas;
     nb_fence *fence = fence_of(&desc);
-    nb_frame late = begin(fence);
+    nb_fence_frame late = begin(fence);
     nb_fence_ticket ticket = take(fence, late);
     nb_arena_frame arena_frame = nb_fence_arena_frame(fence, late);
     assert_int_equal(arena_frame.value, nb_thread_arenas_frame(arenas).value);
@@ -627,7 +627,7 @@ TEST(full_arenas_and_full_ring_leave_no_pin_behind) {
     desc.arenas = arenas;
     nb_fence *fence = fence_of(&desc);
     nb_fence_ticket tickets[4];
-    nb_frame frame;
+    nb_fence_frame frame;
     for (int i = 0; i < 4; ++i) {
         frame = begin(fence);
         tickets[i] = take(fence, frame);
@@ -665,7 +665,7 @@ typedef enum lateness { IN_TIME, LATE, LATE_WAITED_FOR_AGAIN } lateness;
 static nb_result court_frame(court *c, uint32_t label, lateness late) {
     nb_fence_ticket ticket;
     nb_fence_help help = {.run = tick_instead, .user = &c->t};
-    nb_frame frame = begin(c->fence);
+    nb_fence_frame frame = begin(c->fence);
     assert_int_equal(nb_fence_take(c->fence, frame, (nb_label){label}, &ticket), NB_OK);
     if (late == IN_TIME) give_back(c->fence, ticket);
     nb_result result = nb_fence_wait(c->fence, frame, NB_FENCE_DEADLINE_DEFAULT, &help, NULL);
@@ -707,7 +707,7 @@ TEST(quarantined_ticket_still_holds_the_fence) {
     court c;
     court_open(&c);
     for (int i = 0; i < 3; ++i) assert_int_equal(court_frame(&c, 5, LATE), NB_TIMEOUT);
-    nb_frame frame = begin(c.fence);
+    nb_fence_frame frame = begin(c.fence);
     nb_fence_ticket ticket, none;
     assert_int_equal(nb_fence_take(c.fence, frame, (nb_label){5}, &ticket), NB_OK);
     assert_int_equal(nb_fence_wait(c.fence, frame, NB_NEVER_NS, NULL, NULL), NB_OK);
@@ -727,7 +727,7 @@ TEST(more_late_labels_than_the_table_holds) {
     for (uint32_t first = 1; first <= 96; first += NB_FENCE_STRAGGLER_COUNT_MAX) {
         for (int strike = 0; strike < 3; ++strike) {
             nb_fence_ticket tickets[NB_FENCE_STRAGGLER_COUNT_MAX];
-            nb_frame frame = begin(c.fence);
+            nb_fence_frame frame = begin(c.fence);
             for (uint32_t i = 0; i < NB_FENCE_STRAGGLER_COUNT_MAX; ++i) {
                 assert_int_equal(nb_fence_take(c.fence, frame, (nb_label){first + i}, &tickets[i]), NB_OK);
             }

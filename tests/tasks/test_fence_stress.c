@@ -59,7 +59,7 @@ static void do_frame(frames *f, uint32_t index, uint64_t number, uint64_t *rando
     random_delay(test_random(random));
     // Work may take tickets for more work: the frame is sealed, and open as long as one is out.
     bool has_child = test_random(random) % 4 == 0;
-    if (has_child) expect(&f->failure_count, nb_fence_take(f->fence, (nb_frame){0}, NO_LABEL, &child) == NB_OK);
+    if (has_child) expect(&f->failure_count, nb_fence_take(f->fence, (nb_fence_frame){0}, NO_LABEL, &child) == NB_OK);
     if (has_child) expect(&f->failure_count, nb_fence_return(f->fence, own) == NB_OK);
     f->results[index] = number;
     nbi_atomic_store_relaxed_u64(&f->done_ns[index], nbi_clock_now_ns());
@@ -83,14 +83,14 @@ static void frames_worker(void *user, uint32_t index) {
 
 // One frame of all workers. The wait must end within a second of the last return, and not before it.
 static void frames_coordinate(frames *f) {
-    nb_frame frame = {0};
+    nb_fence_frame frame = {0};
     expect(&f->failure_count, nb_fence_begin(f->fence, &frame) == NB_OK);
     for (uint32_t i = 0; i < f->worker_count; ++i) {
         nb_fence_ticket ticket = {0};
         expect(&f->failure_count, nb_fence_take(f->fence, frame, NO_LABEL, &ticket) == NB_OK);
         nbi_atomic_store_relaxed_u64(&f->tickets[i], ticket.value);
     }
-    uint64_t number = nb_frame_number(frame);
+    uint64_t number = nb_fence_frame_number(frame);
     nbi_atomic_store_release_u64(&f->opened, number); // read by the acquire load in frames_worker
     nb_result result = nb_fence_wait(f->fence, frame, nbi_clock_now_ns() + 10 * SECOND_NS, NULL, NULL);
     uint64_t now_ns = nbi_clock_now_ns(), done_ns = 0;
@@ -156,7 +156,7 @@ static void late_worker(void *user, uint32_t index) {
 }
 
 static void late_frame(late_work *w, uint64_t round) {
-    nb_frame frame = {0};
+    nb_fence_frame frame = {0};
     nb_fence_ticket ticket = {0};
     uint32_t place = (uint32_t)(round % LATE_FRAMES);
     // A place is used again only when its ticket is back, so that `done` counts the rounds.
@@ -237,7 +237,7 @@ static void ending_round(ending *e, uint64_t round) {
     grave g = {0};
     nb_fence_desc desc = {.ticket_count_max = 2, .slot_count = 2};
     desc.hooks.allocator = (nb_allocator){grave_alloc, grave_free, &g};
-    nb_frame frame = {0};
+    nb_fence_frame frame = {0};
     expect(&e->failure_count, nb_fence_create(&desc, &e->fence) == NB_OK);
     expect(&e->failure_count, nb_fence_begin(e->fence, &frame) == NB_OK);
     for (int i = 0; i < 2; ++i) {
@@ -276,7 +276,7 @@ TEST(fence_may_end_as_soon_as_the_wait_has) {
 #define STORM_TICKETS 8
 typedef struct storm {
     nb_fence *fence;
-    nb_frame frame;
+    nb_fence_frame frame;
     uint64_t round_count;
     nb_atomic_u32 failure_count;
     nb_atomic_u32 holders[STORM_TICKETS]; // of each record: 1 while a ticket of it is out
@@ -336,7 +336,7 @@ static int compare_u64(const void *left, const void *right) {
 TEST(timeouts_are_never_early) {
     nb_fence_desc desc = stress_desc(4);
     nb_fence *fence = NULL;
-    nb_frame frame = {0};
+    nb_fence_frame frame = {0};
     nb_fence_ticket ticket;
     uint64_t random = test_seed("timeouts_are_never_early"), count = test_size(500, 2500, 20000);
     assert_int_equal(nb_fence_create(&desc, &fence), NB_OK);
@@ -379,7 +379,7 @@ static void signals_every_100_us(bool is_on) {
 
 typedef struct sleepers {
     nb_fence *fence;
-    nb_frame frame;
+    nb_fence_frame frame;
     uint64_t timeout_ns;
     nb_atomic_u32 failure_count, awake_count;
 } sleepers;

@@ -9,7 +9,7 @@ typedef struct framed {
     tasks *t;
     nb_fence *fence;
     nb_labels *labels;
-    nb_frame frame;
+    nb_fence_frame frame;
 } framed;
 
 static framed f; // the one that is open
@@ -84,7 +84,7 @@ TEST(test_tasks_from_different_frames_independent) {
     held late = {0};
     event runs = {0};
     framed_begin();
-    nb_frame first = f.frame;
+    nb_fence_frame first = f.frame;
     submit_started(f.t, in_frame(), run_held, &late, &late.started, 2);
     assert_int_equal(framed_wait(nbi_clock_now_ns() + 1000000, NULL), NB_TIMEOUT);
     framed_begin();
@@ -146,7 +146,7 @@ TEST(frame_is_over_though_its_thread_runs_on) {
 
 typedef struct noted_frame {
     nb_fence *fence;
-    nb_frame frame;
+    nb_fence_frame frame;
     uint32_t runs;
     bool is_bound; // the frame waited for it
 } noted_frame;
@@ -213,7 +213,7 @@ TEST(frame_bound_submit_needs_an_open_frame) {
     desc.fence = f.fence;
     assert_int_equal(nb_task_submit(f.t->scheduler, &desc, NULL), NB_ERR_MISUSE); // no frame yet
     framed_begin();
-    nb_frame first = f.frame;
+    nb_fence_frame first = f.frame;
     assert_int_equal(nb_task_submit(f.t->scheduler, &desc, NULL), NB_OK);
     assert_int_equal(framed_wait(NB_NEVER_NS, NULL), NB_OK);
     assert_int_equal(nb_task_submit(f.t->scheduler, &desc, NULL), NB_CLOSED);
@@ -275,7 +275,7 @@ TEST(late_task_still_submits_to_its_own_frame) {
     framed_open(2);
     held late = {0};
     framed_begin();
-    nb_frame first = f.frame;
+    nb_fence_frame first = f.frame;
     submit_held(f.t, in_frame(), &late);
     assert_int_equal(framed_wait(0, NULL), NB_TIMEOUT);
     framed_begin();
@@ -512,14 +512,14 @@ TEST(late_task_keeps_the_memory_of_its_frame) {
     tasks *t = tasks_open_desc(
         (nb_scheduler_desc){.worker_count = NB_WORKER_COUNT_NONE, .task_count_max = 256, .arenas = arenas});
     taken k = {0};
-    nb_frame frame;
+    nb_fence_frame frame;
     nb_task_desc bound = {.fence = fence, .lifetime = NB_LIFETIME_FRAME};
     assert_int_equal(nb_fence_begin(fence, &frame), NB_OK);
     submit_pointer(t, bound, run_take, &k);
     nb_task late = submit_pointer(t, bound, run_take, &k);
     assert_int_equal(nb_scheduler_help(t->scheduler, 0, NULL), NB_OK);
     for (int i = 0; i < 10; ++i) { // far more frames than the arenas keep without a pin
-        nb_frame next;
+        nb_fence_frame next;
         assert_int_equal(nb_fence_begin(fence, &next), NB_OK);
         taken other = {0};
         submit_pointer(t, bound, run_take, &other);
@@ -546,7 +546,7 @@ TEST(quarantined_label_no_longer_holds_its_frame) {
     desc.hooks.logger.level_min = NB_LOG_OFF;
     assert_int_equal(nb_fence_create(&desc, &fence), NB_OK);
     for (int i = 0; i < 5; ++i) {
-        nb_frame frame;
+        nb_fence_frame frame;
         held late = {0};
         assert_int_equal(nb_fence_begin(fence, &frame), NB_OK);
         nb_task_desc bound = {.fence = fence, .lifetime = NB_LIFETIME_FRAME, .label = slow};

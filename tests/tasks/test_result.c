@@ -11,7 +11,7 @@ typedef struct heard {
     uint32_t count;
     uint32_t values[512];
     nb_result statuses[512];
-    nb_frame dispatched, completed;
+    nb_fence_frame dispatched, completed;
     bool is_stale;
     nb_scheduler *scheduler;
     nb_result nested; // of a drain inside the callback
@@ -131,7 +131,7 @@ TEST(result_knows_its_frames_and_when_it_is_stale) {
     for (uint32_t later = 0; later < 6; ++later) {
         static heard h;
         memset(&h, 0, sizeof h);
-        nb_frame first, frame;
+        nb_fence_frame first, frame;
         assert_int_equal(nb_fence_begin(fence, &first), NB_OK);
         frame = first;
         uint32_t value = 1;
@@ -159,7 +159,7 @@ TEST(frame_bound_results_are_there_after_the_wait) {
     static heard h;
     for (uint64_t round = test_size(200, 3000, 100000); round > 0; --round) {
         memset(&h, 0, sizeof h);
-        nb_frame frame;
+        nb_fence_frame frame;
         assert_int_equal(nb_fence_begin(fence, &frame), NB_OK);
         for (uint32_t i = 0; i < 20; ++i) {
             nb_task_desc desc = told(&h, &i);

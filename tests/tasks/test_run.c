@@ -6,7 +6,7 @@
 typedef struct note {
     uint32_t run_count;
     uint64_t thread_id;
-    nb_frame frame;
+    nb_fence_frame frame;
     nb_label label;
     nb_result sets;   // what it sets as its result
     nb_result waited; // for its own group
@@ -96,7 +96,7 @@ static void note_told(void *user, const nb_task_result *result) {
 TEST(it_belongs_to_its_frame_and_tells_its_end) {
     tasks *t = tasks_open(0);
     nb_fence *fence = NULL;
-    nb_frame frame;
+    nb_fence_frame frame;
     note n = {0};
     uint32_t told = 0;
     assert_int_equal(nb_fence_create(NULL, &fence), NB_OK);

@@ -361,7 +361,7 @@ TEST(fence_waits_for_every_task_of_every_frame) {
         assert_int_equal(nb_fence_create(&fence_desc, &fence), NB_OK);
         static frame_work work;
         for (uint64_t number = 1; number <= frames; ++number) {
-            nb_frame frame;
+            nb_fence_frame frame;
             memset(&work, 0, sizeof work);
             work.frame = number;
             assert_int_equal(nb_fence_begin(fence, &frame), NB_OK);

@@ -15,14 +15,14 @@
 #endif
 
 typedef struct tiny {
-    nb_world *world;
+    nb_store *world;
     nb_table things;
 } tiny;
 
 static nb_result tick(const nb_context *context, void *user) {
     tiny *t = user;
-    int32_t *x = NB_COLUMN_WRITE(t->world, t->things, 0, int32_t);
-    NB_EACH_ROW(row, t->world, t->things) x[row] += (int32_t)row;
+    int32_t *x = NB_STORE_ROWS_WRITE(t->world, t->things, 0, int32_t);
+    NB_STORE_EACH_ROW(row, t->world, t->things) x[row] += (int32_t)row;
     if (TINY_WRONG && context->tick->index >= 100) ++x[3];
     return NB_OK;
 }
@@ -40,9 +40,9 @@ static nb_result attach(void *user, nb_engine *engine) {
     nb_table_desc table = {.name = "things", .row_count_max = 10 + TINY_OTHER, .columns = columns, .column_count = 1};
     t->world = nb_engine_world(engine);
     if (t->world == NULL) return NB_ERR_MEMORY;
-    nb_result result = nb_world_table_add(t->world, &table, &t->things);
+    nb_result result = nb_store_table_add(t->world, &table, &t->things);
     nb_entity entity;
-    for (int i = 0; result == NB_OK && i < 5; ++i) result = nb_world_spawn(t->world, t->things, &entity);
+    for (int i = 0; result == NB_OK && i < 5; ++i) result = nb_store_spawn(t->world, t->things, &entity);
     nb_module_desc module = {.name = "tiny", .tick = tick, .user = t};
     return result == NB_OK ? nb_engine_module_attach(engine, &module, NULL) : result;
 }

@@ -110,11 +110,11 @@ typedef enum nbi_gpu_frame_state {
 
 // One of the frames in flight.
 typedef struct nbi_gpu_slot {
-    uint64_t value;   // that the device is through with it at
-    nb_frame frame;   // of the engine that used it last
-    void *memory;     // of the frame
-    uint32_t buffer;  // its number
-    uint32_t surface; // number of the surface's image
+    uint64_t value;       // that the device is through with it at
+    nb_fence_frame frame; // of the engine that used it last
+    void *memory;         // of the frame
+    uint32_t buffer;      // its number
+    uint32_t surface;     // number of the surface's image
     uint32_t step_count;
     char (*steps)[NB_GPU_NAME_SIZE_MAX + 1]; // names, for times
 } nbi_gpu_slot;
@@ -171,7 +171,7 @@ struct nb_gpu {
     nb_timeline *own_timeline, *timeline;
     nb_engine *engine;  // NULL: not attached
     const char *caller; // what reports name: the function that the user called last on the frame's thread
-    nb_module modules[2];
+    nb_module_id modules[2];
     nb_fence *fence; // of the engine, once a frame has begun
 
     // Values of the device; the backend's count from `base`.
@@ -224,7 +224,7 @@ struct nb_gpu {
 };
 
 // gpu_frame.c: what the public functions and the engine's modules do.
-nb_result nbi_gpu_begin(nb_gpu *gpu, nb_frame frame);
+nb_result nbi_gpu_begin(nb_gpu *gpu, nb_fence_frame frame);
 nb_result nbi_gpu_compile(nb_gpu *gpu);
 nb_result nbi_gpu_submit_picture(nb_gpu *gpu);
 nb_result nbi_gpu_end(nb_gpu *gpu);
@@ -260,7 +260,7 @@ nb_result nbi_gpu_back_import(nb_gpu *gpu);
 void nbi_gpu_surface_show(nb_gpu *gpu);
 
 // gpu_memory.c
-void nbi_gpu_spans_open(nb_gpu *gpu, nb_frame frame);
+void nbi_gpu_spans_open(nb_gpu *gpu, nb_fence_frame frame);
 void nbi_gpu_spans_close(nb_gpu *gpu);
 
 // gpu_upload.c

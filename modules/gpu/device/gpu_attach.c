@@ -24,7 +24,7 @@ static nb_result frame_start(const nb_context *context, void *user) {
 // Who runs behind cannot add passes any more; that would look like a graph that loses them.
 static void check_order(nb_gpu *gpu, const nb_context *context) {
     enum { LOOK_COUNT_MAX = 64 };
-    nb_module modules[LOOK_COUNT_MAX];
+    nb_module_id modules[LOOK_COUNT_MAX];
     uint32_t count = nb_engine_order_get(context->engine, NB_PHASE_FRAME_GRAPH, modules, LOOK_COUNT_MAX);
     if (count == 0 || count > LOOK_COUNT_MAX || modules[count - 1].value == context->module.value) return;
     const char *name = nb_engine_module_name(context->engine, modules[count - 1]);
@@ -50,7 +50,7 @@ static nb_result record(const nb_context *context, void *user) {
 }
 
 // After all jobs have returned, for each of them: the last one hands over.
-static nb_result submit(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result submit(const nb_context *context, void *user, const nb_output_list *outputs) {
     nb_gpu *gpu = user;
     (void)outputs;
     gpu->caller = FRAME;
@@ -87,7 +87,7 @@ static void leave(nb_gpu *gpu, nb_engine *engine) {
         nbi_gpu_lose(gpu, "it did not end its work");
         change_timeline(gpu, nb_engine_timelines(engine), gpu->own_timeline);
     }
-    for (uint32_t i = 0; i < gpu->limits.frames_in_flight; ++i) gpu->slots[i].frame = (nb_frame){0};
+    for (uint32_t i = 0; i < gpu->limits.frames_in_flight; ++i) gpu->slots[i].frame = (nb_fence_frame){0};
     gpu->engine = NULL;
     gpu->fence = NULL;
 }
@@ -95,8 +95,8 @@ static void leave(nb_gpu *gpu, nb_engine *engine) {
 // One without the other would begin frames that nobody ends. So a module that leaves takes the other along, and with
 // the second one the device leaves.
 static void module_left(nb_gpu *gpu, nb_engine *engine, uint32_t which) {
-    nb_module other = gpu->modules[1 - which];
-    gpu->modules[which] = (nb_module){0};
+    nb_module_id other = gpu->modules[1 - which];
+    gpu->modules[which] = (nb_module_id){0};
     if (other.value != 0) nb_engine_module_detach(engine, other);
     if (gpu->modules[0].value == 0 && gpu->modules[1].value == 0 && gpu->engine != NULL) leave(gpu, engine);
 }

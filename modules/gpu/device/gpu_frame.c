@@ -38,7 +38,7 @@ static bool choose_slot(nb_gpu *gpu) {
     return false;
 }
 
-static nb_result open_picture(nb_gpu *gpu, nb_frame frame) {
+static nb_result open_picture(nb_gpu *gpu, nb_fence_frame frame) {
     nb_result result = nbi_gpu_note_result(gpu, gpu->backend->frame_reset(gpu->self, gpu->slot), "beginning a frame");
     if (result != NB_OK) return result;
     ++gpu->picture;
@@ -62,7 +62,7 @@ static nb_result await_device(nb_gpu *gpu, bool *is_hidden) {
     return result;
 }
 
-static nb_result begin_picture(nb_gpu *gpu, nb_frame frame) {
+static nb_result begin_picture(nb_gpu *gpu, nb_fence_frame frame) {
     nb_result result = gpu->is_lost ? nbi_gpu_restore(gpu) : NB_OK;
     if (result == NB_OK) result = nbi_gpu_poll(gpu);
     if (gpu->engine == NULL) nb_timelines_reclaim(gpu->own, 0, NULL);
@@ -76,7 +76,7 @@ static nb_result begin_picture(nb_gpu *gpu, nb_frame frame) {
     return result == NB_OK ? NB_OK : leave_out_for(gpu, result);
 }
 
-nb_result nbi_gpu_begin(nb_gpu *gpu, nb_frame frame) {
+nb_result nbi_gpu_begin(nb_gpu *gpu, nb_fence_frame frame) {
     ++gpu->stats.frame_count;
     gpu->frame_state = NBI_GPU_FRAME_BEGUN;
     gpu->has_picture = gpu->is_handed = gpu->is_counted = gpu->is_shown = false;
@@ -244,7 +244,7 @@ nb_result nb_gpu_frame_begin(nb_gpu *gpu) {
         "a frame is begun, or an engine runs the frames; end the frame first, or leave frames to the engine");
     if (result != NB_OK) return result;
     gpu->caller = __func__;
-    return nbi_gpu_begin(gpu, (nb_frame){0});
+    return nbi_gpu_begin(gpu, (nb_fence_frame){0});
 }
 
 nb_result nb_gpu_frame_compile(nb_gpu *gpu) {

@@ -14,7 +14,7 @@ NB_STATIC_ASSERT(NB_GPU_FRAMES_MAX <= 1u << SLOT_BITS, "a slot has its bits");
 NB_STATIC_ASSERT(NB_GPU_FRAME_BYTES_MAX < OFFSET_MASK, "an offset has its bits");
 
 // Without the engine's slots in it: a frame of a fence has its number there.
-void nbi_gpu_spans_open(nb_gpu *gpu, nb_frame frame) {
+void nbi_gpu_spans_open(nb_gpu *gpu, nb_fence_frame frame) {
     uint64_t word = (gpu->picture & NBI_GPU_TAG_MASK) << (OFFSET_BITS + SLOT_BITS) | (uint64_t)gpu->slot << OFFSET_BITS;
     // Carries the CLOSED of nbi_gpu_spans_close with it; read by the acquire load in take. A thread that finds this
     // frame can no longer exchange the word of an earlier picture. Relaxed, the store may become visible before CLOSED
@@ -40,7 +40,7 @@ static void fill(const nb_gpu *gpu, uint64_t word, uint64_t offset, size_t size_
     out->size_bytes = size_bytes;
 }
 
-static nb_result take(nb_gpu *gpu, nb_frame frame, size_t size_bytes, size_t alignment, nb_gpu_span *out) {
+static nb_result take(nb_gpu *gpu, nb_fence_frame frame, size_t size_bytes, size_t alignment, nb_gpu_span *out) {
     uint64_t word = nbi_atomic_load_acquire_u64(&gpu->span_word);
     for (;;) {
         if (word == CLOSED) return NB_EMPTY;
@@ -57,7 +57,8 @@ static nb_result take(nb_gpu *gpu, nb_frame frame, size_t size_bytes, size_t ali
     }
 }
 
-nb_result nb_gpu_frame_alloc_at(nb_gpu *gpu, nb_frame frame, size_t size_bytes, size_t alignment, nb_gpu_span *out) {
+nb_result nb_gpu_frame_alloc_at(nb_gpu *gpu, nb_fence_frame frame, size_t size_bytes, size_t alignment,
+                                nb_gpu_span *out) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
     if (out == NULL) return NBI_GPU_REFUSE(gpu, gpu->name, NB_ERR_MISUSE, "device \"%s\": out is NULL", gpu->name);
     if (alignment == 0) alignment = 16;
@@ -73,5 +74,5 @@ nb_result nb_gpu_frame_alloc_at(nb_gpu *gpu, nb_frame frame, size_t size_bytes, 
 
 nb_result nb_gpu_frame_alloc(nb_gpu *gpu, size_t size_bytes, size_t alignment, nb_gpu_span *out) {
     if (gpu == NULL) return NB_FAIL_NULL("gpu");
-    return nb_gpu_frame_alloc_at(gpu, (nb_frame){0}, size_bytes, alignment, out);
+    return nb_gpu_frame_alloc_at(gpu, (nb_fence_frame){0}, size_bytes, alignment, out);
 }

@@ -7,11 +7,11 @@
 // --- late work ---
 
 bool nbi_gpu_is_late(nb_gpu *gpu, uint32_t slot) {
-    nb_frame *frame = &gpu->slots[slot].frame;
+    nb_fence_frame *frame = &gpu->slots[slot].frame;
     if (gpu->fence == NULL || frame->value == 0) return false;
     nb_result result = nb_fence_wait(gpu->fence, *frame, 0, NULL, NULL);
     if (result == NB_TIMEOUT || result == NB_CLOSED) return true;
-    *frame = (nb_frame){0};
+    *frame = (nb_fence_frame){0};
     return false;
 }
 

@@ -51,9 +51,9 @@ static nb_result drain(nb_engine *engine) {
     uint64_t deadline_ns = nbi_shutdown_deadline_ns(engine);
     nb_context context = nbi_call_begin(engine, NBI_MODULE_NONE, NB_PHASE_NONE);
     nb_async_frame frame = frame_of(engine, &context);
-    nbi_world_allow(engine, NB_PHASE_FRAME_START); // what a discard may write is the same as in a frame
+    nbi_store_allow(engine, NB_PHASE_FRAME_START); // what a discard may write is the same as in a frame
     nb_result result = nbi_async_drain(engine->async, &frame, deadline_ns, "nb_engine_destroy");
-    nbi_world_allow(engine, NB_PHASE_NONE);
+    nbi_store_allow(engine, NB_PHASE_NONE);
     nbi_call_end(engine);
     return result == NB_OK ? NB_OK : NB_BUSY;
 }

@@ -42,7 +42,7 @@ nb_engine_desc nb_engine_desc_default(void) {
         .stage_count_max = NB_STAGE_COUNT_DEFAULT,
         .violation_policy = NB_VIOLATION_REPORT,
         .budget = default_budget(),
-        .world = nb_world_desc_default(),
+        .world = nb_store_desc_default(),
         .snapshots = default_snapshots(),
         .input = nb_input_desc_default(),
         .async = nb_async_desc_default(),
@@ -252,7 +252,7 @@ static void free_all(nb_engine *engine) {
     nbi_synctest_end(engine);
     nb_history_destroy(engine->history);
     nb_states_destroy(engine->states);
-    nbi_world_end(engine);
+    nbi_store_end(engine);
     nb_input_destroy(engine->input);
     if (engine->commands != NULL) nbi_free(&hooks, engine->commands, command_bytes(engine));
     if (engine->has_arena) {
@@ -376,7 +376,7 @@ static nb_result end_scheduler(nb_engine *engine) {
 static nb_result end_work(nb_engine *engine, bool *are_over, bool *is_drained) {
     engine->is_draining = true;
     nb_token_cancel(engine->token, NB_CANCEL_SHUTDOWN, 0, NULL);
-    nbi_world_unguard(engine); // modules may write to it as they go
+    nbi_store_unguard(engine); // modules may write to it as they go
     nb_result result = nbi_frame_async_end(engine);
     if (result == NB_OK && end_tasks(engine, are_over) != NB_OK) result = report_leftovers(engine);
     if (result == NB_OK) {
@@ -428,8 +428,8 @@ static void become_coordinator(nb_engine *engine) {
 // Makes a world that is new part of the frame. Providers are called meanwhile: what would change the engine is NB_BUSY.
 static nb_result prepare(nb_engine *engine, const char *function) {
     engine->is_calling = true;
-    nb_result result = engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
-    if (result == NB_OK) result = nbi_world_join(engine);
+    nb_result result = engine->is_world_stuck ? nbi_store_unguard(engine) : NB_OK;
+    if (result == NB_OK) result = nbi_store_join(engine);
     if (result == NB_OK) result = nbi_history_begin(engine, function);
     if (result == NB_OK) result = nbi_synctest_begin(engine);
     engine->is_calling = false;
@@ -471,7 +471,7 @@ static nb_result run_begun(nb_engine *engine) {
     nbi_frame_run(engine);
     nbi_fp_leave(fp_mode);
     nbi_atomic_store_relaxed_u32(&engine->phase, NB_PHASE_NONE);
-    nbi_world_allow(engine, NB_PHASE_NONE);
+    nbi_store_allow(engine, NB_PHASE_NONE);
     nbi_modules_note(engine, NBI_HEALTH_FRAMES);
     nbi_owner_leave(before);
     engine->is_in_frame = false;
@@ -643,7 +643,7 @@ nb_engine_stats nb_engine_stats_get(const nb_engine *engine) {
     stats.module_count = engine->module_count;
     stats.quarantine_count = (uint32_t)nb_fence_stats_get(engine->fence).quarantine_count;
     stats.violation_count = nbi_atomic_load_relaxed_u64(&engine->violation_count);
-    if (engine->world != NULL) stats.violation_count += nb_world_stats_get(engine->world).denied_count;
+    if (engine->world != NULL) stats.violation_count += nb_store_stats_get(engine->world).denied_count;
     stats.output_full_count = nbi_atomic_load_relaxed_u64(&engine->output_full_count);
     return stats;
 }

@@ -38,13 +38,13 @@ typedef struct nbi_output {
 // The bytes behind it are 16-byte aligned like itself.
 NB_STATIC_ASSERT(sizeof(nbi_output) % 16 == 0, "outputs are 16-byte aligned");
 
-struct nb_outputs {
+struct nb_output_list {
     nbi_output *first, *last;
 };
 
 // What a late job has made, until it is adopted.
 typedef struct nbi_late {
-    nb_outputs outputs;
+    nb_output_list outputs;
     nb_result result;
     uint64_t frame_index, run_number; // of the frame for which it was started
     bool is_pending;
@@ -59,12 +59,12 @@ typedef struct nbi_job {
     nb_arena arenas[2]; // of the outputs; the second one where late ones are adopted
     uint32_t arena_count;
     nb_arena *arena; // of these the one for `outputs`; the other one is that of `late`
-    nb_outputs outputs;
+    nb_output_list outputs;
     nbi_late late;
     uint32_t index, count, module;
     nb_phase phase;
     nb_loop_frame time; // of the frame for which it was started, as is `frame`
-    nb_frame frame;
+    nb_fence_frame frame;
     const nb_snapshot *snapshot; // held for it
     uint32_t quality_level;
     nb_task task; // that runs it
@@ -142,7 +142,7 @@ struct nb_engine {
     nb_guard *guard;     // where desc.is_guarded and there is a world
     bool is_guard_off;   // the OS has refused to change pages: the world is not made read-only any more
     bool is_world_stuck; // it is read-only, and the OS does not make it writable
-    nb_world *world;     // these are NULL until somebody asks for them
+    nb_store *world;     // these are NULL until somebody asks for them
     nb_input *input;
     nb_snapshots *snapshots;
     nb_timelines *timelines;
@@ -186,9 +186,9 @@ struct nb_engine {
     nb_atomic_u32 phase;                        // nb_phase
     uint32_t closed_barriers;                   // bits
     uint32_t required_barriers[NB_PHASE_COUNT]; // bits: those that earlier phases close
-    nb_frame frame;
+    nb_fence_frame frame;
     nb_loop_frame time;
-    const nb_tick *tick;
+    const nb_loop_tick *tick;
     const nb_snapshot *snapshot; // held from Snapshot to FrameEnd
     nb_input_view frame_input, tick_input, tick_commands;
     bool was_paused;          // by the game or its player, when Input was open last
@@ -196,7 +196,7 @@ struct nb_engine {
     bool is_idle;             // no tick ran in the newest frame
     nb_input_event *commands; // for the next tick; command_count_max
     uint32_t command_count;
-    nb_stage **stages; // of this tick or of Gameplay, in the order of making; stage_count_max
+    nb_store_stage **stages; // of this tick or of Gameplay, in the order of making; stage_count_max
     uint32_t stage_count;
     nb_arena stage_arena;     // what they are made of
     nb_arena_mark stage_mark; // where the stages of the last handler that has any begin
@@ -291,7 +291,7 @@ static inline nbi_health_kind nbi_health_of(nb_phase phase) {
 // --- tick.c ---
 
 // One tick: input, handlers, what they have staged, hash.
-void nbi_tick_run(nb_engine *engine, const nb_tick *tick);
+void nbi_tick_run(nb_engine *engine, const nb_loop_tick *tick);
 
 // The part of a tick that is the same whenever it is simulated: tick, tick_input and tick_commands are set.
 void nbi_tick_simulate(nb_engine *engine);
@@ -299,23 +299,23 @@ void nbi_tick_simulate(nb_engine *engine);
 // Tells the watches what came out of the tick.
 void nbi_watches_end(const nb_engine *engine);
 
-// Between frames: makes a new world part of snapshots and ticks. Fails as nb_world_views_add.
-nb_result nbi_world_join(nb_engine *engine);
+// Between frames: makes a new world part of snapshots and ticks. Fails as nb_store_views_add.
+nb_result nbi_store_join(nb_engine *engine);
 
 // Makes the world read-only for jobs, or writable again; where desc.is_guarded. NB_ERR_OS: it cannot be written,
 // is_world_stuck is set, and until this succeeds nothing may run that writes to it.
-void nbi_world_guard(nb_engine *engine);
-nb_result nbi_world_unguard(nb_engine *engine);
+void nbi_store_guard(nb_engine *engine);
+nb_result nbi_store_unguard(nb_engine *engine);
 
 // Lets the world be written as the table says of the phase; NB_PHASE_NONE: all of it.
-void nbi_world_allow(nb_engine *engine, nb_phase phase);
+void nbi_store_allow(nb_engine *engine, nb_phase phase);
 
 // Applies what handlers have staged, or drops what the handler at `place` has.
 void nbi_stages_apply(nb_engine *engine);
 void nbi_stages_drop(nb_engine *engine, uint32_t handler_index);
 
 // Frees world, stages and input.
-void nbi_world_end(nb_engine *engine);
+void nbi_store_end(nb_engine *engine);
 
 // --- rollback.c ---
 
@@ -406,8 +406,8 @@ void nbi_jobs_merge(nb_engine *engine);
 bool nbi_job_is_settled(nbi_job *job);
 
 // Hands outputs of a job that have this age to its module.
-nb_result nbi_job_merge(nb_engine *engine, const nbi_job *job, const nb_outputs *outputs, uint64_t age, nb_phase phase,
-                        nb_merge_handler merge);
+nb_result nbi_job_merge(nb_engine *engine, const nbi_job *job, const nb_output_list *outputs, uint64_t age,
+                        nb_phase phase, nb_merge_handler merge);
 
 // --- late.c ---
 

@@ -109,7 +109,7 @@ void nbi_phase_run(nb_engine *engine, nb_phase phase, void (*before)(nb_engine *
         return;
     }
     nbi_atomic_store_relaxed_u32(&engine->phase, (uint32_t)phase);
-    nbi_world_allow(engine, phase);
+    nbi_store_allow(engine, phase);
     expire_tokens(engine);
     if (engine->trace != NULL) nb_trace_begin(engine->trace, engine->phase_labels[phase]);
     if (before != NULL) before(engine);

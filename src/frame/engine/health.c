@@ -96,10 +96,10 @@ static nb_result load(void *user, const void *bytes, size_t size_bytes) {
 
 nb_result nbi_health_create(nb_engine *engine) {
     if (engine->desc.failure_count_max == 0) return NB_OK;
-    nb_state_desc desc = {.name = NBI_HEALTH_NAME,
-                          .layout_hash = engine->desc.module_count_max,
-                          .save = save,
-                          .load = load,
-                          .user = engine};
+    nb_provider_desc desc = {.name = NBI_HEALTH_NAME,
+                             .layout_hash = engine->desc.module_count_max,
+                             .save = save,
+                             .load = load,
+                             .user = engine};
     return nb_states_add(engine->states, &desc, NULL);
 }

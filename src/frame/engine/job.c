@@ -34,7 +34,7 @@ void *nb_output_add(const nb_context *context, size_t size_bytes) {
     }
     *block = (nbi_output){NULL, size_bytes};
     memset(block + 1, 0, size_bytes);
-    nb_outputs *outputs = context->outputs;
+    nb_output_list *outputs = context->outputs;
     if (outputs->last != NULL)
         outputs->last->next = block;
     else
@@ -43,7 +43,7 @@ void *nb_output_add(const nb_context *context, size_t size_bytes) {
     return block + 1;
 }
 
-const void *nb_outputs_next(const nb_outputs *outputs, const void *block, size_t *size_bytes) {
+const void *nb_output_list_next(const nb_output_list *outputs, const void *block, size_t *size_bytes) {
     if (outputs == NULL) return NULL;
     const nbi_output *next = block != NULL ? ((const nbi_output *)block - 1)->next : outputs->first;
     if (next == NULL) return NULL;
@@ -102,7 +102,7 @@ static nb_trace_thread *span_begin(const nbi_job *job, bool is_task) {
 static void run_job(nbi_job *job, bool is_task) {
     nb_arena_adopt(job->arena);
     nb_arena_reset(job->arena);
-    job->outputs = (nb_outputs){NULL, NULL};
+    job->outputs = (nb_output_list){NULL, NULL};
     job->result = NB_OK;
     nb_context context = job_begin(job, nbi_thread_id(), job->arena);
     nb_trace_thread *ring = span_begin(job, is_task);
@@ -132,7 +132,7 @@ static nbi_jobs *jobs_of(nbi_module *module, nb_phase phase) {
 
 static void note_cancelled(nbi_job *job) {
     release_snapshot(job);
-    job->outputs = (nb_outputs){NULL, NULL};
+    job->outputs = (nb_output_list){NULL, NULL};
     job->result = NB_CANCELLED;
     nbi_atomic_store_relaxed_u32(&job->is_busy, 0);
 }
@@ -178,7 +178,7 @@ static void start_job(nb_engine *engine, nbi_job *job, nb_group group) {
                          .priority = NB_PRIORITY_CRITICAL,
                          .lifetime = is_bound ? NB_LIFETIME_FRAME : NB_LIFETIME_FLOATING,
                          .fence = is_bound ? engine->fence : NULL,
-                         .frame = is_bound ? engine->frame : (nb_frame){0},
+                         .frame = is_bound ? engine->frame : (nb_fence_frame){0},
                          .group = group};
     // Where there is no room for tasks, or nothing to wait for one with, the coordinator does it; but one in quarantine
     // would keep it for as long as that takes.
@@ -251,8 +251,8 @@ void nbi_task_results_deliver(nb_engine *engine) {
 
 // --- merging ---
 
-nb_result nbi_job_merge(nb_engine *engine, const nbi_job *job, const nb_outputs *outputs, uint64_t age, nb_phase phase,
-                        nb_merge_handler merge) {
+nb_result nbi_job_merge(nb_engine *engine, const nbi_job *job, const nb_output_list *outputs, uint64_t age,
+                        nb_phase phase, nb_merge_handler merge) {
     if (merge == NULL) return NB_OK;
     nb_context context = nbi_call_begin(engine, job->module, phase);
     context.job_index = job->index;
@@ -292,11 +292,11 @@ void nbi_jobs_record(nb_engine *engine) {
     if (engine->orders[NB_PHASE_COMMAND_RECORD].count == 0 || engine->is_world_stuck) return;
     // Without a group there is no task to wait for: every job runs here.
     bool has_group = nb_group_begin(engine->scheduler, &group) == NB_OK;
-    nbi_world_guard(engine);
+    nbi_store_guard(engine);
     start_all(engine, NB_PHASE_COMMAND_RECORD, group);
     if (has_group) nb_group_end(engine->scheduler, group, NB_NEVER_NS);
     settle_jobs(engine, NB_PHASE_COMMAND_RECORD, false);
-    if (nbi_world_unguard(engine) != NB_OK) return;
+    if (nbi_store_unguard(engine) != NB_OK) return;
     merge_all(engine, NB_PHASE_COMMAND_RECORD, NB_PHASE_COMMAND_RECORD);
 }
 

@@ -8,23 +8,23 @@
 
 #include "../../tasks/host.h"
 
-// In nb_module: [ number 48 | index 16 ].
+// In nb_module_id: [ number 48 | index 16 ].
 #define INDEX_BITS 16
 #define INDEX_MASK 0xFFFFu
 
-static nb_module handle_of(const nb_engine *engine, const nbi_module *module) {
-    return (nb_module){module->number << INDEX_BITS | (uint64_t)(module - engine->modules)};
+static nb_module_id handle_of(const nb_engine *engine, const nbi_module *module) {
+    return (nb_module_id){module->number << INDEX_BITS | (uint64_t)(module - engine->modules)};
 }
 
 // Also one that is leaving.
-static nbi_module *find_any(const nb_engine *engine, nb_module handle) {
+static nbi_module *find_any(const nb_engine *engine, nb_module_id handle) {
     uint32_t index = (uint32_t)(handle.value & INDEX_MASK);
     if (handle.value == 0 || index >= engine->module_limit) return NULL;
     nbi_module *module = &engine->modules[index];
     return module->number != 0 && module->number == handle.value >> INDEX_BITS ? module : NULL;
 }
 
-static nbi_module *find(const nb_engine *engine, nb_module handle) {
+static nbi_module *find(const nb_engine *engine, nb_module_id handle) {
     nbi_module *module = find_any(engine, handle);
     return module != NULL && !module->is_leaving ? module : NULL;
 }
@@ -301,7 +301,7 @@ static nb_result attach(nb_engine *engine, nbi_module *module, const nb_module_d
     return result;
 }
 
-nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc, nb_module *out) {
+nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc, nb_module_id *out) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = nbi_check_coordinator(engine, __func__);
     if (result == NB_OK) result = check_desc(engine, desc, __func__);
@@ -312,7 +312,7 @@ nb_result nb_engine_module_attach(nb_engine *engine, const nb_module_desc *desc,
     nbi_module *module = free_slot(engine);
     if (module == NULL) return NB_FULL;
     result = attach(engine, module, desc, ++engine->module_number);
-    nb_module handle = handle_of(engine, module);
+    nb_module_id handle = handle_of(engine, module);
     if (may_settle(engine)) nbi_modules_settle(engine);
     if (result == NB_OK && out != NULL) *out = handle;
     return result;
@@ -334,7 +334,7 @@ static bool may_leave(const nb_engine *engine, const nbi_module *module) {
     return !engine->is_in_frame && !engine->is_draining && !module->is_inside;
 }
 
-nb_result nb_engine_module_detach(nb_engine *engine, nb_module handle) {
+nb_result nb_engine_module_detach(nb_engine *engine, nb_module_id handle) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = nbi_check_coordinator(engine, __func__);
     if (result != NB_OK) return result;
@@ -380,7 +380,7 @@ static nb_result replace(nb_engine *engine, nbi_module *module, const nb_module_
     return NB_OK;
 }
 
-nb_result nb_engine_module_replace(nb_engine *engine, nb_module handle, const nb_module_desc *desc) {
+nb_result nb_engine_module_replace(nb_engine *engine, nb_module_id handle, const nb_module_desc *desc) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = nbi_check_coordinator(engine, __func__);
     if (result == NB_OK) result = check_desc(engine, desc, __func__);
@@ -448,7 +448,7 @@ nb_result nbi_modules_end(nb_engine *engine) {
 
 // --- numbers ---
 
-uint32_t nb_engine_order_get(const nb_engine *engine, nb_phase phase, nb_module *modules, uint32_t count_max) {
+uint32_t nb_engine_order_get(const nb_engine *engine, nb_phase phase, nb_module_id *modules, uint32_t count_max) {
     if (engine == NULL) return NBI_FAIL_NULL("engine") == NB_OK;
     if ((uint32_t)phase >= NB_PHASE_COUNT) return 0;
     const nbi_order *order = &engine->orders[phase];
@@ -458,7 +458,7 @@ uint32_t nb_engine_order_get(const nb_engine *engine, nb_phase phase, nb_module 
     return order->count;
 }
 
-const char *nb_engine_module_name(const nb_engine *engine, nb_module handle) {
+const char *nb_engine_module_name(const nb_engine *engine, nb_module_id handle) {
     if (engine == NULL) return NBI_FAIL_NULL("engine") == NB_OK ? "?" : "";
     const nbi_module *module = find(engine, handle);
     return module != NULL ? module->name : "";

@@ -5,7 +5,7 @@
 #include "engine.h"
 
 #include "../state/state.h"
-#include "../world/world.h"
+#include "../store/store.h"
 #include "nebula/compare.h"
 #include "nebula/hash.h"
 #include "thread_owner.h"
@@ -15,7 +15,7 @@
 
 // --- stages ---
 
-nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
+nb_store_stage *nb_context_stage(const nb_context *context, uint32_t job) {
     if (context == NULL || context->engine == NULL) {
         NBI_FAIL_NULL("context");
         return NULL;
@@ -40,10 +40,10 @@ nb_stage *nb_context_stage(const nb_context *context, uint32_t job) {
     if (first == engine->stage_count) engine->stage_mark = nb_arena_save(&engine->stage_arena);
     size_t size_bytes = engine->desc.stage_bytes;
     bool has_room = engine->stage_count < engine->desc.stage_count_max;
-    nb_stage *stage = has_room ? nb_arena_alloc(&engine->stage_arena, sizeof *stage, 16) : NULL;
+    nb_store_stage *stage = has_room ? nb_arena_alloc(&engine->stage_arena, sizeof *stage, 16) : NULL;
     void *memory = stage != NULL ? nb_arena_alloc(&engine->stage_arena, size_bytes, 16) : NULL;
-    nb_stage_desc desc = {.handler = call->handler_index, .job = job, .memory = memory, .size_bytes = size_bytes};
-    if (memory == NULL || nb_stage_init(stage, engine->world, &desc) != NB_OK) {
+    nb_store_stage_desc desc = {.handler = call->handler_index, .job = job, .memory = memory, .size_bytes = size_bytes};
+    if (memory == NULL || nb_store_stage_init(stage, engine->world, &desc) != NB_OK) {
         if (engine->stats.stage_full_count++ == 0) {
             nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FULL, __func__,
                     "module \"%s\": no room for more than %u stages; raise nb_engine_desc.stage_count_max; further "
@@ -67,9 +67,9 @@ void nbi_stages_drop(nb_engine *engine, uint32_t handler_index) {
 void nbi_stages_apply(nb_engine *engine) {
     // A refusal may leave memory in use, but no stage.
     if (!engine->has_stage_arena || nb_arena_bytes_used(&engine->stage_arena) == 0) return;
-    nbi_world_of(engine->world)->skips_local = engine->is_resimulating;
-    if (engine->stage_count != 0) nbi_world_apply(nbi_world_of(engine->world), engine->stages, engine->stage_count);
-    nbi_world_of(engine->world)->skips_local = false;
+    nbi_store_of(engine->world)->skips_local = engine->is_resimulating;
+    if (engine->stage_count != 0) nbi_store_apply(nbi_store_of(engine->world), engine->stages, engine->stage_count);
+    nbi_store_of(engine->world)->skips_local = false;
     engine->stage_count = 0;
     nb_arena_reset(&engine->stage_arena);
 }
@@ -106,27 +106,27 @@ nb_result nb_context_command(const nb_context *context, const nb_input_event *co
 // --- the world ---
 
 static size_t world_save(void *user, void *bytes, size_t capacity_bytes) {
-    const nb_world *world = user;
-    size_t size_bytes = nb_world_save_size(world, NB_SAVE_FILE);
+    const nb_store *world = user;
+    size_t size_bytes = nb_store_save_size(world, NB_SAVE_FILE);
     if (bytes != NULL && size_bytes <= capacity_bytes)
-        nb_world_save(world, NB_SAVE_FILE, bytes, capacity_bytes, &size_bytes);
+        nb_store_save(world, NB_SAVE_FILE, bytes, capacity_bytes, &size_bytes);
     return size_bytes;
 }
 
 static nb_result world_load(void *user, const void *bytes, size_t size_bytes) {
-    return nb_world_load(user, bytes, size_bytes);
+    return nb_store_load(user, bytes, size_bytes);
 }
 
-static uint64_t world_hash(void *user) { return nb_world_hash(user); }
-static uint64_t world_layout(void *user) { return nb_world_layout_hash(user); }
+static uint64_t world_hash(void *user) { return nb_store_hash(user); }
+static uint64_t world_layout(void *user) { return nb_store_layout_hash(user); }
 
 static nb_result world_locate(void *user, const void *here, size_t here_bytes, const void *there, size_t there_bytes,
                               nb_difference *out) {
-    return nb_world_compare(user, here, here_bytes, there, there_bytes, out);
+    return nb_store_compare(user, here, here_bytes, there, there_bytes, out);
 }
 
 // On any thread, while the handler that the stage is for runs.
-static void name_stage(void *user, const nb_stage *stage, char *text, size_t size_bytes) {
+static void name_stage(void *user, const nb_store_stage *stage, char *text, size_t size_bytes) {
     const nb_engine *engine = user;
     nb_phase phase = nb_engine_phase(engine);
     const nbi_order *order = &engine->orders[phase];
@@ -139,33 +139,33 @@ static void name_stage(void *user, const nb_stage *stage, char *text, size_t siz
 
 static nb_result world_create(nb_engine *engine) {
     uint32_t count = engine->desc.stage_count_max;
-    size_t stage_bytes = (engine->desc.stage_bytes + sizeof(nb_stage) + 64) * count;
+    size_t stage_bytes = (engine->desc.stage_bytes + sizeof(nb_store_stage) + 64) * count;
     nb_arena_desc arena_desc = {.label = "stages", .capacity_bytes = stage_bytes, .hooks = engine->hooks};
     engine->stages = nbi_alloc(&engine->hooks, count * sizeof *engine->stages, 16, "nb_engine_world");
     if (engine->stages == NULL) return NB_ERR_MEMORY;
     nb_result result = nb_arena_init(&engine->stage_arena, &arena_desc);
     if (result != NB_OK) return result;
     engine->has_stage_arena = true;
-    result = nb_world_create(&engine->desc.world, &engine->world);
+    result = nb_store_create(&engine->desc.world, &engine->world);
     if (result != NB_OK) return result;
-    nbi_world_of(engine->world)->is_driven = true;
-    nbi_world_of(engine->world)->name_stage = name_stage;
-    nbi_world_of(engine->world)->name_user = engine;
-    nbi_world_of(engine->world)->traps = engine->desc.violation_policy == NB_VIOLATION_TRAP;
-    nb_state_desc state = {.name = "world",
-                           .save = world_save,
-                           .load = world_load,
-                           .hash = world_hash,
-                           .layout = world_layout,
-                           .locate = world_locate,
-                           .user = engine->world};
-    nb_state handle;
+    nbi_store_of(engine->world)->is_driven = true;
+    nbi_store_of(engine->world)->name_stage = name_stage;
+    nbi_store_of(engine->world)->name_user = engine;
+    nbi_store_of(engine->world)->traps = engine->desc.violation_policy == NB_VIOLATION_TRAP;
+    nb_provider_desc state = {.name = "world",
+                              .save = world_save,
+                              .load = world_load,
+                              .hash = world_hash,
+                              .layout = world_layout,
+                              .locate = world_locate,
+                              .user = engine->world};
+    nb_provider handle;
     result = nb_states_add(engine->states, &state, &handle);
     if (result == NB_OK) nbi_states_load_last(engine->states, handle);
     return result;
 }
 
-nb_world *nb_engine_world(nb_engine *engine) {
+nb_store *nb_engine_world(nb_engine *engine) {
     if (engine == NULL) NBI_FAIL_NULL("engine");
     if (engine == NULL) return NULL;
     if (engine->world != NULL) return engine->world;
@@ -173,14 +173,14 @@ nb_world *nb_engine_world(nb_engine *engine) {
         NBI_FAIL(&engine->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_MISUSE, "a world is made between frames");
         return NULL;
     }
-    if (world_create(engine) != NB_OK) nbi_world_end(engine);
+    if (world_create(engine) != NB_OK) nbi_store_end(engine);
     return engine->world;
 }
 
-void nbi_world_end(nb_engine *engine) {
+void nbi_store_end(nb_engine *engine) {
     nb_guard_destroy(engine->guard);
     engine->guard = NULL;
-    nb_world_destroy(engine->world);
+    nb_store_destroy(engine->world);
     engine->world = NULL;
     if (engine->has_stage_arena) {
         nb_arena_adopt(&engine->stage_arena);
@@ -192,16 +192,16 @@ void nbi_world_end(nb_engine *engine) {
     engine->stages = NULL;
 }
 
-nb_result nbi_world_join(nb_engine *engine) {
+nb_result nbi_store_join(nb_engine *engine) {
     if (engine->world == NULL || engine->is_world_joined) return NB_OK;
-    engine->is_world_viewed = nbi_world_is_published(nbi_world_of(engine->world));
+    engine->is_world_viewed = nbi_store_is_published(nbi_store_of(engine->world));
     if (engine->is_world_viewed) {
         nb_snapshots *snapshots = nb_engine_snapshots(engine);
-        nb_result result = snapshots != NULL ? nb_world_views_add(engine->world, snapshots) : NB_ERR_MEMORY;
+        nb_result result = snapshots != NULL ? nb_store_views_add(engine->world, snapshots) : NB_ERR_MEMORY;
         if (result != NB_OK) return result;
     }
-    nbi_world_of(engine->world)->is_started = true; // what is declared later would be in no snapshot
-    nb_guard_desc guard = {.world = engine->world,
+    nbi_store_of(engine->world)->is_started = true; // what is declared later would be in no snapshot
+    nb_guard_desc guard = {.store = engine->world,
                            .snapshots = engine->snapshots,
                            .who = nbi_engine_thread_owner,
                            .user = engine,
@@ -211,10 +211,10 @@ nb_result nbi_world_join(nb_engine *engine) {
     return result;
 }
 
-void nbi_world_guard(nb_engine *engine) {
+void nbi_store_guard(nb_engine *engine) {
     const char *name = NULL;
     if (engine->guard == NULL || engine->is_guard_off) return;
-    if (nbi_world_protect(nbi_world_of(engine->world), true, &name) == NB_OK) return;
+    if (nbi_store_protect(nbi_store_of(engine->world), true, &name) == NB_OK) return;
     engine->is_guard_off = true;
     nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_GUARD, "nb_engine_frame",
             "guard switched off: the OS does not make the pages of table '%s' read-only; writes of jobs to the world "
@@ -222,13 +222,13 @@ void nbi_world_guard(nb_engine *engine) {
             name);
 }
 
-nb_result nbi_world_unguard(nb_engine *engine) {
+nb_result nbi_store_unguard(nb_engine *engine) {
     const char *name = NULL;
     if (engine->guard == NULL) return NB_OK;
     bool was_stuck = engine->is_world_stuck;
-    nb_result result = nbi_world_protect(nbi_world_of(engine->world), false, &name);
+    nb_result result = nbi_store_protect(nbi_store_of(engine->world), false, &name);
     engine->is_world_stuck = result != NB_OK;
-    if (was_stuck || result != NB_OK) nbi_world_allow(engine, NB_PHASE_NONE);
+    if (was_stuck || result != NB_OK) nbi_store_allow(engine, NB_PHASE_NONE);
     if (was_stuck || result == NB_OK) return result;
     engine->is_guard_off = true;
     if (engine->failure == NB_OK) engine->failure = result;
@@ -239,14 +239,14 @@ nb_result nbi_world_unguard(nb_engine *engine) {
     return result;
 }
 
-void nbi_world_allow(nb_engine *engine, nb_phase phase) {
+void nbi_store_allow(nb_engine *engine, nb_phase phase) {
     if (engine->world == NULL) return;
     uint32_t layers = phase == NB_PHASE_NONE ? UINT32_MAX : nb_phase_info_get(phase)->mutates;
     if (engine->is_world_stuck) layers = 0;
     uint32_t flags = 0;
     if ((layers & NB_LAYER_SIMULATED) != 0) flags |= NB_COLUMN_SIMULATED;
     if ((layers & NB_LAYER_GAME) != 0) flags |= NB_COLUMN_LOCAL;
-    nb_world_allow(engine->world, flags);
+    nb_store_allow(engine->world, flags);
 }
 
 // --- the tick ---
@@ -338,11 +338,11 @@ void nbi_watches_end(const nb_engine *engine) {
 void nbi_tick_simulate(nb_engine *engine) {
     nb_arena_mark mark = nb_arena_save(&engine->arena);
     nbi_synctest_before(engine);
-    if (engine->is_world_joined) nbi_world_tick_begin(nbi_world_of(engine->world));
+    if (engine->is_world_joined) nbi_store_tick_begin(nbi_store_of(engine->world));
     nbi_handlers_run(engine, NB_PHASE_FIXED_SIM);
     if (engine->is_world_joined) {
         nbi_stages_apply(engine);
-        nbi_world_tick_end(nbi_world_of(engine->world));
+        nbi_store_tick_end(nbi_store_of(engine->world));
     }
     nbi_modules_note(engine, NBI_HEALTH_TICKS);
     if (engine->desc.hashes_ticks) hash_tick(engine);
@@ -351,7 +351,7 @@ void nbi_tick_simulate(nb_engine *engine) {
     nb_arena_rewind(&engine->arena, mark); // each tick begins with the same memory, however many share the frame
 }
 
-void nbi_tick_run(nb_engine *engine, const nb_tick *tick) {
+void nbi_tick_run(nb_engine *engine, const nb_loop_tick *tick) {
     engine->tick_input = (nb_input_view){NULL, 0};
     if (engine->input != NULL) nb_input_take_tick(engine->input, tick->input_until_ns, &engine->tick_input);
     engine->tick_commands =

@@ -7,7 +7,7 @@
 #include "../../base/throttle.h"
 #include "../../platform/platform.h"
 #include "../state/state.h"
-#include "../world/world.h"
+#include "../store/store.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@
 
 // A provider. Where it has callbacks, live bytes and shadow are two halves of `memory`, each {size as 64 bits, bytes}.
 typedef struct source {
-    nb_state_desc desc;
+    nb_provider_desc desc;
     const char *name; // of the states; theirs until providers come or go
     unsigned char *memory;
     size_t half_bytes;
@@ -211,8 +211,8 @@ void nb_history_destroy(nb_history *history) {
 // --- what is kept ---
 
 // The world's own provider saves what the regions of the world have.
-static bool is_kept(const nb_history *history, const nb_state_desc *desc, const char *name) {
-    if ((desc->flags & NB_STATE_LOCAL) != 0) return false;
+static bool is_kept(const nb_history *history, const nb_provider_desc *desc, const char *name) {
+    if ((desc->flags & NB_PROVIDER_LOCAL) != 0) return false;
     bool is_world = history->desc.world != NULL && desc->user == history->desc.world && strcmp(name, "world") == 0;
     return !is_world;
 }
@@ -220,7 +220,7 @@ static bool is_kept(const nb_history *history, const nb_state_desc *desc, const 
 // Fills `sources`, where there are any, and gives their number.
 static uint32_t sources_list(const nb_history *history, source *sources) {
     uint32_t count = 0;
-    const nb_state_desc *desc;
+    const nb_provider_desc *desc;
     const char *name;
     if (history->desc.states == NULL) return 0;
     for (uint32_t i = 0; (desc = nbi_states_desc_at(history->desc.states, i, &name)) != NULL; ++i) {
@@ -247,21 +247,21 @@ static size_t shadows_carve(const nb_history *history, unsigned char *base) {
 
 static void regions_describe(nb_history *history) {
     for (uint32_t i = 0; i < history->source_count; ++i) {
-        const nb_state_desc *desc = &history->sources[i].desc;
+        const nb_provider_desc *desc = &history->sources[i].desc;
         if (desc->save != NULL) continue; // both halves come with the first filling
         history->regions[i] =
             (nbi_region){.live = desc->data, .size_bytes = desc->size_bytes, .size_bytes_max = desc->size_bytes};
         history->regions[i].may_image = true;
     }
-    nb_world *world = history->desc.world;
-    if (world != NULL) nbi_world_regions_describe(world, history->regions + history->source_count, history->heads);
+    nb_store *world = history->desc.world;
+    if (world != NULL) nbi_store_regions_describe(world, history->regions + history->source_count, history->heads);
 }
 
 static nb_result regions_make(nb_history *history) {
     const char *function = called(history->caller, "nb_history_save");
-    nb_world *world = history->desc.world;
+    nb_store *world = history->desc.world;
     uint32_t source_count = sources_list(history, NULL);
-    uint32_t region_count = source_count + (world != NULL ? nbi_world_region_count(world) : 0);
+    uint32_t region_count = source_count + (world != NULL ? nbi_store_region_count(world) : 0);
     uint32_t head_count = world != NULL ? world->table_count : 0;
     size_t sources_at = region_count * sizeof(nbi_region), heads_at = sources_at + source_count * sizeof(source);
     // One more byte: there may be nothing to keep.
@@ -407,7 +407,7 @@ static bool is_changed(const nb_history *history, uint32_t index) {
 }
 
 static nb_result source_load(const nb_history *history, uint32_t index, const unsigned char *half) {
-    const nb_state_desc *desc = &history->sources[index].desc;
+    const nb_provider_desc *desc = &history->sources[index].desc;
     nb_result result = desc->load(desc->user, half + SIZE_BYTES, (size_t)half_size(half));
     return result < 0 ? result : NB_OK;
 }
@@ -432,10 +432,10 @@ static nb_result sources_load(nb_history *history) {
 // --- saving ---
 
 static nb_result check_save(const nb_history *history, uint64_t tick) {
-    const nb_world *world = history->desc.world;
+    const nb_store *world = history->desc.world;
     const char *function = called(history->caller, "nb_history_save");
-    if (world != NULL && nbi_world_const_of(world)->is_in_tick)
-        return nbi_fail(&history->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, function, "a tick is on");
+    if (world != NULL && nbi_store_const_of(world)->is_in_tick)
+        return nbi_fail(&history->hooks, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, function, "a tick is on");
     bool is_old = history->has_begun && !has_other_providers(history) && tick < history->tick_newest;
     if (tick <= NB_TICK_COUNT_MAX && !is_old) return NB_OK;
     return nbi_fail(&history->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_MISUSE, function,
@@ -444,8 +444,8 @@ static nb_result check_save(const nb_history *history, uint64_t tick) {
 
 // Shadows follow. False: what they were did not fit.
 static bool shadows_follow(nb_history *history) {
-    nb_world *world = history->desc.world;
-    if (world != NULL) nbi_world_regions_locate(world, history->regions + history->source_count);
+    nb_store *world = history->desc.world;
+    if (world != NULL) nbi_store_regions_locate(world, history->regions + history->source_count);
     for (uint32_t i = 0; i < history->region_count; ++i) {
         nbi_region_follow(&history->regions[i], i, history->since, &history->undo);
     }
@@ -489,16 +489,16 @@ nb_result nb_history_save(nb_history *history, uint64_t tick) {
 
 static nb_result check_rewind(nb_history *history) {
     if (history->desc.world == NULL) return NB_OK;
-    nbi_world *world = nbi_world_of(history->desc.world);
+    nbi_store *world = nbi_store_of(history->desc.world);
     const char *function = called(history->caller, "nb_history_rewind");
     if (world->is_in_tick)
-        return nbi_fail(&history->hooks, NB_ITEM_WORLD_TICK, NB_ERR_MISUSE, function, "a tick is on");
+        return nbi_fail(&history->hooks, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, function, "a tick is on");
     if (world->is_protected)
-        return nbi_fail(&history->hooks, NB_ITEM_WORLD_PROTECTED, NB_ERR_MISUSE, function,
+        return nbi_fail(&history->hooks, NB_ITEM_STORE_PROTECTED, NB_ERR_MISUSE, function,
                         "the world is read-only now");
     if ((nbi_atomic_load_relaxed_u32(&world->visible.writable) & NB_COLUMN_SIMULATED) != 0) return NB_OK;
     nbi_atomic_fetch_add_relaxed_u64(&world->denied_count, 1);
-    return nbi_fail(&history->hooks, NB_ITEM_WORLD_DENIED, NB_ERR_PERMISSION, function,
+    return nbi_fail(&history->hooks, NB_ITEM_STORE_DENIED, NB_ERR_PERMISSION, function,
                     "simulated state is not to be written");
 }
 
@@ -515,13 +515,13 @@ static nb_result refuse_tick(nb_history *history) {
 
 // Live bytes become the shadows; nothing can fail any more.
 static void state_follows(nb_history *history, uint64_t version) {
-    nb_world *world = history->desc.world;
+    nb_store *world = history->desc.world;
     for (uint32_t i = 0; i < history->source_count; ++i) {
         bool is_loaded = history->sources[i].desc.save != NULL;
         if (!is_loaded) nbi_region_restore(&history->regions[i], history->since, version);
     }
     if (world == NULL) return;
-    nbi_world_regions_restore(world, history->regions + history->source_count, history->since, version);
+    nbi_store_regions_restore(world, history->regions + history->source_count, history->since, version);
     history->since = version;
     world->version = version + 1;
 }
@@ -535,7 +535,7 @@ nb_result nb_history_rewind(nb_history *history, uint64_t tick) {
     if (!is_there) return refuse_tick(history);
     result = sources_fill(history, __func__);
     if (result != NB_OK) return result;
-    nb_world *world = history->desc.world;
+    nb_store *world = history->desc.world;
     // One that no block has: whoever copies by versions sees all that changes here.
     uint64_t version = world != NULL ? ++world->version : 0;
     nbi_undo_move(&history->undo, tick, version);
@@ -552,7 +552,7 @@ nb_result nb_history_rewind(nb_history *history, uint64_t tick) {
 }
 
 nb_result nbi_history_return(nb_history *history, uint64_t tick) {
-    nb_world *world = history->desc.world;
+    nb_store *world = history->desc.world;
     uint64_t version = world != NULL ? ++world->version : 0;
     nb_result result = NB_OK;
     nbi_undo_move(&history->undo, tick, version);
@@ -566,7 +566,7 @@ nb_result nbi_history_return(nb_history *history, uint64_t tick) {
     return result;
 }
 
-const nb_world *nbi_history_world(const nb_history *history) { return history->desc.world; }
+const nb_store *nbi_history_world(const nb_history *history) { return history->desc.world; }
 
 nb_result nb_history_confirm(nb_history *history, uint64_t tick) {
     if (history == NULL) return NBI_FAIL_NULL("history");

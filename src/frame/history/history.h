@@ -3,7 +3,7 @@
 
 // What the files of the history share. State is a list of regions, each with its live bytes and a shadow: a copy as of
 // the newest saved tick. history_undo.c keeps what shadows were before, in a ring; history_region.c lets one follow the
-// other; history_image.c keeps whole copies of what changes much; world_history.c says which regions a world has;
+// other; history_image.c keeps whole copies of what changes much; store_history.c says which regions a world has;
 // history.c puts it together.
 
 #include "nebula/history.h"
@@ -100,7 +100,7 @@ nb_result nbi_history_check(const nb_history_desc *desc);
 nb_result nbi_history_return(nb_history *history, uint64_t tick);
 
 // The world that it keeps; NULL = none.
-const nb_world *nbi_history_world(const nb_history *history);
+const nb_store *nbi_history_world(const nb_history *history);
 
 // --- the ring of what was before (history_undo.c) ---
 
@@ -185,7 +185,7 @@ void nbi_image_free(nbi_region *region, nbi_image *image);
 // What a record holds with it: nothing for NULL.
 size_t nbi_image_held(const nbi_region *region, const nbi_image *image);
 
-// --- a world's regions (world_history.c) ---
+// --- a world's regions (store_history.c) ---
 
 // How much of a table is in use: rows, and slots of its pool.
 typedef struct nbi_table_head {
@@ -193,13 +193,13 @@ typedef struct nbi_table_head {
 } nbi_table_head;
 
 // How many regions a world needs.
-uint32_t nbi_world_region_count(const nb_world *world);
+uint32_t nbi_store_region_count(const nb_store *world);
 
 // Sizes, blocks and versions. heads: one for each table.
-void nbi_world_regions_describe(nb_world *world, nbi_region *regions, nbi_table_head *heads);
+void nbi_store_regions_describe(nb_store *world, nbi_region *regions, nbi_table_head *heads);
 
 // Looks up where the live bytes are and how many may differ.
-void nbi_world_regions_locate(nb_world *world, nbi_region *regions);
+void nbi_store_regions_locate(nb_store *world, nbi_region *regions);
 
 // Lets the world become what the shadows are, with all that is derived from it.
-void nbi_world_regions_restore(nb_world *world, nbi_region *regions, uint64_t since, uint64_t version);
+void nbi_store_regions_restore(nb_store *world, nbi_region *regions, uint64_t since, uint64_t version);

@@ -8,7 +8,7 @@
 #include "../engine/engine.h"
 #include "../history/history.h"
 #include "../state/state.h"
-#include "../world/world.h"
+#include "../store/store.h"
 
 #include <string.h>
 
@@ -146,7 +146,7 @@ void nbi_tick_resimulate(nb_engine *engine, uint64_t index, bool is_watched) {
     nb_history_input_get(engine->history, index + 1, &input);
     engine->tick_input = input.events;
     engine->tick_commands = input.commands;
-    nb_tick tick = nb_loop_tick_at(&engine->loop, index);
+    nb_loop_tick tick = nb_loop_tick_at(&engine->loop, index);
     engine->tick = &tick;
     nbi_tick_simulate(engine);
     if (is_watched) nbi_watches_end(engine);
@@ -181,20 +181,20 @@ static nb_result load_there(nb_engine *engine, bool *is_other) {
 // Where the state that was sent is other than ours, ours is what was sent. Else it is as before, with all that is
 // drawn: `stash`.
 static sent_state try_state(nb_engine *engine, uint64_t now, unsigned char *stash) {
-    nb_world *world = engine->is_world_joined ? engine->world : NULL;
+    nb_store *world = engine->is_world_joined ? engine->world : NULL;
     bool is_other = false;
-    if (world != NULL) nbi_world_stash(world, stash, NBI_STASH_SAVE);
+    if (world != NULL) nbi_store_stash(world, stash, NBI_STASH_SAVE);
     if (nb_history_rewind(engine->history, engine->correct_state_tick) != NB_OK) return SENT_FAILED;
     nb_result result = load_there(engine, &is_other);
     if (is_other && result >= 0) return SENT_OTHER;
     nbi_history_return(engine->history, now);
-    if (world != NULL) nbi_world_stash(world, stash, NBI_STASH_RESTORE);
+    if (world != NULL) nbi_store_stash(world, stash, NBI_STASH_RESTORE);
     return result < 0 ? SENT_FAILED : SENT_SAME;
 }
 
 static sent_state load_state(nb_engine *engine, uint64_t now) {
     // One more byte: there may be nothing to put aside.
-    size_t size_bytes = 1 + (engine->is_world_joined ? nbi_world_stash(engine->world, NULL, NBI_STASH_MEASURE) : 0);
+    size_t size_bytes = 1 + (engine->is_world_joined ? nbi_store_stash(engine->world, NULL, NBI_STASH_MEASURE) : 0);
     unsigned char *stash = nbi_alloc(&engine->hooks, size_bytes, NB_CACHE_LINE, "nb_context_correct_state");
     if (stash == NULL) return SENT_FAILED;
     sent_state sent = try_state(engine, now, stash);
@@ -219,13 +219,13 @@ static uint64_t apply_state(nb_engine *engine, uint64_t now) {
 void nbi_rollback(nb_engine *engine) {
     if (!engine->has_correction && engine->correct_bytes == NULL) return;
     uint64_t now = nb_loop_tick_count(&engine->loop);
-    nbi_world_allow(engine, NB_PHASE_FIXED_SIM);
+    nbi_store_allow(engine, NB_PHASE_FIXED_SIM);
     uint64_t from = apply_state(engine, now);
     if (engine->desc.hashes_ticks && from == now) engine->stats.tick_hash = nb_states_hash(engine->states);
     bool is_back = from == now || nb_history_rewind(engine->history, from) == NB_OK;
     if (!is_back) ++engine->rollback.fail_count;
     if (is_back && from != now) simulate_to(engine, from, now);
-    nbi_world_allow(engine, NB_PHASE_NETWORK_RECONCILIATION);
+    nbi_store_allow(engine, NB_PHASE_NETWORK_RECONCILIATION);
     engine->has_correction = false;
     engine->correct_bytes = NULL;
 }
@@ -235,7 +235,7 @@ static nb_result check_between_frames(nb_engine *engine, const char *function) {
         return nbi_fail_throttled(&engine->hooks, &engine->throttle, 0, NB_ITEM_ENGINE_THREAD, NB_ERR_THREAD, function,
                                   "called on another thread; call it on the thread that runs the frames");
     if (engine->is_in_frame || nbi_engine_is_calling(engine)) return NB_BUSY;
-    return engine->is_world_stuck ? nbi_world_unguard(engine) : NB_OK;
+    return engine->is_world_stuck ? nbi_store_unguard(engine) : NB_OK;
 }
 
 // Ends the run so far: nothing that waits for its next tick reaches the ticks that follow, of which the first has this

@@ -211,7 +211,7 @@ typedef struct saved_frame {
     nb_result failure;
     nb_log_level level_min;
     nb_input_view input, commands;
-    const nb_tick *tick;
+    const nb_loop_tick *tick;
     uint64_t spawn_count, despawn_count, stale_count; // of the world
 } saved_frame;
 
@@ -225,7 +225,7 @@ static saved_frame frame_save(nbi_synctest *self) {
                         .commands = engine->tick_commands,
                         .tick = engine->tick};
     if (engine->world != NULL) {
-        const nbi_world *world = nbi_world_of(engine->world);
+        const nbi_store *world = nbi_store_of(engine->world);
         kept.spawn_count = world->spawn_count;
         kept.despawn_count = world->despawn_count;
         kept.stale_count = world->stale_count;
@@ -244,7 +244,7 @@ static void frame_restore(nbi_synctest *self, const saved_frame *kept) {
     engine->tick_commands = kept->commands;
     engine->tick = kept->tick;
     if (engine->world != NULL) {
-        nbi_world *world = nbi_world_of(engine->world);
+        nbi_store *world = nbi_store_of(engine->world);
         world->spawn_count = kept->spawn_count;
         world->despawn_count = kept->despawn_count;
         world->stale_count = kept->stale_count;

@@ -8,7 +8,7 @@
 
 #include "../../platform/platform.h"
 #include "../engine/engine.h"
-#include "../world/world.h"
+#include "../store/store.h"
 
 // Bytes on the heap that grow as they are needed; counted in the report.
 typedef struct nbi_copy {
@@ -97,7 +97,7 @@ typedef enum nbi_local_kind {
 typedef struct nbi_local {
     nbi_local_kind kind;
     nbi_table *table;
-    const nb_world_column *column; // marked where it is written; of ASIDE and COLUMN
+    const nb_store_column *column; // marked where it is written; of ASIDE and COLUMN
     unsigned char *memory;         // NULL for TABLE
     size_t size_bytes;
     const char *name, *column_name; // of table or provider; "" for no column

@@ -5,20 +5,20 @@
 #include "synctest.h"
 
 #include "../state/state.h"
-#include "../world/world_save.h"
+#include "../store/store_save.h"
 
 #include <string.h>
 
 // --- pieces ---
 
-static void set_rows(nbi_local *piece, nbi_local_kind kind, const nb_world_column *column, void *memory) {
+static void set_rows(nbi_local *piece, nbi_local_kind kind, const nb_store_column *column, void *memory) {
     piece->kind = kind;
     piece->column = column;
     piece->memory = memory;
     piece->size_bytes = (size_t)piece->table->head->row_count * column->size_bytes;
 }
 
-static void set_stashed(nbi_local *piece, const nb_world_column *column, void *memory) {
+static void set_stashed(nbi_local *piece, const nb_store_column *column, void *memory) {
     set_rows(piece, NBI_LOCAL_STASHED, column, memory);
 }
 
@@ -42,7 +42,7 @@ static bool take_part(nbi_local *piece, uint32_t part) {
         return true;
     }
     uint32_t index = (part - 1) / 2;
-    const nb_world_column *column = &table->heads[index], *previous = &table->columns[index].previous;
+    const nb_store_column *column = &table->heads[index], *previous = &table->columns[index].previous;
     piece->column_name = table->columns[index].name;
     bool is_previous = part % 2 == 0;
     if (is_previous && previous->rows != NULL) set_stashed(piece, previous, previous->rows);
@@ -52,7 +52,7 @@ static bool take_part(nbi_local *piece, uint32_t part) {
     return true;
 }
 
-static bool next_of_world(const nbi_world *self, nbi_local *piece) {
+static bool next_of_world(const nbi_store *self, nbi_local *piece) {
     while (piece->next_table < self->visible.table_count) {
         piece->table = &self->tables[piece->next_table];
         uint32_t part = piece->next_part++;
@@ -63,10 +63,10 @@ static bool next_of_world(const nbi_world *self, nbi_local *piece) {
 }
 
 static bool next_provider(const nb_states *states, nbi_local *piece) {
-    const nb_state_desc *desc = NULL;
+    const nb_provider_desc *desc = NULL;
     while ((desc = nbi_states_desc_at(states, piece->next_provider, &piece->name)) != NULL) {
         piece->next_provider += 1;
-        if ((desc->flags & NB_STATE_LOCAL) == 0 || desc->data == NULL) continue;
+        if ((desc->flags & NB_PROVIDER_LOCAL) == 0 || desc->data == NULL) continue;
         piece->kind = NBI_LOCAL_PROVIDER;
         piece->column_name = "";
         piece->memory = desc->data;
@@ -77,7 +77,7 @@ static bool next_provider(const nb_states *states, nbi_local *piece) {
 }
 
 bool nbi_local_next(const nb_engine *engine, nbi_local *piece) {
-    if (engine->is_world_joined && next_of_world(nbi_world_of(engine->world), piece)) return true;
+    if (engine->is_world_joined && next_of_world(nbi_store_of(engine->world), piece)) return true;
     return next_provider(engine->states, piece);
 }
 
@@ -135,7 +135,7 @@ static void put_memory(const nbi_synctest *self, const nbi_local *piece, const u
     memcpy(piece->memory, bytes, piece->size_bytes);
     if (piece->kind == NBI_LOCAL_PROVIDER) return;
     uint32_t block_count = nbi_block_count(piece->table->head->row_count);
-    for (uint32_t i = 0; i < block_count; ++i) nbi_world_mark(piece->column, i, self->engine->world->version);
+    for (uint32_t i = 0; i < block_count; ++i) nbi_store_mark(piece->column, i, self->engine->world->version);
 }
 
 void nbi_local_put(nbi_synctest *self, const nbi_copy *copy, nbi_local_filter filter, const void *user) {
@@ -147,7 +147,7 @@ void nbi_local_put(nbi_synctest *self, const nbi_copy *copy, nbi_local_filter fi
         at += 8 + size_bytes;
         if (filter != NULL && !filter(&piece, index, user)) continue;
         if (piece.kind == NBI_LOCAL_TABLE)
-            nbi_table_load(nbi_world_of(self->engine->world), piece.table, bytes, size_bytes);
+            nbi_table_load(nbi_store_of(self->engine->world), piece.table, bytes, size_bytes);
         if (piece.kind != NBI_LOCAL_TABLE && piece.size_bytes == size_bytes) put_memory(self, &piece, bytes);
     }
 }

@@ -44,7 +44,7 @@ static void list_runs(nbi_synctest *self) {
     nbi_sync_program *program = &self->program;
     const nb_states *states = self->engine->states;
     const char *name = NULL;
-    const nb_state_desc *desc = NULL;
+    const nb_provider_desc *desc = NULL;
     program->run_count = nbi_program_runs(program->runs, NBI_SYNC_RUN_MAX);
     for (uint32_t i = 0; (desc = nbi_states_desc_at(states, i, &name)) != NULL; ++i) {
         if (desc->data != NULL && desc->size_bytes >= HOLE_BYTES_MIN) cut_hole(program, desc->data, desc->size_bytes);
@@ -121,7 +121,7 @@ static void visit_all(nbi_synctest *self, spot_visit visit, void *user) {
 
 static bool is_registered(const nb_states *states, const unsigned char *address) {
     const char *name = NULL;
-    const nb_state_desc *desc = NULL;
+    const nb_provider_desc *desc = NULL;
     for (uint32_t i = 0; (desc = nbi_states_desc_at(states, i, &name)) != NULL; ++i) {
         const unsigned char *data = desc->data;
         if (data != NULL && address >= data && (size_t)(address - data) < desc->size_bytes) return true;

@@ -193,7 +193,7 @@ static void compare_bytes(const nbi_saved_part *here, const nbi_saved_part *ther
 }
 
 // The first provider that differs, where it is asked for the place.
-static nb_result compare_part(const nbi_saved_part *here, const nbi_saved_part *there, const nb_state_desc *desc,
+static nb_result compare_part(const nbi_saved_part *here, const nbi_saved_part *there, const nb_provider_desc *desc,
                               const char *name, nb_difference *out) {
     nb_result result = NB_OK;
     compare_bytes(here, there, out);
@@ -216,7 +216,7 @@ static nb_result compare_all(const nb_states *states, const void *here, const vo
     while (result == NB_OK && nbi_saved_part_next(states, here, &a) && nbi_saved_part_next(states, there, &b)) {
         if (is_same_part(&a, &b)) continue;
         const char *name = NULL;
-        const nb_state_desc *desc = nbi_states_desc_at(states, a.provider_end - 1, &name);
+        const nb_provider_desc *desc = nbi_states_desc_at(states, a.provider_end - 1, &name);
         if (count++ == 0)
             result = compare_part(&a, &b, desc, name, out);
         else

@@ -12,8 +12,8 @@
 #include <string.h>
 
 typedef struct provider {
-    nb_state_desc desc;
-    char name[NB_STATE_NAME_SIZE_MAX + 1];
+    nb_provider_desc desc;
+    char name[NB_PROVIDER_NAME_SIZE_MAX + 1];
     uint64_t number; // how many were added before, + 1
     uint64_t name_hash;
     bool is_loaded_last;
@@ -51,8 +51,8 @@ static size_t round_up(size_t size_bytes) { return (size_bytes + 7) & ~(size_t)7
 
 // --- providers ---
 
-static bool is_local(const provider *p) { return (p->desc.flags & NB_STATE_LOCAL) != 0; }
-static bool is_image(const provider *p) { return (p->desc.flags & NB_STATE_IMAGE) != 0; }
+static bool is_local(const provider *p) { return (p->desc.flags & NB_PROVIDER_LOCAL) != 0; }
+static bool is_image(const provider *p) { return (p->desc.flags & NB_PROVIDER_IMAGE) != 0; }
 
 // Of a part, before what the provider itself saves.
 static size_t prefix_bytes(const provider *p) { return is_image(p) ? NBI_IMAGE_BYTES : 0; }
@@ -109,7 +109,7 @@ static bool provider_bytes(nb_states *states, provider *p, const void **bytes, s
         if (p->buffer != NULL) nbi_free(&states->hooks, p->buffer, p->buffer_bytes);
         // Half as much again: a state that grows by a row a tick is not to need the heap each time.
         p->buffer_bytes = size + size / 2 + 16;
-        p->buffer = nbi_alloc(&states->hooks, p->buffer_bytes, 16, "nb_state_hash");
+        p->buffer = nbi_alloc(&states->hooks, p->buffer_bytes, 16, "nb_provider_hash");
         if (p->buffer == NULL) {
             p->buffer_bytes = 0;
             return false;
@@ -138,15 +138,15 @@ static bool provider_hash(nb_states *states, provider *p, uint64_t *hash) {
 // --- the registry ---
 
 nb_states_desc nb_states_desc_default(void) {
-    return (nb_states_desc){.state_count_max = NB_STATE_COUNT_DEFAULT, .hooks = nb_hooks_default()};
+    return (nb_states_desc){.state_count_max = NB_PROVIDER_COUNT_DEFAULT, .hooks = nb_hooks_default()};
 }
 
 nb_result nb_states_create(const nb_states_desc *desc, nb_states **out) {
     if (out == NULL) return NBI_FAIL_NULL("out");
     nb_states_desc resolved = desc != NULL ? *desc : (nb_states_desc){0};
     resolved.hooks = nbi_hooks_resolve(&resolved.hooks);
-    if (resolved.state_count_max == 0) resolved.state_count_max = NB_STATE_COUNT_DEFAULT;
-    if (resolved.state_count_max > NB_STATE_COUNT_MAX) {
+    if (resolved.state_count_max == 0) resolved.state_count_max = NB_PROVIDER_COUNT_DEFAULT;
+    if (resolved.state_count_max > NB_PROVIDER_COUNT_MAX) {
         return NBI_FAIL(&resolved.hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_RANGE, "state_count_max is too large");
     }
     nb_states *states = nbi_alloc(&resolved.hooks, sizeof *states, 16, __func__);
@@ -177,22 +177,22 @@ void nb_states_destroy(nb_states *states) {
     nbi_free(&hooks, states, sizeof *states);
 }
 
-static provider *find(const nb_states *states, nb_state state) {
+static provider *find(const nb_states *states, nb_provider state) {
     for (uint32_t i = 0; i < states->count; ++i) {
         if (states->providers[i].number == state.value) return &states->providers[i];
     }
     return NULL;
 }
 
-static nb_result check_desc(const nb_states *states, const nb_state_desc *desc) {
+static nb_result check_desc(const nb_states *states, const nb_provider_desc *desc) {
     const char *problem = NULL;
     bool has_name = desc != NULL && desc->name != NULL && desc->name[0] != '\0';
     if (!has_name)
         problem = "no name";
-    else if (strlen(desc->name) > NB_STATE_NAME_SIZE_MAX)
+    else if (strlen(desc->name) > NB_PROVIDER_NAME_SIZE_MAX)
         return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_RANGE, "nb_states_add",
-                        "state \"%.*s...\": the name is too long", NB_STATE_NAME_SIZE_MAX, desc->name);
-    else if ((desc->flags & ~(NB_STATE_LOCAL | NB_STATE_IMAGE)) != 0)
+                        "state \"%.*s...\": the name is too long", NB_PROVIDER_NAME_SIZE_MAX, desc->name);
+    else if ((desc->flags & ~(NB_PROVIDER_LOCAL | NB_PROVIDER_IMAGE)) != 0)
         problem = "an unknown flag";
     else if ((desc->save != NULL) != (desc->load != NULL))
         problem = "save without load, or load without save";
@@ -200,7 +200,7 @@ static nb_result check_desc(const nb_states *states, const nb_state_desc *desc) 
         problem = "neither or both of memory and callbacks";
     else if (desc->data != NULL && desc->size_bytes == 0)
         problem = "memory without a size";
-    else if ((desc->flags & NB_STATE_IMAGE) != 0 && desc->data == NULL)
+    else if ((desc->flags & NB_PROVIDER_IMAGE) != 0 && desc->data == NULL)
         problem = "an image without memory";
     if (problem == NULL) return NB_OK;
     return nbi_fail(&states->hooks, NB_ITEM_STATE_ARGUMENT, NB_ERR_MISUSE, "nb_states_add", "state \"%s\": %s",
@@ -214,7 +214,7 @@ static uint32_t index_of(const nb_states *states, const char *name) {
     return index;
 }
 
-nb_result nb_states_add(nb_states *states, const nb_state_desc *desc, nb_state *out) {
+nb_result nb_states_add(nb_states *states, const nb_provider_desc *desc, nb_provider *out) {
     if (states == NULL) return NBI_FAIL_NULL("states");
     nb_result result = check_desc(states, desc);
     if (result != NB_OK) return result;
@@ -234,11 +234,11 @@ nb_result nb_states_add(nb_states *states, const nb_state_desc *desc, nb_state *
     if (p->desc.layout_hash == 0)
         p->desc.layout_hash = nb_hash64(&p->name_hash, sizeof p->name_hash, p->desc.size_bytes);
     if (is_image(p)) p->image = nbi_image_of(p->desc.data);
-    if (out != NULL) *out = (nb_state){p->number};
+    if (out != NULL) *out = (nb_provider){p->number};
     return NB_OK;
 }
 
-nb_result nb_states_remove(nb_states *states, nb_state state) {
+nb_result nb_states_remove(nb_states *states, nb_provider state) {
     if (states == NULL) return NBI_FAIL_NULL("states");
     provider *p = find(states, state);
     if (p == NULL) return NBI_FAIL(&states->hooks, NB_ITEM_STATE_STALE, NB_ERR_STALE, "no such provider");
@@ -254,14 +254,14 @@ uint32_t nb_states_count(const nb_states *states) {
     return states->count;
 }
 
-nb_state nb_states_at(const nb_states *states, uint32_t index, const char **name) {
+nb_provider nb_states_at(const nb_states *states, uint32_t index, const char **name) {
     if (states == NULL) NBI_FAIL_NULL("states");
     bool is_there = states != NULL && index < states->count;
     if (name != NULL) *name = is_there ? states->providers[index].name : "";
-    return (nb_state){is_there ? states->providers[index].number : 0};
+    return (nb_provider){is_there ? states->providers[index].number : 0};
 }
 
-const nb_state_desc *nbi_states_desc_at(const nb_states *states, uint32_t index, const char **name) {
+const nb_provider_desc *nbi_states_desc_at(const nb_states *states, uint32_t index, const char **name) {
     if (index >= states->count) return NULL;
     *name = states->providers[index].name;
     return &states->providers[index].desc;
@@ -269,7 +269,7 @@ const nb_state_desc *nbi_states_desc_at(const nb_states *states, uint32_t index,
 
 const nb_hooks *nbi_states_hooks(const nb_states *states) { return &states->hooks; }
 
-void nbi_states_load_last(nb_states *states, nb_state state) { find(states, state)->is_loaded_last = true; }
+void nbi_states_load_last(nb_states *states, nb_provider state) { find(states, state)->is_loaded_last = true; }
 
 uint64_t nbi_states_added_count(const nb_states *states) { return states->number; }
 
@@ -277,7 +277,7 @@ uint64_t nbi_states_load_count(const nb_states *states) { return states->load_co
 
 bool nbi_states_are_calling(const nb_states *states) { return states->calls != 0; }
 
-uint32_t nb_state_flags(const nb_states *states, nb_state state) {
+uint32_t nb_provider_flags(const nb_states *states, nb_provider state) {
     if (states == NULL) return NBI_FAIL_NULL("states") == NB_OK;
     const provider *p = find(states, state);
     if (p == NULL) NBI_FAIL(&states->hooks, NB_ITEM_STATE_STALE, NB_ERR_STALE, "no such provider");
@@ -286,7 +286,7 @@ uint32_t nb_state_flags(const nb_states *states, nb_state state) {
 
 // --- hashing ---
 
-uint64_t nb_state_hash(nb_states *states, nb_state state) {
+uint64_t nb_provider_hash(nb_states *states, nb_provider state) {
     if (states == NULL) return NBI_FAIL_NULL("states") == NB_OK;
     provider *p = find(states, state);
     if (p == NULL) {
@@ -369,7 +369,7 @@ static void find_address_in(nb_states *states, provider *p, const nbi_saved_part
     if (!p->has_address) return;
     nbi_log(&states->hooks, NB_LOG_WARNING, NB_ITEM_STATE_ADDRESS, "nb_states_save",
             "state \"%s\": byte %zu holds an address %s%s: another run has nothing there; keep an index, or flag the "
-            "state NB_STATE_IMAGE",
+            "state NB_PROVIDER_IMAGE",
             p->name, at, found->name != NULL ? "in state " : "of the program", found->name != NULL ? found->name : "");
 }
 

@@ -6,7 +6,7 @@
 #include "nebula/state.h"
 
 // The desc and the name of a provider by its place; NULL beyond the last. desc->name is NULL.
-const nb_state_desc *nbi_states_desc_at(const nb_states *states, uint32_t index, const char **name);
+const nb_provider_desc *nbi_states_desc_at(const nb_states *states, uint32_t index, const char **name);
 
 const nb_hooks *nbi_states_hooks(const nb_states *states);
 
@@ -28,7 +28,7 @@ typedef struct nbi_saved_part {
 bool nbi_saved_part_next(const nb_states *states, const void *bytes, nbi_saved_part *part);
 
 // A load comes to this provider when no other can refuse any more: it checks all of its part before it changes.
-void nbi_states_load_last(nb_states *states, nb_state state);
+void nbi_states_load_last(nb_states *states, nb_provider state);
 
 // How often other state was loaded.
 uint64_t nbi_states_load_count(const nb_states *states);

@@ -39,7 +39,7 @@ TEST(null_is_refused_everywhere) {
     refused_default(0, NB_ITEM_BASE_NULL, nb_gpu_backbuffer(NULL, NULL, NULL).value);
     refused_default(NB_GPU_FORMAT_NONE, NB_ITEM_BASE_NULL, nb_gpu_backbuffer_format(NULL));
     refused_default(none, NB_ITEM_BASE_NULL, nb_gpu_frame_alloc(NULL, 16, 0, &span));
-    refused_default(none, NB_ITEM_BASE_NULL, nb_gpu_frame_alloc_at(NULL, (nb_frame){0}, 16, 0, &span));
+    refused_default(none, NB_ITEM_BASE_NULL, nb_gpu_frame_alloc_at(NULL, (nb_fence_frame){0}, 16, 0, &span));
     refused_default(none, NB_ITEM_BASE_NULL, nb_gpu_upload_buffer(NULL, span, (nb_gpu_buffer){0}, 0));
     refused_default(none, NB_ITEM_BASE_NULL, nb_gpu_upload_image(NULL, span, (nb_gpu_image){0}, 0));
     refused_default(none, NB_ITEM_BASE_NULL, nb_gpu_buffer_create(NULL, NULL, NULL));
@@ -246,7 +246,7 @@ TEST(calls_at_the_wrong_moment_are_refused) {
     refused_again(NB_ERR_MISUSE, NB_ITEM_GPU_ARGUMENT, nb_gpu_frame_alloc(gpu, 16, 3, &span));
     refused_again(NB_ERR_MISUSE, NB_ITEM_GPU_ARGUMENT, nb_gpu_frame_alloc(gpu, 16, 512, &span));
     refused(NB_ERR_MISUSE, NB_ITEM_GPU_ARGUMENT, nb_gpu_frame_alloc(gpu, 16, 16, NULL));
-    accepted(NB_ERR_STALE, nb_gpu_frame_alloc_at(gpu, (nb_frame){99}, 16, 16, &span));
+    accepted(NB_ERR_STALE, nb_gpu_frame_alloc_at(gpu, (nb_fence_frame){99}, 16, 16, &span));
     refused(NB_ERR_MISUSE, NB_ITEM_GPU_ARGUMENT, nb_gpu_upload_buffer(gpu, span, (nb_gpu_buffer){0}, 0));
     accepted(NB_OK, nb_gpu_frame_alloc(gpu, 16, 16, &span));
     refused(NB_ERR_STALE, NB_ITEM_GPU_STALE, nb_gpu_upload_buffer(gpu, span, (nb_gpu_buffer){0}, 0));

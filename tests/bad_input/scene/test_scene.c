@@ -49,7 +49,7 @@ typedef struct fixture {
     test_heap heap;
     nb_engine *engine;
     nb_scene *scene;
-    nb_world *world;
+    nb_store *world;
     nb_entity node, dead, foreign;
 } fixture;
 
@@ -72,11 +72,11 @@ static void open_scene(fixture *f) {
     open_engine(f);
     nb_scene_desc desc = scene_desc(f);
     nb_node_desc node = nb_node_desc_default();
-    bool is_open = nb_world_table_add(f->world, &table, &others) == NB_OK &&
+    bool is_open = nb_store_table_add(f->world, &table, &others) == NB_OK &&
                    nb_scene_create(f->engine, &desc, &f->scene) == NB_OK &&
                    nb_scene_spawn(f->scene, &node, &f->node) == NB_OK &&
-                   nb_scene_spawn(f->scene, &node, &f->dead) == NB_OK && nb_world_despawn(f->world, f->dead) == NB_OK &&
-                   nb_world_spawn(f->world, others, &f->foreign) == NB_OK;
+                   nb_scene_spawn(f->scene, &node, &f->dead) == NB_OK && nb_store_despawn(f->world, f->dead) == NB_OK &&
+                   nb_store_spawn(f->world, others, &f->foreign) == NB_OK;
     if (!is_open) abort();
 }
 
@@ -97,12 +97,12 @@ TEST(impossible_scenes_are_refused) {
     bad = scene_desc(&f);
     bad.column_count = 1;
     refused(NB_ERR_MISUSE, NB_ITEM_SCENE_ARGUMENT, nb_scene_create(f.engine, &bad, &scene));
-    nb_column_desc columns[NB_WORLD_COLUMN_COUNT_MAX] = {{.name = "world", .size_bytes = 4}};
+    nb_column_desc columns[NB_STORE_COLUMN_COUNT_MAX] = {{.name = "world", .size_bytes = 4}};
     bad.columns = columns;
-    bad.column_count = NB_WORLD_COLUMN_COUNT_MAX - NB_SCENE_COLUMN_COUNT + 1;
+    bad.column_count = NB_STORE_COLUMN_COUNT_MAX - NB_SCENE_COLUMN_COUNT + 1;
     refused(NB_ERR_RANGE, NB_ITEM_SCENE_ARGUMENT, nb_scene_create(f.engine, &bad, &scene));
     bad.column_count = 1; // of a name that is taken: seen by the world, and the module goes again
-    refused(NB_ERR_MISUSE, NB_ITEM_WORLD_NAME, nb_scene_create(f.engine, &bad, &scene));
+    refused(NB_ERR_MISUSE, NB_ITEM_STORE_NAME, nb_scene_create(f.engine, &bad, &scene));
     bad = scene_desc(&f);
     bad.name = "";
     refused(NB_ERR_MISUSE, NB_ITEM_ENGINE_ARGUMENT, nb_scene_create(f.engine, &bad, &scene));
@@ -157,12 +157,12 @@ TEST(what_is_no_node_is_refused) {
 TEST(bad_stages_are_refused) {
     fixture f;
     unsigned char memory[256];
-    nb_stage stage;
+    nb_store_stage stage;
     nb_staged staged = {77};
     open_scene(&f);
     nb_node_desc desc = nb_node_desc_default();
-    nb_stage_desc stage_desc = {.memory = memory, .size_bytes = sizeof memory};
-    assert_int_equal(nb_stage_init(&stage, f.world, &stage_desc), NB_OK);
+    nb_store_stage_desc stage_desc = {.memory = memory, .size_bytes = sizeof memory};
+    assert_int_equal(nb_store_stage_init(&stage, f.world, &stage_desc), NB_OK);
     refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_scene_stage(f.scene, NULL, &desc, &staged));
     refused(NB_ERR_MISUSE, NB_ITEM_SCENE_ARGUMENT, nb_scene_stage(f.scene, &stage, NULL, &staged));
     desc.parent = f.dead;
@@ -170,7 +170,7 @@ TEST(bad_stages_are_refused) {
     desc.parent = (nb_entity){0};
     assert_int_equal(stage.command_count, 0);
     desc.parent_staged.value = 12345;
-    refused(NB_ERR_STALE, NB_ITEM_WORLD_STALE, nb_scene_stage(f.scene, &stage, &desc, &staged));
+    refused(NB_ERR_STALE, NB_ITEM_STORE_STALE, nb_scene_stage(f.scene, &stage, &desc, &staged));
     assert_int_equal(stage.command_count, 0);
     assert_int_equal(staged.value, 77);
     close_all(&f);

@@ -74,8 +74,8 @@ static void check_whole(scene *c, bool was_whole[6]) {
         assert_true(areas[face] == FACE_AREA || (areas[face] == 0 && !was_whole[face]));
         was_whole[face] = areas[face] != 0;
     }
-    uint32_t count = nb_world_row_count(c->p.world, c->s.chunks);
-    const uint8_t *is_drawn = NB_COLUMN(c->p.world, c->s.chunks, CHUNK_IS_DRAWN, uint8_t);
+    uint32_t count = nb_store_row_count(c->p.world, c->s.chunks);
+    const uint8_t *is_drawn = NB_STORE_ROWS(c->p.world, c->s.chunks, CHUNK_IS_DRAWN, uint8_t);
     for (uint32_t row = 0; row < count; ++row) rows += is_drawn[row];
     assert_int_equal(count, c->s.table.state_counts[CHUNK_READY]);
     assert_int_equal(rows, c->s.drawn_count);
@@ -181,8 +181,8 @@ TEST(chunks_are_uploaded_when_they_become_ready) {
         assert_int_equal(c.s.ring.head, c.s.ring.tail); // and drawn
     }
     uint64_t quads = 0;
-    const material_draw *draws = NB_COLUMN(c.p.world, c.s.chunks, CHUNK_DRAW, material_draw);
-    for (uint32_t row = 0; row < nb_world_row_count(c.p.world, c.s.chunks); ++row) {
+    const material_draw *draws = NB_STORE_ROWS(c.p.world, c.s.chunks, CHUNK_DRAW, material_draw);
+    for (uint32_t row = 0; row < nb_store_row_count(c.p.world, c.s.chunks); ++row) {
         assert_int_equal(c.s.slots[draws[row].slot].draw.slot, draws[row].slot);
         quads += draws[row].quad_count + draws[row].water_count;
     }
@@ -221,10 +221,10 @@ TEST(what_hides_is_solid_and_what_is_hidden_is_not_higher) {
         memset(was_whole, 0, sizeof was_whole);
         settle(&c, was_whole);
         assert_int_equal(c.s.coarse, coarse);
-        const material_draw *draws = NB_COLUMN(c.p.world, c.s.chunks, CHUNK_DRAW, material_draw);
-        const occlusion_land *lands = NB_COLUMN(c.p.world, c.s.chunks, CHUNK_LAND, occlusion_land);
-        const lod_bounds *bounds = NB_COLUMN(c.p.world, c.s.chunks, CHUNK_BOUNDS, lod_bounds);
-        for (uint32_t row = 0; row < nb_world_row_count(c.p.world, c.s.chunks); ++row) {
+        const material_draw *draws = NB_STORE_ROWS(c.p.world, c.s.chunks, CHUNK_DRAW, material_draw);
+        const occlusion_land *lands = NB_STORE_ROWS(c.p.world, c.s.chunks, CHUNK_LAND, occlusion_land);
+        const lod_bounds *bounds = NB_STORE_ROWS(c.p.world, c.s.chunks, CHUNK_BOUNDS, lod_bounds);
+        for (uint32_t row = 0; row < nb_store_row_count(c.p.world, c.s.chunks); ++row) {
             check_land(c.p.seed, draws[row].node, &lands[row], bounds[row].high);
             levels |= 1u << draws[row].node.level;
         }
@@ -234,8 +234,8 @@ TEST(what_hides_is_solid_and_what_is_hidden_is_not_higher) {
 }
 
 static void check_visible(const scene *c, const picture *made) {
-    uint32_t chunks = nb_world_row_count(c->p.world, c->s.chunks), drawn = 0, animals = 0;
-    const uint8_t *is_drawn = NB_COLUMN(c->p.world, c->s.chunks, CHUNK_IS_DRAWN, uint8_t);
+    uint32_t chunks = nb_store_row_count(c->p.world, c->s.chunks), drawn = 0, animals = 0;
+    const uint8_t *is_drawn = NB_STORE_ROWS(c->p.world, c->s.chunks, CHUNK_IS_DRAWN, uint8_t);
     for (uint32_t i = 0; i < made->last.visible_count; ++i) {
         uint32_t number = made->made.visible[i];
         if (i > 0) assert_true(number > made->made.visible[i - 1]);
@@ -253,16 +253,16 @@ static void check_seen(const scene *c, const picture *made) {
     static float horizon[(OCCLUSION_SECTORS + 1) * OCCLUSION_RINGS];
     static occlusion_outline outlines[PICTURE_THINGS_MAX];
     static uint64_t words[(PICTURE_THINGS_MAX + 63) / 64];
-    nb_world *w = c->p.world;
-    const planet_eye *eye = NB_SINGLETON(w, c->p.eye, 0, planet_eye);
+    nb_store *w = c->p.world;
+    const planet_eye *eye = NB_STORE_SINGLETON(w, c->p.eye, 0, planet_eye);
     occlusion_input input = {.eye = eye->position,
                              .frustum = frustum_of(&eye->camera),
-                             .bounds = NB_COLUMN(w, c->s.chunks, CHUNK_BOUNDS, lod_bounds),
-                             .lands = NB_COLUMN(w, c->s.chunks, CHUNK_LAND, occlusion_land),
-                             .is_drawn = NB_COLUMN(w, c->s.chunks, CHUNK_IS_DRAWN, uint8_t),
-                             .land_count = nb_world_row_count(w, c->s.chunks),
-                             .spheres = NB_COLUMN(w, c->p.creatures, CREATURE_PLACE, vec3),
-                             .sphere_count = nb_world_row_count(w, c->p.creatures),
+                             .bounds = NB_STORE_ROWS(w, c->s.chunks, CHUNK_BOUNDS, lod_bounds),
+                             .lands = NB_STORE_ROWS(w, c->s.chunks, CHUNK_LAND, occlusion_land),
+                             .is_drawn = NB_STORE_ROWS(w, c->s.chunks, CHUNK_IS_DRAWN, uint8_t),
+                             .land_count = nb_store_row_count(w, c->s.chunks),
+                             .spheres = NB_STORE_ROWS(w, c->p.creatures, CREATURE_PLACE, vec3),
+                             .sphere_count = nb_store_row_count(w, c->p.creatures),
                              .sphere_radius = PICTURE_CREATURE_RADIUS};
     occlusion_room room = {horizon, outlines};
     occlusion_run(&input, 0, 1, &room, words);
@@ -284,13 +284,13 @@ TEST(the_picture_is_made_of_what_is_there) {
     settle(&c, was_whole);
     for (uint32_t i = 0; i < 9; ++i) assert_int_equal(nb_engine_frame_delta(c.r.engine, 16000000), NB_OK);
     const picture_numbers *n = &made.last;
-    uint32_t chunks = nb_world_row_count(c.p.world, c.s.chunks);
-    assert_int_equal(n->pose_count, nb_world_row_count(c.p.world, c.p.creatures));
+    uint32_t chunks = nb_store_row_count(c.p.world, c.s.chunks);
+    assert_int_equal(n->pose_count, nb_store_row_count(c.p.world, c.p.creatures));
     assert_int_equal(n->draw_count, chunks);
     assert_true(n->sprite_count > 0 && n->sprite_count <= PICTURE_PARTICLES && n->material_count > 10);
-    const material_draw *draws = NB_COLUMN(c.p.world, c.s.chunks, CHUNK_DRAW, material_draw);
-    const pose_body *bodies = NB_COLUMN(c.p.world, c.p.creatures, CREATURE_BODY, pose_body);
-    vec3d eye = NB_SINGLETON(c.p.world, c.p.eye, 0, planet_eye)->position;
+    const material_draw *draws = NB_STORE_ROWS(c.p.world, c.s.chunks, CHUNK_DRAW, material_draw);
+    const pose_body *bodies = NB_STORE_ROWS(c.p.world, c.p.creatures, CREATURE_BODY, pose_body);
+    vec3d eye = NB_STORE_SINGLETON(c.p.world, c.p.eye, 0, planet_eye)->position;
     for (uint32_t row = 0; row < chunks; ++row) {
         assert_int_equal(made.made.draws[row].faces, material_faces(eye, draws[row].node));
         assert_true(picture_is_seen(&made.made, made.now_end, row)); // no hill hides a chunk of hundreds of metres

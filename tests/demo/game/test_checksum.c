@@ -59,8 +59,8 @@ TEST(every_frame_is_right_and_the_same_for_any_workers) {
 // Writes into one row of the snapshot, ahead of the jobs that read it.
 static nb_result tear(const nb_context *context, void *user) {
     const planet *land = user;
-    const int32_t *x = NB_VIEW(context->snapshot, land->world, land->creatures, CREATURE_X, int32_t);
-    uint32_t row = nb_view_row_count(context->snapshot, land->world, land->creatures) - 1;
+    const int32_t *x = NB_STORE_VIEW(context->snapshot, land->world, land->creatures, CREATURE_X, int32_t);
+    uint32_t row = nb_store_view_row_count(context->snapshot, land->world, land->creatures) - 1;
     if (context->frame_index == 7) ++((int32_t *)(uintptr_t)x)[row];
     return NB_OK;
 }

@@ -34,7 +34,7 @@ static void farm_open_desc(farm *f, nb_engine_desc desc, uint64_t seed) {
     assert_int_equal(mills_attach(&f->m, f->r.engine, seed), NB_OK);
     assert_int_equal(mills_populate(&f->m, f->homes), NB_OK);
     f->table = nb_scene_table(f->m.scene);
-    assert_int_equal(nb_world_row_count(f->m.world, f->table), MILLS_NODES);
+    assert_int_equal(nb_store_row_count(f->m.world, f->table), MILLS_NODES);
 }
 
 static void farm_open(farm *f, uint32_t worker_count, uint64_t seed) {
@@ -42,28 +42,28 @@ static void farm_open(farm *f, uint32_t worker_count, uint64_t seed) {
 }
 
 static void farm_close(farm *f) {
-    assert_true(nb_world_is_valid(f->m.world));
+    assert_true(nb_store_is_valid(f->m.world));
     assert_int_equal(rig_stats(&f->r).failure_count, 0);
     rig_close(&f->r);
     mills_end(&f->m);
 }
 
 static const nb_matrix34 *drawn(const farm *f, uint32_t row) {
-    return NB_ROW(f->m.world, f->table, NB_SCENE_WORLD, nb_matrix34, row);
+    return NB_STORE_ROW(f->m.world, f->table, NB_SCENE_WORLD, nb_matrix34, row);
 }
 
 static uint32_t row_of(const farm *f, nb_entity node) {
     uint32_t row = 0;
-    assert_int_equal(nb_world_find(f->m.world, node, &row), NB_OK);
+    assert_int_equal(nb_store_find(f->m.world, node, &row), NB_OK);
     return row;
 }
 
 static uint32_t parent_of(const farm *f, uint32_t row) {
-    return row_of(f, *NB_ROW(f->m.world, f->table, NB_SCENE_PARENT, nb_entity, row));
+    return row_of(f, *NB_STORE_ROW(f->m.world, f->table, NB_SCENE_PARENT, nb_entity, row));
 }
 
 static mill_part part_of(const farm *f, uint32_t row) {
-    return (mill_part)*NB_ROW(f->m.world, f->table, MILLS_PART, uint8_t, row);
+    return (mill_part)*NB_STORE_ROW(f->m.world, f->table, MILLS_PART, uint8_t, row);
 }
 
 static vec3d place_of(const nb_matrix34 *m) { return (vec3d){m->m[3], m->m[7], m->m[11]}; }

@@ -51,7 +51,7 @@ static void frames(cabin *c, uint32_t count) {
     }
 }
 
-static explorer me(const cabin *c) { return *NB_COLUMN(c->p.world, c->p.explorers, 0, explorer); }
+static explorer me(const cabin *c) { return *NB_STORE_ROWS(c->p.world, c->p.explorers, 0, explorer); }
 
 TEST(without_hands_the_flight_goes_on) {
     static cabin c;

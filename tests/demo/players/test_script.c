@@ -248,7 +248,7 @@ TEST(an_explorer_goes_where_the_file_says) {
     assert_int_equal(planet_attach(&land, r.engine), NB_OK);
     assert_int_equal(planet_populate(&land), NB_OK);
     assert_int_equal(bots_attach(&players, r.engine, 1), NB_OK);
-    const explorer *e = NB_COLUMN(land.world, land.explorers, 0, explorer);
+    const explorer *e = NB_STORE_ROWS(land.world, land.explorers, 0, explorer);
     run_ticks(&r, 3);
     assert_true(e->journey == 0 && e->mode == EXPLORER_FLIES && e->pace == 0); // the built-in flight would be away
     run_ticks(&r, 1);

@@ -250,9 +250,9 @@ static inline void soak_world_open(soak_world *w, uint64_t seed, uint32_t worker
 static inline void soak_world_fill(soak_world *w) {
     nb_tick_watch watch = {.begin = soak_fly, .user = &w->flight};
     assert_int_equal(planet_populate(&w->planet), NB_OK);
-    while (nb_world_row_count(w->planet.world, w->planet.creatures) > SOAK_CREATURES)
+    while (nb_store_row_count(w->planet.world, w->planet.creatures) > SOAK_CREATURES)
         assert_int_equal(
-            nb_world_despawn(w->planet.world, nb_world_entity(w->planet.world, w->planet.creatures, SOAK_CREATURES)),
+            nb_store_despawn(w->planet.world, nb_store_entity(w->planet.world, w->planet.creatures, SOAK_CREATURES)),
             NB_OK);
     assert_int_equal(nb_engine_watch_add(w->r.engine, &watch), NB_OK);
 }
@@ -369,9 +369,9 @@ static inline uint32_t soak_free_buffers(const soak *s) {
 static inline void soak_check_whole(const soak *s) {
     const uint32_t *counts = s->streamer.table.state_counts;
     uint32_t held = counts[CHUNK_GENERATING] + counts[CHUNK_GENERATED] + counts[CHUNK_MESHING];
-    SOAK_CHECK(s, nb_world_is_valid(s->main.planet.world));
+    SOAK_CHECK(s, nb_store_is_valid(s->main.planet.world));
     SOAK_CHECK(s, soak_free_buffers(s) + held <= STREAMER_JOBS_MAX);
-    SOAK_CHECK(s, nb_world_row_count(s->main.planet.world, s->streamer.chunks) == counts[CHUNK_READY]);
+    SOAK_CHECK(s, nb_store_row_count(s->main.planet.world, s->streamer.chunks) == counts[CHUNK_READY]);
     SOAK_CHECK(s, s->streamer.dropped_quad_count == 0 && s->streamer.table.full_count == 0);
     soak_check_meshes(s);
     if (nb_gpu_stats_get(s->gpu).submit_count > s->submit_count) soak_check_device(s);

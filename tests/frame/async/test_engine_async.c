@@ -11,7 +11,7 @@ static const nb_column_desc mark_columns[] = {{.name = "number", .size_bytes = s
 
 typedef struct streamer {
     rig r;
-    nb_world *world;
+    nb_store *world;
     nb_table marks, ticks; // local; simulated
     uint64_t commits, publishes, discards, mistakes;
     uint64_t commit_frame, publish_frame;
@@ -46,7 +46,7 @@ static nb_result commit(void *host, void *state) {
     expect(s, context->phase == NB_PHASE_ASYNC_POLL && context->module.value == 0);
     expect(s, nb_context_check(context, NB_LAYER_SIMULATED) == NB_ERR_PERMISSION);
     nb_entity entity;
-    expect(s, nb_world_spawn(s->world, s->marks, &entity) == NB_ERR_PERMISSION); // this frame's snapshot is out
+    expect(s, nb_store_spawn(s->world, s->marks, &entity) == NB_ERR_PERMISSION); // this frame's snapshot is out
     nb_input_event command = {.kind = NB_INPUT_COMMAND};
     expect(s, nb_context_command(context, &command) == NB_OK);
     return NB_OK;
@@ -60,8 +60,8 @@ static void publish(void *host, void *state) {
     expect(s, context->phase == NB_PHASE_FRAME_START && context->engine == s->r.engine);
     expect(s, nb_context_check(context, NB_LAYER_GAME) == NB_OK);
     nb_entity entity;
-    expect(s, nb_world_spawn(s->world, s->marks, &entity) == NB_OK);
-    expect(s, nb_world_spawn(s->world, s->ticks, &entity) == NB_ERR_PERMISSION);
+    expect(s, nb_store_spawn(s->world, s->marks, &entity) == NB_OK);
+    expect(s, nb_store_spawn(s->world, s->ticks, &entity) == NB_ERR_PERMISSION);
 }
 
 static void discard(void *host, void *state, nb_result reason) {
@@ -102,8 +102,8 @@ static void streamer_open_desc(streamer *s, nb_engine_desc desc) {
     s->world = nb_engine_world(s->r.engine);
     nb_table_desc marks = {.name = "marks", .columns = mark_columns, .column_count = 1, .is_local = true};
     nb_table_desc ticks = {.name = "ticks", .columns = mark_columns, .column_count = 1};
-    assert_int_equal(nb_world_table_add(s->world, &marks, &s->marks), NB_OK);
-    assert_int_equal(nb_world_table_add(s->world, &ticks, &s->ticks), NB_OK);
+    assert_int_equal(nb_store_table_add(s->world, &marks, &s->marks), NB_OK);
+    assert_int_equal(nb_store_table_add(s->world, &ticks, &s->ticks), NB_OK);
     assert_non_null(nb_engine_async(s->r.engine));
     assert_ptr_equal(nb_engine_async(s->r.engine), nb_engine_async(s->r.engine));
     nb_module_desc module = {.name = "streamer", .tick = count_commands, .user = s};
@@ -137,7 +137,7 @@ TEST(results_are_seen_from_the_next_frame_on) {
         assert_int_equal(s.commits, 5);
         assert_int_equal(s.discards, 0);
         assert_int_equal(s.publish_frame, s.commit_frame + 1);
-        assert_int_equal(nb_world_row_count(s.world, s.marks), 5);
+        assert_int_equal(nb_store_row_count(s.world, s.marks), 5);
         assert_int_equal(s.commands, 5); // each in a tick after its commit
         assert_int_equal(s.mistakes, 0);
         assert_int_equal(rig_stats(&s.r).failure_count, 0);
@@ -227,7 +227,7 @@ TEST(replacing_a_module_leaves_the_jobs_of_others) {
     streamer s;
     streamer_open_desc(&s, rig_desc(1));
     nb_module_desc module = {.name = "other", .user = &s};
-    nb_module handle = attach(&s.r, module);
+    nb_module_id handle = attach(&s.r, module);
     submit_held(&s);
     assert_int_equal(nb_engine_module_replace(s.r.engine, handle, &module), NB_OK);
     submit(&s, 1, NULL);

@@ -101,7 +101,7 @@ TEST(motion_is_smooth_through_the_loop) {
         uint64_t next_ns = i * 1000000000u / 144;
         nb_loop_begin_delta(&loop, next_ns - now_ns);
         now_ns = next_ns;
-        nb_tick tick;
+        nb_loop_tick tick;
         while (nb_loop_next_tick(&loop, &tick)) {
             float *rows = nb_poses_begin_tick(&f.poses);
             for (int k = 0; k < WIDTH; ++k) rows[k] = (float)(tick.index + 1);

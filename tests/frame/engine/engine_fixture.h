@@ -53,8 +53,8 @@ static inline void rig_close(rig *r) {
 
 static inline nb_engine_stats rig_stats(const rig *r) { return nb_engine_stats_get(r->engine); }
 
-static inline nb_module attach(rig *r, nb_module_desc desc) {
-    nb_module module = {0};
+static inline nb_module_id attach(rig *r, nb_module_desc desc) {
+    nb_module_id module = {0};
     assert_int_equal(nb_engine_module_attach(r->engine, &desc, &module), NB_OK);
     return module;
 }
@@ -62,8 +62,8 @@ static inline nb_module attach(rig *r, nb_module_desc desc) {
 static inline void run_ticks(rig *r, uint64_t count) { assert_int_equal(nb_engine_run_ticks(r->engine, count), NB_OK); }
 
 // Takes the first output into a hash.
-static inline nb_result mix_first(uint64_t *hash, const nb_outputs *outputs) {
-    *hash = *hash * 31 + *(const uint64_t *)nb_outputs_next(outputs, NULL, NULL);
+static inline nb_result mix_first(uint64_t *hash, const nb_output_list *outputs) {
+    *hash = *hash * 31 + *(const uint64_t *)nb_output_list_next(outputs, NULL, NULL);
     return NB_OK;
 }
 

@@ -76,7 +76,7 @@ typedef struct unit {
     uint32_t id, name; // place in program.units; 'm' and a digit
     nb_module_desc desc;
     const char *after[2], *before[2];
-    nb_module handle;
+    nb_module_id handle;
     uint64_t number; // order of attaching; a replacement keeps it
     unit_state state;
     bool refuses; // on_attach fails

@@ -179,14 +179,14 @@ TEST(order_follows_names_then_priority_then_attaching) {
     attach(&r,
            (nb_module_desc){
                .name = "c", .frame = write_journal, .user = &w[2], .after = after_a, .after_count = 1, .priority = 9});
-    nb_module e = attach(
+    nb_module_id e = attach(
         &r,
         (nb_module_desc){.name = "e", .frame = write_journal, .user = &w[4], .before = before_b, .before_count = 2});
     attach(&r, (nb_module_desc){.name = "b", .frame = write_journal, .user = &w[1], .priority = 5});
     attach(&r, (nb_module_desc){.name = "a", .frame = write_journal, .user = &w[0]});
     run_ticks(&r, 1);
     assert_ran(&j, NB_PHASE_GAMEPLAY, "ebacd");
-    nb_module order[8];
+    nb_module_id order[8];
     assert_int_equal(nb_engine_order_get(r.engine, NB_PHASE_GAMEPLAY, order, 8), 5);
     assert_string_equal(nb_engine_module_name(r.engine, order[0]), "e");
     assert_string_equal(nb_engine_module_name(r.engine, order[4]), "d");
@@ -223,7 +223,7 @@ TEST(cycle_is_refused_and_named) {
 typedef struct visitor {
     journal *journal;
     nb_module_desc guest;
-    nb_module module;
+    nb_module_id module;
     uint32_t attach_count, detach_count;
     nb_result on_attach;
 } visitor;
@@ -274,13 +274,13 @@ TEST(refused_module_leaves_nothing) {
     assert_int_equal(v.detach_count, 0);
     assert_int_equal(rig_stats(&r).module_count, 0);
     v.on_attach = NB_OK;
-    nb_module module = attach(&r, desc);
+    nb_module_id module = attach(&r, desc);
     nb_module_desc again = {.name = "v"};
     assert_int_equal(nb_engine_module_attach(r.engine, &again, NULL), NB_ERR_MISUSE); // the name is taken
     assert_int_equal(nb_engine_module_detach(r.engine, module), NB_OK);
     assert_int_equal(v.detach_count, 1);
     assert_int_equal(nb_engine_module_detach(r.engine, module), NB_ERR_STALE);
-    nb_module other = attach(&r, again);
+    nb_module_id other = attach(&r, again);
     assert_true(other.value != module.value);
     assert_string_equal(nb_engine_module_name(r.engine, module), "");
     rig_close(&r);
@@ -291,7 +291,7 @@ TEST(replaced_module_keeps_its_handle_and_place) {
     journal j = {0};
     writer w[3] = {{&j, 'a', 0}, {&j, 'b', 0}, {&j, 'B', 0}};
     attach(&r, (nb_module_desc){.name = "a", .frame = write_journal, .user = &w[0]});
-    nb_module b = attach(&r, (nb_module_desc){.name = "b", .frame = write_journal, .user = &w[1], .priority = 1});
+    nb_module_id b = attach(&r, (nb_module_desc){.name = "b", .frame = write_journal, .user = &w[1], .priority = 1});
     nb_module_desc next = {.name = "b", .frame = write_journal, .user = &w[2], .priority = 1};
     assert_int_equal(nb_engine_module_replace(r.engine, b, &next), NB_OK);
     run_ticks(&r, 1);
@@ -307,7 +307,7 @@ TEST(too_many_modules_are_refused) {
     desc.module_count_max = 2;
     rig_open_desc(&r, desc);
     attach(&r, (nb_module_desc){.name = "a"});
-    nb_module b = attach(&r, (nb_module_desc){.name = "b"});
+    nb_module_id b = attach(&r, (nb_module_desc){.name = "b"});
     nb_module_desc c = {.name = "c"};
     assert_int_equal(nb_engine_module_attach(r.engine, &c, NULL), NB_FULL);
     assert_int_equal(nb_engine_module_detach(r.engine, b), NB_OK);
@@ -403,7 +403,7 @@ TEST(module_that_fails_too_often_is_disabled_where_asked) {
     rig_open_desc(&r, desc);
     journal j = {0};
     writer bad = {&j, 'x', NB_ERR_RANGE};
-    nb_module module = attach(&r, (nb_module_desc){.name = "bad", .frame = write_journal, .user = &bad});
+    nb_module_id module = attach(&r, (nb_module_desc){.name = "bad", .frame = write_journal, .user = &bad});
     for (int i = 0; i < 6; ++i) {
         // A frame in between in which all is well: the count begins anew.
         bad.returns = i == 2 ? NB_OK : NB_ERR_RANGE;

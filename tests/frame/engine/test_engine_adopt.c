@@ -23,7 +23,7 @@ typedef struct merged {
 typedef struct town {
     rig rig;
     nb_fence *fence;
-    nb_module handle;
+    nb_module_id handle;
     uint64_t coordinator;
     uint64_t commands_seen, value, total_count;
     nb_atomic_u32 hold_left;           // of the running frame
@@ -83,16 +83,16 @@ static void check_rights(town *t, const nb_context *context) {
     mistake_if(t, nb_context_check(context, NB_LAYER_GAME) != NB_OK);
 }
 
-static nb_result merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     town *t = user;
     uint64_t frame = context->frame_index - context->job_age;
     size_t size_bytes = 0;
-    const uint64_t *words = nb_outputs_next(outputs, NULL, &size_bytes);
+    const uint64_t *words = nb_output_list_next(outputs, NULL, &size_bytes);
     mistake_if(t, words == NULL || size_bytes != WORD_COUNT * sizeof *words || context->job_count != JOB_COUNT);
     for (uint32_t i = 0; i < WORD_COUNT && words != NULL; ++i) {
         mistake_if(t, words[i] != (frame << 32 | context->job_index << 8 | i));
     }
-    mistake_if(t, context->phase != NB_PHASE_POST_PARALLEL || nb_outputs_next(outputs, words, NULL) != NULL);
+    mistake_if(t, context->phase != NB_PHASE_POST_PARALLEL || nb_output_list_next(outputs, words, NULL) != NULL);
     ++t->total_count;
     if (t->merge_count < MERGE_MAX) t->merges[t->merge_count++] = (merged){frame, context->job_age, context->job_index};
     if (t->checks_rights) check_rights(t, context);
@@ -326,7 +326,7 @@ static void late_outputs_do_not_survive_a_cut(uint32_t by, bool is_running) {
     size_t save_bytes = 0;
     desc.keeps_history = true;
     open_desc(&t, true, desc);
-    nb_state_desc provider = {.name = "value", .data = &t.value, .size_bytes = sizeof t.value};
+    nb_provider_desc provider = {.name = "value", .data = &t.value, .size_bytes = sizeof t.value};
     assert_int_equal(nb_states_add(nb_engine_states(t.rig.engine), &provider, NULL), NB_OK);
     run_ticks(&t.rig, 4);
     settle(&t);

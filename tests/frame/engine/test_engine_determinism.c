@@ -75,7 +75,7 @@ static nb_result watch(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result note(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result note(const nb_context *context, void *user, const nb_output_list *outputs) {
     (void)context;
     return mix_first(&((planet *)user)->seen, outputs);
 }
@@ -86,8 +86,8 @@ static uint64_t run_hash_of(uint32_t workers, uint64_t rate, bool has_stalls, ui
     p = (planet){.has_stalls = has_stalls};
     rig r;
     rig_open_hashed(&r, workers);
-    nb_state_desc state = {.name = "planet", .data = &p.simulated, .size_bytes = sizeof p.simulated};
-    nb_state_desc local = {.name = "seen", .data = &p.seen, .size_bytes = sizeof p.seen, .flags = NB_STATE_LOCAL};
+    nb_provider_desc state = {.name = "planet", .data = &p.simulated, .size_bytes = sizeof p.simulated};
+    nb_provider_desc local = {.name = "seen", .data = &p.seen, .size_bytes = sizeof p.seen, .flags = NB_PROVIDER_LOCAL};
     assert_int_equal(nb_states_add(nb_engine_states(r.engine), &state, NULL), NB_OK);
     assert_int_equal(nb_states_add(nb_engine_states(r.engine), &local, NULL), NB_OK);
     nb_snapshot_region_desc sum = {.name = "sum", .base = &p.simulated.sum, .size_bytes = sizeof p.simulated.sum};

@@ -28,15 +28,15 @@ static nb_result make(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     crowd *c = user;
     if (context->phase != NB_PHASE_POST_PARALLEL || context->job_index < c->next_index) c->is_in_order = false;
     c->next_index = (context->job_index + 1) % context->job_count;
     ++c->merged_jobs;
     size_t size_bytes = 0;
     uint32_t i = 0;
-    for (const void *block = nb_outputs_next(outputs, NULL, &size_bytes); block != NULL;
-         block = nb_outputs_next(outputs, block, &size_bytes), ++i) {
+    for (const void *block = nb_output_list_next(outputs, NULL, &size_bytes); block != NULL;
+         block = nb_output_list_next(outputs, block, &size_bytes), ++i) {
         if (size_bytes != 8 * (i + 1)) c->is_in_order = false;
         c->hash = (c->hash ^ ((const uint64_t *)block)[i]) * 0x100000001B3u;
         ++c->merged_blocks;
@@ -87,9 +87,9 @@ static nb_result record(const nb_context *context, void *user) {
     return context->phase == NB_PHASE_COMMAND_RECORD ? NB_OK : NB_ERR_MISUSE;
 }
 
-static nb_result submit(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result submit(const nb_context *context, void *user, const nb_output_list *outputs) {
     uint32_t *count = user;
-    const uint32_t *command = nb_outputs_next(outputs, NULL, NULL);
+    const uint32_t *command = nb_output_list_next(outputs, NULL, NULL);
     bool is_good = command != NULL && *command == context->job_index && *count % 5 == context->job_index &&
                    context->phase == NB_PHASE_COMMAND_RECORD &&
                    nb_context_check_capability(context, NB_CAPABILITY_SUBMIT) == NB_OK;
@@ -178,12 +178,12 @@ static nb_result sleep_on(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result wake_up(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result wake_up(const nb_context *context, void *user, const nb_output_list *outputs) {
     sleeper *s = user;
     ++s->merged;
     bool is_late = context->frame_index == 0 && context->job_index == nbi_atomic_load_relaxed_u32(&s->late_index);
     if (is_late) nbi_atomic_fetch_add_seq_cst_u32(&s->mistakes, 1);
-    const uint64_t *frame = nb_outputs_next(outputs, NULL, NULL);
+    const uint64_t *frame = nb_output_list_next(outputs, NULL, NULL);
     return frame != NULL && *frame == context->frame_index ? NB_OK : NB_ERR_STALE;
 }
 

@@ -17,7 +17,7 @@ typedef struct late_test late_test;
 // One life of the module. A job that holds writes its frame + 1 into `held`, and waits for that number in `may_end`.
 typedef struct crowd {
     late_test *test;
-    nb_module handle;
+    nb_module_id handle;
     bool is_leaving; // detached, by a call between frames
     nb_atomic_u32 is_gone;
     nb_atomic_u64 held[JOB_COUNT], may_end[JOB_COUNT];
@@ -83,10 +83,10 @@ static nb_result run(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     crowd *c = user;
     late_test *t = c->test;
-    const uint64_t *block = nb_outputs_next(outputs, NULL, NULL);
+    const uint64_t *block = nb_output_list_next(outputs, NULL, NULL);
     uint64_t made_in = context->frame_index - context->job_age, place = made_in * JOB_COUNT + context->job_index;
     mistake_if(t, block == NULL || block[0] != made_in || block[1] != context->job_index);
     mistake_if(t, context->job_age != 0 && !c->adopts);
@@ -288,7 +288,7 @@ static nb_result record(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result submit(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result submit(const nb_context *context, void *user, const nb_output_list *outputs) {
     recorder *r = user;
     (void)outputs;
     return r->submit_count++ % RECORD_COUNT == context->job_index ? NB_OK : NB_ERR_MISUSE;

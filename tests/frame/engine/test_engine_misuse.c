@@ -13,7 +13,7 @@ static const nb_column_desc number_columns[] = {
 static nb_table table_add(rig *r, const char *name, bool is_local) {
     nb_table table = {0};
     nb_table_desc desc = {.name = name, .columns = number_columns, .column_count = 1, .is_local = is_local};
-    assert_int_equal(nb_world_table_add(nb_engine_world(r->engine), &desc, &table), NB_OK);
+    assert_int_equal(nb_store_table_add(nb_engine_world(r->engine), &desc, &table), NB_OK);
     return table;
 }
 
@@ -27,9 +27,9 @@ typedef struct stager {
 
 static nb_result stage_one(const nb_context *context, void *user) {
     stager *s = user;
-    nb_stage *stage = nb_context_stage(context, 0);
+    nb_store_stage *stage = nb_context_stage(context, 0);
     if (stage == NULL) ++s->null_count;
-    if (stage != NULL) nb_stage_spawn(stage, s->table, NULL);
+    if (stage != NULL) nb_store_stage_spawn(stage, s->table, NULL);
     return s->returns;
 }
 
@@ -53,7 +53,7 @@ TEST(stages_of_failed_handlers_leave_their_memory) {
     assert_int_equal(s.null_count, 0);
     assert_int_equal(dust.null_count, 0);
     assert_int_equal(rig_stats(&r).stage_full_count, 0);
-    assert_int_equal(nb_world_row_count(nb_engine_world(r.engine), s.table), 3);
+    assert_int_equal(nb_store_row_count(nb_engine_world(r.engine), s.table), 3);
     rig_close(&r);
 }
 
@@ -83,7 +83,7 @@ enum { LEAVE_DETACH, LEAVE_ATTACH, LEAVE_DESTROY, LEAVE_FRAME, LEAVE_NOTHING };
 
 typedef struct leaver {
     nb_engine *engine;
-    nb_module other;
+    nb_module_id other;
     uint32_t attach_count, detach_count;
     nb_result result;
     uint32_t what; // LEAVE_*
@@ -102,7 +102,7 @@ static void on_leave(nb_engine *engine, void *user) {
 TEST(detach_that_detaches_another_is_told_once) {
     rig_open(&r, 0);
     leaver second = {.what = LEAVE_NOTHING}, first = {.what = LEAVE_DETACH};
-    nb_module one = attach(&r, (nb_module_desc){.name = "one", .on_detach = on_leave, .user = &first});
+    nb_module_id one = attach(&r, (nb_module_desc){.name = "one", .on_detach = on_leave, .user = &first});
     first.other = attach(&r, (nb_module_desc){.name = "two", .on_detach = on_leave, .user = &second});
     assert_int_equal(nb_engine_module_detach(r.engine, one), NB_OK);
     assert_int_equal(first.detach_count, 1);
@@ -115,7 +115,7 @@ TEST(detach_that_detaches_another_is_told_once) {
 TEST(detach_that_attaches_another_is_told_once) {
     rig_open(&r, 0);
     leaver first = {.what = LEAVE_ATTACH};
-    nb_module one = attach(&r, (nb_module_desc){.name = "one", .on_detach = on_leave, .user = &first});
+    nb_module_id one = attach(&r, (nb_module_desc){.name = "one", .on_detach = on_leave, .user = &first});
     assert_int_equal(nb_engine_module_detach(r.engine, one), NB_OK);
     assert_int_equal(first.detach_count, 1);
     assert_int_equal(first.result, NB_OK);
@@ -127,7 +127,7 @@ TEST(detach_cannot_end_the_engine_or_run_it) {
     for (uint32_t what = LEAVE_DESTROY; what <= LEAVE_FRAME; ++what) {
         rig_open(&r, 0);
         leaver first = {.what = what}, second = {.what = what};
-        nb_module one = attach(&r, (nb_module_desc){.name = "one", .on_detach = on_leave, .user = &first});
+        nb_module_id one = attach(&r, (nb_module_desc){.name = "one", .on_detach = on_leave, .user = &first});
         attach(&r, (nb_module_desc){.name = "two", .on_detach = on_leave, .user = &second});
         assert_int_equal(nb_engine_module_detach(r.engine, one), NB_OK);
         assert_int_equal(first.detach_count, 1);
@@ -150,7 +150,7 @@ TEST(replaced_module_is_not_counted_as_disabled) {
     nb_engine_desc desc = rig_desc(0);
     desc.failure_count_max = 2;
     rig_open_desc(&r, desc);
-    nb_module module = attach(&r, (nb_module_desc){.name = "one", .tick = always_fail});
+    nb_module_id module = attach(&r, (nb_module_desc){.name = "one", .tick = always_fail});
     nb_engine_run_ticks(r.engine, 3);
     assert_int_equal(rig_stats(&r).disabled_count, 1);
     nb_module_desc better = {.name = "one"};
@@ -178,7 +178,7 @@ TEST(refused_run_does_not_spend_the_stop) {
 
 // A world that comes between two frames of a run, with more columns than its snapshots take.
 typedef struct latecomer {
-    nb_module self;
+    nb_module_id self;
 } latecomer;
 
 static nb_result leave_in_a_frame(const nb_context *context, void *user) {
@@ -189,7 +189,7 @@ static void make_too_many_columns(nb_engine *engine, void *user) {
     (void)user;
     nb_table table = {0};
     nb_table_desc many = {.name = "many", .columns = number_columns, .column_count = 1};
-    nb_world_table_add(nb_engine_world(engine), &many, &table);
+    nb_store_table_add(nb_engine_world(engine), &many, &table);
 }
 
 TEST(run_ends_where_no_frame_can_begin) {
@@ -215,11 +215,11 @@ TEST(run_ends_where_no_frame_can_begin) {
 
 TEST(table_after_the_first_frame_is_refused) {
     rig_open(&r, 0);
-    nb_world *world = nb_engine_world(r.engine);
+    nb_store *world = nb_engine_world(r.engine);
     assert_int_equal(nb_engine_frame_delta(r.engine, 0), NB_OK);
     nb_table table = {0};
     nb_table_desc desc = {.name = "late", .columns = number_columns, .column_count = 1};
-    assert_int_equal(nb_world_table_add(world, &desc, &table), NB_ERR_MISUSE);
+    assert_int_equal(nb_store_table_add(world, &desc, &table), NB_ERR_MISUSE);
     rig_close(&r);
 }
 
@@ -343,8 +343,8 @@ static nb_result slow_record(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result sum_records(const nb_context *context, void *user, const nb_outputs *outputs) {
-    const uint32_t *value = nb_outputs_next(outputs, NULL, NULL);
+static nb_result sum_records(const nb_context *context, void *user, const nb_output_list *outputs) {
+    const uint32_t *value = nb_output_list_next(outputs, NULL, NULL);
     if (value != NULL && *value == context->job_index + 1) ++*(uint32_t *)user;
     return NB_OK;
 }
@@ -397,12 +397,12 @@ static nb_result keep_context(const nb_context *context, void *user) {
     return nb_output_add(context, 8) != NULL ? NB_OK : NB_ERR_MEMORY;
 }
 
-static nb_result use_kept(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result use_kept(const nb_context *context, void *user, const nb_output_list *outputs) {
     keeper *k = user;
     (void)context;
     if (nb_output_add(&k->kept, 8) == NULL) ++k->stale_count;
-    for (const void *block = nb_outputs_next(outputs, NULL, NULL); block != NULL;
-         block = nb_outputs_next(outputs, block, NULL)) {
+    for (const void *block = nb_output_list_next(outputs, NULL, NULL); block != NULL;
+         block = nb_output_list_next(outputs, block, NULL)) {
         ++k->block_count;
     }
     return NB_OK;
@@ -425,9 +425,9 @@ TEST(kept_context_adds_no_outputs) {
 TEST(handle_that_never_was_is_stale) {
     rig_open(&r, 0);
     attach(&r, (nb_module_desc){.name = "one"});
-    nb_module two = attach(&r, (nb_module_desc){.name = "two"});
+    nb_module_id two = attach(&r, (nb_module_desc){.name = "two"});
     assert_int_equal(nb_engine_module_detach(r.engine, two), NB_OK);
-    nb_module forged = {1}; // of the place that is free now
+    nb_module_id forged = {1}; // of the place that is free now
     assert_int_equal(nb_engine_module_detach(r.engine, forged), NB_ERR_STALE);
     assert_string_equal(nb_engine_module_name(r.engine, forged), "");
     rig_close(&r);
@@ -436,7 +436,7 @@ TEST(handle_that_never_was_is_stale) {
 // --- discards between frames ---
 
 typedef struct detacher {
-    nb_module module;
+    nb_module_id module;
     nb_result detach_result, destroy_result;
     uint32_t detach_count;
 } detacher;
@@ -479,7 +479,7 @@ typedef struct meddler {
     uint64_t value;
     unsigned char save[256];
     size_t save_bytes;
-    nb_state handle;
+    nb_provider handle;
     bool is_inside, is_armed;
     bool is_registry; // nb_states_* asks, not the history
     uint32_t busy_count, other_count;
@@ -497,7 +497,7 @@ static void meddle(meddler *m) {
     for (size_t i = 0; i < sizeof results / sizeof results[0]; ++i) other_count += results[i] != NB_BUSY;
     // The list of providers is being walked.
     if (m->is_registry) {
-        nb_state_desc more = {.name = "more", .data = &m->value, .size_bytes = sizeof m->value};
+        nb_provider_desc more = {.name = "more", .data = &m->value, .size_bytes = sizeof m->value};
         other_count += nb_states_add(nb_engine_states(engine), &more, NULL) != NB_BUSY;
         other_count += nb_states_remove(nb_engine_states(engine), m->handle) != NB_BUSY;
     }
@@ -546,7 +546,7 @@ TEST(provider_cannot_end_the_engine_or_run_it) {
     rig_open_desc(&m.r, desc);
     nb_engine *engine = m.r.engine;
     nb_states *states = nb_engine_states(engine);
-    nb_state_desc provider = {
+    nb_provider_desc provider = {
         .name = "meddler", .save = meddle_save, .load = meddle_load, .layout = meddle_layout, .user = &m};
     assert_int_equal(nb_states_add(states, &provider, &m.handle), NB_OK);
     attach(&m.r, (nb_module_desc){.name = "ticks", .tick = count_tick, .user = &m});

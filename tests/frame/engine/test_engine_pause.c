@@ -64,7 +64,7 @@ static void game_open_desc(game *g, nb_engine_desc desc) {
     desc.loop.tick_rate = (nb_rate){50, 1};
     desc.hashes_ticks = true;
     rig_open_desc(&g->r, desc);
-    nb_state_desc state = {.name = "buttons", .save = save_buttons, .load = load_buttons, .user = &g->buttons};
+    nb_provider_desc state = {.name = "buttons", .save = save_buttons, .load = load_buttons, .user = &g->buttons};
     assert_int_equal(nb_states_add(nb_engine_states(g->r.engine), &state, NULL), NB_OK);
     attach(&g->r, (nb_module_desc){.name = "game", .tick = play, .frame = look, .user = g});
     g->input = nb_engine_input(g->r.engine);

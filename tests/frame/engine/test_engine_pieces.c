@@ -41,10 +41,10 @@ static nb_result view(const nb_context *context, void *user) {
                : NB_ERR_RANGE;
 }
 
-static nb_result compare(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result compare(const nb_context *context, void *user, const nb_output_list *outputs) {
     scene *s = user;
     ++s->merged;
-    if (*(const uint64_t *)nb_outputs_next(outputs, NULL, NULL) != context->snapshot->info.tick) ++s->mistakes;
+    if (*(const uint64_t *)nb_output_list_next(outputs, NULL, NULL) != context->snapshot->info.tick) ++s->mistakes;
     return NB_OK;
 }
 

@@ -26,9 +26,9 @@ static const nb_column_desc weather_columns[] = {{.name = "wind", .size_bytes = 
 static const nb_column_desc dust_columns[] = {{.name = "age", .size_bytes = sizeof(uint32_t)}};
 
 typedef struct planet {
-    nb_world *world;
+    nb_store *world;
     nb_table herd, weather, dust;
-    nb_stage *stages[PART_COUNT];
+    nb_store_stage *stages[PART_COUNT];
     uint64_t tick_index, seed;
     uint64_t seen;                          // local: what jobs saw
     uint64_t era;                           // local: what surveys of an older one are not wanted for
@@ -44,28 +44,28 @@ static void stall(const planet *p, uint64_t number) {
 
 // Rows of one part, on any thread: moves them, and stages who comes and goes.
 static void move_part(planet *p, uint32_t part) {
-    uint32_t count = nb_world_row_count(p->world, p->herd);
+    uint32_t count = nb_store_row_count(p->world, p->herd);
     uint32_t first = count * part / PART_COUNT, end = count * (part + 1) / PART_COUNT;
-    const place *wind = NB_SINGLETON(p->world, p->weather, 0, place);
-    place *places = NB_RANGE_WRITE(p->world, p->herd, PLACE, place, first, end - first);
-    uint32_t *energy = NB_RANGE_WRITE(p->world, p->herd, ENERGY, uint32_t, first, end - first);
+    const place *wind = NB_STORE_SINGLETON(p->world, p->weather, 0, place);
+    place *places = NB_STORE_RANGE_WRITE(p->world, p->herd, PLACE, place, first, end - first);
+    uint32_t *energy = NB_STORE_RANGE_WRITE(p->world, p->herd, ENERGY, uint32_t, first, end - first);
     nb_random move = nb_random_make(p->seed, p->tick_index, STREAM_MOVE);
     nb_random birth = nb_random_make(p->seed, p->tick_index, STREAM_BIRTH);
     for (uint32_t row = first; row < end; ++row) {
-        nb_entity entity = nb_world_entity(p->world, p->herd, row);
+        nb_entity entity = nb_store_entity(p->world, p->herd, row);
         uint32_t step = nb_random_u32(move, row);
         places[row].x += (int32_t)(step % 7) - 3 + wind->x;
         places[row].y += (int32_t)(step / 7 % 7) - 3 + wind->y;
         energy[row] += step % 5 == 0 ? 3 : 0;
-        if (step % 97 == 0) nb_world_teleport(p->world, entity);
+        if (step % 97 == 0) nb_store_teleport(p->world, entity);
         if (energy[row] > 0) energy[row] -= 1;
         uint32_t chance = nb_random_u32(birth, row) % 64;
-        if (energy[row] == 0 && chance < 8) nb_stage_despawn(p->stages[part], entity);
+        if (energy[row] == 0 && chance < 8) nb_store_stage_despawn(p->stages[part], entity);
         if (chance >= 60) {
             nb_staged child;
-            if (nb_stage_spawn(p->stages[part], p->herd, &child) != NB_OK) continue;
-            *NB_STAGED_WRITE(p->stages[part], child, PLACE, place) = (place){places[row].y, places[row].x};
-            *NB_STAGED_WRITE(p->stages[part], child, ENERGY, uint32_t) = 1 + chance % 3;
+            if (nb_store_stage_spawn(p->stages[part], p->herd, &child) != NB_OK) continue;
+            *NB_STORE_STAGED_WRITE(p->stages[part], child, PLACE, place) = (place){places[row].y, places[row].x};
+            *NB_STORE_STAGED_WRITE(p->stages[part], child, ENERGY, uint32_t) = 1 + chance % 3;
         }
     }
     stall(p, p->tick_index + part);
@@ -80,7 +80,7 @@ static nb_result tick(const nb_context *context, void *user) {
     planet *p = user;
     p->tick_index = context->tick->index;
     p->seed = context->seed;
-    place *wind = NB_SINGLETON_WRITE(p->world, p->weather, 0, place);
+    place *wind = NB_STORE_SINGLETON_WRITE(p->world, p->weather, 0, place);
     for (uint32_t i = 0; i < context->input.count; ++i) {
         wind->x = context->input.events[i].payload.i32[0];
         wind->y = -wind->y + (int32_t)context->input.events[i].code;
@@ -121,9 +121,9 @@ static void publish_survey(void *host, void *state) {
     planet *p = ((survey *)state)->planet;
     nb_entity entity;
     ++p->published;
-    if (nb_world_row_count(p->world, p->dust) > 100)
-        p->mistakes += nb_world_despawn(p->world, nb_world_entity(p->world, p->dust, 50)) != NB_OK;
-    p->mistakes += context->phase != NB_PHASE_FRAME_START || nb_world_spawn(p->world, p->dust, &entity) != NB_OK;
+    if (nb_store_row_count(p->world, p->dust) > 100)
+        p->mistakes += nb_store_despawn(p->world, nb_store_entity(p->world, p->dust, 50)) != NB_OK;
+    p->mistakes += context->phase != NB_PHASE_FRAME_START || nb_store_spawn(p->world, p->dust, &entity) != NB_OK;
 }
 
 static void discard_survey(void *host, void *state, nb_result reason) {
@@ -155,28 +155,28 @@ static nb_result sprinkle(const nb_context *context, void *user) {
     if (context->frame_index % 40 == 39) ++p->era;
     nb_result result = start_survey(context, p);
     if (result != NB_OK) return result;
-    nb_stage *stage = nb_context_stage(context, 0);
-    if (nb_world_row_count(p->world, p->dust) > 20)
-        nb_stage_despawn(stage, nb_world_entity(p->world, p->dust, (uint32_t)(context->frame_index % 20)));
-    return nb_stage_spawn(stage, p->dust, NULL) == NB_OK ? NB_OK : NB_ERR_MEMORY;
+    nb_store_stage *stage = nb_context_stage(context, 0);
+    if (nb_store_row_count(p->world, p->dust) > 20)
+        nb_store_stage_despawn(stage, nb_store_entity(p->world, p->dust, (uint32_t)(context->frame_index % 20)));
+    return nb_store_stage_spawn(stage, p->dust, NULL) == NB_OK ? NB_OK : NB_ERR_MEMORY;
 }
 
 // A job: adds up what the snapshot shows.
 static nb_result watch(const nb_context *context, void *user) {
     const planet *p = user;
     uint64_t *sum = nb_output_add(context, sizeof *sum);
-    uint32_t count = nb_view_row_count(context->snapshot, context->world, p->herd);
+    uint32_t count = nb_store_view_row_count(context->snapshot, context->world, p->herd);
     if (sum == NULL) return NB_ERR_MEMORY;
     if (count == 0) return NB_OK;
-    const place *places = NB_VIEW(context->snapshot, context->world, p->herd, PLACE, place);
-    const uint32_t *energy = NB_VIEW(context->snapshot, context->world, p->herd, ENERGY, uint32_t);
+    const place *places = NB_STORE_VIEW(context->snapshot, context->world, p->herd, PLACE, place);
+    const uint32_t *energy = NB_STORE_VIEW(context->snapshot, context->world, p->herd, ENERGY, uint32_t);
     for (uint32_t row = context->job_index; row < count; row += context->job_count)
         *sum = *sum * 31 + (uint32_t)places[row].x + energy[row];
     stall(p, context->frame_index + context->job_index);
     return NB_OK;
 }
 
-static nb_result add_up(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result add_up(const nb_context *context, void *user, const nb_output_list *outputs) {
     (void)context;
     return mix_first(&((planet *)user)->seen, outputs);
 }
@@ -185,13 +185,13 @@ static void populate(planet *p) {
     nb_table_desc herd = {.name = "herd", .row_count_max = HERD_MAX, .columns = herd_columns, .column_count = 2};
     nb_table_desc weather = {.name = "weather", .columns = weather_columns, .column_count = 1, .is_singleton = true};
     nb_table_desc dust = {.name = "dust", .columns = dust_columns, .column_count = 1, .is_local = true};
-    assert_int_equal(nb_world_table_add(p->world, &herd, &p->herd), NB_OK);
-    assert_int_equal(nb_world_table_add(p->world, &weather, &p->weather), NB_OK);
-    assert_int_equal(nb_world_table_add(p->world, &dust, &p->dust), NB_OK);
+    assert_int_equal(nb_store_table_add(p->world, &herd, &p->herd), NB_OK);
+    assert_int_equal(nb_store_table_add(p->world, &weather, &p->weather), NB_OK);
+    assert_int_equal(nb_store_table_add(p->world, &dust, &p->dust), NB_OK);
     for (uint32_t i = 0; i < 200; ++i) {
         nb_entity entity;
-        assert_int_equal(nb_world_spawn(p->world, p->herd, &entity), NB_OK);
-        *NB_ROW_WRITE(p->world, p->herd, ENERGY, uint32_t, i) = i % 9;
+        assert_int_equal(nb_store_spawn(p->world, p->herd, &entity), NB_OK);
+        *NB_STORE_ROW_WRITE(p->world, p->herd, ENERGY, uint32_t, i) = i % 9;
     }
 }
 
@@ -241,8 +241,8 @@ static outcome run(uint32_t workers, uint64_t rate, bool has_stalls, uint64_t ti
     assert_int_equal(r.heap.call_count.value, heap_calls); // none once it is warm
     assert_int_equal(rig_stats(&r).tick_count, tick_count);
     assert_int_equal(rig_stats(&r).violation_count, 0);
-    assert_true(nb_world_is_valid(p.world));
-    nb_world_stats world = nb_world_stats_get(p.world);
+    assert_true(nb_store_is_valid(p.world));
+    nb_store_stats world = nb_store_stats_get(p.world);
     outcome out = {rig_stats(&r).run_hash, p.seen, world.spawn_count, world.despawn_count};
     // On a busy machine the workers may not have had a turn yet. No tick runs in these frames.
     for (uint32_t i = 0; i < 1000000 && tick_count >= 1000 && p.published == 0; ++i) {

@@ -191,7 +191,7 @@ TEST(late_frames_around_a_discontinuity_do_not_add_up) {
         open_tasks(&c, settings[0], desc);
         nb_module_desc ticker = {.name = "ticker", .tick = do_nothing};
         attach(&c.rig, ticker);
-        nb_state_desc provider = {.name = "value", .data = &value, .size_bytes = sizeof value};
+        nb_provider_desc provider = {.name = "value", .data = &value, .size_bytes = sizeof value};
         assert_int_equal(nb_states_add(nb_engine_states(c.rig.engine), &provider, NULL), NB_OK);
         unsigned char save[1024];
         size_t save_bytes = 0;
@@ -238,9 +238,9 @@ static nb_result run_job(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result merge_job(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result merge_job(const nb_context *context, void *user, const nb_output_list *outputs) {
     culprit *c = user;
-    const uint64_t *block = nb_outputs_next(outputs, NULL, NULL);
+    const uint64_t *block = nb_output_list_next(outputs, NULL, NULL);
     if (block == NULL || *block != context->frame_index + 1 || context->job_age != 0) ++c->wrong_count;
     ++c->merge_count;
     return NB_OK;

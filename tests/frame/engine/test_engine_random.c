@@ -123,7 +123,7 @@ static void model_publish(program *p) {
 
 static nb_result on_call(const nb_context *context, void *user);
 static nb_result on_job(const nb_context *context, void *user);
-static nb_result on_merge(const nb_context *context, void *user, const nb_outputs *outputs);
+static nb_result on_merge(const nb_context *context, void *user, const nb_output_list *outputs);
 
 static nb_result on_attach(nb_engine *engine, void *user) {
     unit *u = user;
@@ -234,13 +234,13 @@ static void do_replace(program *p, uint64_t number) {
     unit *u = old != NULL ? unit_make(p, number, old->name) : NULL;
     if (u == NULL) return;
     nb_result expected = old->state != UNIT_ATTACHED ? NB_ERR_STALE : p->is_in_frame ? NB_BUSY : NB_OK;
-    nb_module handle = old->handle;
+    nb_module_id handle = old->handle;
     if (expected == NB_OK) {
         old->state = UNIT_GONE;
         expected = model_enter(p, u, old->number);
         if (expected == NB_OK) {
             u->handle = handle;
-            old->handle = (nb_module){0}; // the new one has it
+            old->handle = (nb_module_id){0}; // the new one has it
             ++old->detach_expected;
         } else {
             old->state = UNIT_ATTACHED; // it stays as it was
@@ -381,7 +381,7 @@ static nb_result on_job(const nb_context *context, void *user) {
 }
 
 // The outputs are those of the job's script, in their order.
-static void check_outputs(program *p, const unit *u, const nb_context *context, const nb_outputs *outputs) {
+static void check_outputs(program *p, const unit *u, const nb_context *context, const nb_output_list *outputs) {
     bool is_record = context->phase == NB_PHASE_COMMAND_RECORD;
     script s = script_make(p, u, is_record ? NB_PHASE_COMMAND_RECORD : NB_PHASE_PARALLEL_TASKS, CALL_JOB, 0,
                            context->job_index);
@@ -389,16 +389,16 @@ static void check_outputs(program *p, const unit *u, const nb_context *context, 
     for (uint32_t i = 0; i < s.count; ++i) {
         if (s.ops[i].kind != OP_OUTPUT) continue;
         size_t size_bytes = 0;
-        block = nb_outputs_next(outputs, block, &size_bytes);
+        block = nb_output_list_next(outputs, block, &size_bytes);
         EXPECT(p, block != NULL && size_bytes == 8 + s.ops[i].number % 100);
         if (block == NULL) return;
         EXPECT(p, *(const uint64_t *)block == s.ops[i].number);
     }
-    bool has_any = block != NULL || nb_outputs_next(outputs, NULL, NULL) != NULL;
-    EXPECT(p, !has_any || nb_outputs_next(outputs, block, NULL) == NULL);
+    bool has_any = block != NULL || nb_output_list_next(outputs, NULL, NULL) != NULL;
+    EXPECT(p, !has_any || nb_output_list_next(outputs, block, NULL) == NULL);
 }
 
-static nb_result on_merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result on_merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     unit *u = user;
     check_outputs(u->owner, u, context, outputs);
     nb_result result = run_planned(context, u, CALL_MERGE);
@@ -585,7 +585,7 @@ static void program_open(program *p, uint64_t seed, uint32_t worker_count, bool 
     host.handlers[NB_PHASE_FRAME_START] = host_begin;
     host.handlers[NB_PHASE_SNAPSHOT] = host_publish;
     attach(&p->rig, host);
-    nb_state_desc sim = {.name = "sim", .data = p->sim, .size_bytes = sizeof p->sim};
+    nb_provider_desc sim = {.name = "sim", .data = p->sim, .size_bytes = sizeof p->sim};
     nb_snapshot_region_desc game = {.name = "game", .base = p->game, .size_bytes = sizeof p->game};
     assert_int_equal(nb_states_add(nb_engine_states(p->rig.engine), &sim, NULL), NB_OK);
     assert_int_equal(nb_snapshots_region_add(nb_engine_snapshots(p->rig.engine), &game, &p->region), NB_OK);
@@ -653,7 +653,7 @@ TEST(random_programs_follow_the_model) {
 // --- modules that take others along ---
 
 typedef struct family {
-    nb_module child;
+    nb_module_id child;
     uint32_t parent_left, child_left;
     bool brings_another;
 } family;
@@ -672,7 +672,7 @@ static void parent_leaves(nb_engine *engine, void *user) {
 }
 
 static nb_result detach_parent(const nb_context *context, void *user) {
-    return nb_engine_module_detach(context->engine, *(nb_module *)user);
+    return nb_engine_module_detach(context->engine, *(nb_module_id *)user);
 }
 
 TEST(leaving_module_takes_others_along) {
@@ -681,11 +681,11 @@ TEST(leaving_module_takes_others_along) {
         rig r;
         family f = {.brings_another = when != AT_THE_END};
         rig_open(&r, 0);
-        nb_module parent = attach(&r, (nb_module_desc){.name = "parent", .on_detach = parent_leaves, .user = &f});
+        nb_module_id parent = attach(&r, (nb_module_desc){.name = "parent", .on_detach = parent_leaves, .user = &f});
         f.child = attach(&r, (nb_module_desc){.name = "child", .on_detach = child_leaves, .user = &f});
         if (when == BETWEEN_FRAMES) assert_int_equal(nb_engine_module_detach(r.engine, parent), NB_OK);
         if (when == INSIDE_A_FRAME) {
-            nb_module last = attach(&r, (nb_module_desc){.name = "last", .frame = detach_parent, .user = &parent});
+            nb_module_id last = attach(&r, (nb_module_desc){.name = "last", .frame = detach_parent, .user = &parent});
             assert_int_equal(nb_engine_frame_delta(r.engine, 0), NB_OK);
             assert_int_equal(nb_engine_module_detach(r.engine, last), NB_OK);
         }

@@ -26,7 +26,7 @@ typedef struct owner owner;
 struct owner {
     rig *r;
     kind kind;
-    nb_module module;
+    nb_module_id module;
     nb_label label;
     bool is_asked;                           // to begin its work in the next frame
     nb_atomic_u32 is_held, is_inside, ended; // of the work
@@ -418,7 +418,7 @@ TEST(replaced_module_begins_nothing) {
 }
 
 static uint32_t count_name(rig *own, const char *name) {
-    nb_module modules[8];
+    nb_module_id modules[8];
     uint32_t found = 0, count = nb_engine_order_get(own->engine, NB_PHASE_GAMEPLAY, modules, 8);
     for (uint32_t i = 0; i < count; ++i) {
         found += strcmp(nb_engine_module_name(own->engine, modules[i]), name) == 0 ? 1 : 0;

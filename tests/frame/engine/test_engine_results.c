@@ -302,7 +302,7 @@ TEST(results_of_a_detached_module_are_told) {
     for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; ++i) {
         game g;
         open(&g, settings[i]);
-        nb_module module = attach(&g.rig, (nb_module_desc){.name = "late", .frame = submit_and_leave, .user = &g});
+        nb_module_id module = attach(&g.rig, (nb_module_desc){.name = "late", .frame = submit_and_leave, .user = &g});
         frame(&g);
         uint32_t told_count = g.told_count;
         assert_int_equal(nb_engine_module_detach(g.rig.engine, module), NB_OK);

@@ -218,8 +218,8 @@ static nb_result violate(const nb_context *context, void *user) {
     case BY_STAGE: nb_context_stage(context, 0); break;
     case BY_CORRECTION: nb_context_correct_state(context, 0, bytes, sizeof bytes); break;
     case BY_CHECK: nb_context_check(context, NB_LAYER_SIMULATED); break;
-    case BY_SPAWN: nb_world_spawn(context->world, h->ships, &entity); break;
-    default: nb_world_load(context->world, bytes, sizeof bytes); break;
+    case BY_SPAWN: nb_store_spawn(context->world, h->ships, &entity); break;
+    default: nb_store_load(context->world, bytes, sizeof bytes); break;
     }
     return NB_OK;
 }
@@ -232,7 +232,7 @@ static nb_engine *harbour_open(harbour *h, nb_hooks hooks) {
     nb_table_desc ships = {.name = "ships", .row_count_max = 10, .columns = ship_columns, .column_count = 1};
     nb_module_desc module = {.name = "bad", .handlers = {[NB_PHASE_POST_PARALLEL] = violate}, .user = h};
     bool is_open = nb_engine_create(&desc, &engine) == NB_OK &&
-                   nb_world_table_add(nb_engine_world(engine), &ships, &h->ships) == NB_OK &&
+                   nb_store_table_add(nb_engine_world(engine), &ships, &h->ships) == NB_OK &&
                    nb_engine_module_attach(engine, &module, NULL) == NB_OK;
     return is_open ? engine : NULL;
 }
@@ -249,7 +249,7 @@ TEST(trap_calls_the_hook_at_each_violation) {
         assert_int_equal(nb_engine_run_ticks(engine, 5), NB_OK);
         assert_int_equal(trap_count, 5);
         assert_int_equal(nb_engine_stats_get(engine).violation_count, 5);
-        uint32_t logged = test_log_count(&log, NB_ITEM_ENGINE_VIOLATION) + test_log_count(&log, NB_ITEM_WORLD_DENIED);
+        uint32_t logged = test_log_count(&log, NB_ITEM_ENGINE_VIOLATION) + test_log_count(&log, NB_ITEM_STORE_DENIED);
         assert_int_equal(logged, 1);
         assert_int_equal(nb_engine_destroy(engine), NB_OK);
     }

@@ -79,7 +79,7 @@ TEST(number_of_a_module_that_left_work_is_not_given_away) {
     nb_scheduler *scheduler = scheduler_with_one();
     held task = {0};
     rig_open_desc(&rooms[0], room_desc(scheduler));
-    nb_module leaver = attach(&rooms[0], holder(&task));
+    nb_module_id leaver = attach(&rooms[0], holder(&task));
     run_ticks(&rooms[0], 1);
     assert_true(event_await(&task.started, 1));
     uint32_t count = 0, room_count = fill_rooms(scheduler, 1, &count);

@@ -60,7 +60,7 @@ static nb_result play(const nb_context *context, void *user) {
 static void open_watched(rig *r, player *p) {
     rig_open_hashed(r, 0);
     *p = (player){0};
-    nb_state_desc state = {.name = "player", .data = &p->state, .size_bytes = 8};
+    nb_provider_desc state = {.name = "player", .data = &p->state, .size_bytes = 8};
     assert_int_equal(nb_states_add(nb_engine_states(r->engine), &state, NULL), NB_OK);
     attach(r, (nb_module_desc){.name = "player", .tick = play, .user = p});
 }

@@ -15,7 +15,7 @@ static const nb_column_desc dust_columns[DUST_COLUMNS] = {
 
 typedef struct game {
     rig r;
-    nb_world *world;
+    nb_store *world;
     nb_table things, dust;
     uint64_t mistakes;
 } game;
@@ -26,8 +26,8 @@ static void declare(game *g) {
     g->world = nb_engine_world(g->r.engine);
     assert_non_null(g->world);
     assert_ptr_equal(nb_engine_world(g->r.engine), g->world);
-    assert_int_equal(nb_world_table_add(g->world, &things, &g->things), NB_OK);
-    assert_int_equal(nb_world_table_add(g->world, &dust, &g->dust), NB_OK);
+    assert_int_equal(nb_store_table_add(g->world, &things, &g->things), NB_OK);
+    assert_int_equal(nb_store_table_add(g->world, &dust, &g->dust), NB_OK);
 }
 
 static void game_open(game *g, uint32_t worker_count) {
@@ -38,13 +38,13 @@ static void game_open(game *g, uint32_t worker_count) {
 
 static void game_close(game *g) {
     assert_int_equal(g->mistakes, 0);
-    assert_true(nb_world_is_valid(g->world));
+    assert_true(nb_store_is_valid(g->world));
     rig_close(&g->r);
 }
 
 static void expect(game *g, bool is_right) { g->mistakes += is_right ? 0 : 1; }
 
-static uint32_t thing_count(const game *g) { return nb_world_row_count(g->world, g->things); }
+static uint32_t thing_count(const game *g) { return nb_store_row_count(g->world, g->things); }
 
 // --- stages ---
 
@@ -56,10 +56,10 @@ typedef struct maker {
     bool is_reversed; // takes its stages from the last to the first
 } maker;
 
-static void stage_thing(game *g, nb_stage *stage, uint32_t owner) {
+static void stage_thing(game *g, nb_store_stage *stage, uint32_t owner) {
     nb_staged staged = {0};
-    expect(g, nb_stage_spawn(stage, g->things, &staged) == NB_OK);
-    uint32_t *value = NB_STAGED_WRITE(stage, staged, OWNER, uint32_t);
+    expect(g, nb_store_stage_spawn(stage, g->things, &staged) == NB_OK);
+    uint32_t *value = NB_STORE_STAGED_WRITE(stage, staged, OWNER, uint32_t);
     expect(g, value != NULL);
     if (value != NULL) *value = owner;
 }
@@ -72,7 +72,7 @@ static nb_result make_things(const nb_context *context, void *user) {
     uint32_t before = thing_count(g);
     for (uint32_t i = 0; i < 4; ++i) {
         uint32_t job = m->is_reversed ? 3 - i : i;
-        nb_stage *stage = nb_context_stage(context, job);
+        nb_store_stage *stage = nb_context_stage(context, job);
         expect(g, stage != NULL && nb_context_stage(context, job) == stage);
         if (stage == NULL) return NB_ERR_MEMORY;
         stage_thing(g, stage, m->owner * 10 + job);
@@ -91,7 +91,8 @@ TEST(staged_rows_come_by_handler_and_job) {
     run_ticks(&g.r, 1);
     static const uint32_t expected[] = {10, 19, 11, 12, 13, 20, 29, 21, 22, 23};
     assert_int_equal(thing_count(&g), 10);
-    for (uint32_t i = 0; i < 10; ++i) assert_int_equal(*NB_ROW(g.world, g.things, OWNER, uint32_t, i), expected[i]);
+    for (uint32_t i = 0; i < 10; ++i)
+        assert_int_equal(*NB_STORE_ROW(g.world, g.things, OWNER, uint32_t, i), expected[i]);
     run_ticks(&g.r, 1);
     assert_int_equal(thing_count(&g), 20);
     game_close(&g);
@@ -108,7 +109,7 @@ TEST(failed_tick_leaves_nothing_staged_and_the_next_tick_runs) {
     assert_int_equal(rig_stats(&g.r).tick_count, 2);
     assert_int_equal(bad.calls, 2);
     assert_int_equal(thing_count(&g), 10);
-    assert_int_equal(*NB_ROW(g.world, g.things, OWNER, uint32_t, 0), 20);
+    assert_int_equal(*NB_STORE_ROW(g.world, g.things, OWNER, uint32_t, 0), 20);
     assert_int_equal(test_log_count(&g.r.log, NB_ITEM_ENGINE_FAILURE), 1);
     game_close(&g);
 }
@@ -156,7 +157,7 @@ typedef struct prober {
 
 static void probe_all(prober *p, const nb_context *context, bool is_job) {
     game *g = p->game;
-    nb_world *world = context->world;
+    nb_store *world = context->world;
     uint32_t layers = nb_phase_info_get(context->phase)->mutates;
     bool simulated = (layers & NB_LAYER_SIMULATED) != 0 && !is_job, local = (layers & NB_LAYER_GAME) != 0 && !is_job;
     bool is_tick = context->phase == NB_PHASE_FIXED_SIM, has_stage = is_tick || context->phase == NB_PHASE_GAMEPLAY;
@@ -164,32 +165,33 @@ static void probe_all(prober *p, const nb_context *context, bool is_job) {
     uint64_t before = nb_engine_stats_get(context->engine).violation_count;
     uint32_t refused = 0;
     // Columns.
-    expect(g, (NB_ROW_WRITE(world, g->things, OWNER, uint32_t, 0) != NULL) == simulated);
-    expect(g, (NB_COLUMN_WRITE(world, g->things, PLACE, int64_t) != NULL) == simulated);
-    expect(g, (NB_ROW_WRITE(world, g->dust, LIFE, uint32_t, 0) != NULL) == local);
-    expect(g, (nb_world_teleport(world, p->thing) == NB_OK) == simulated);
+    expect(g, (NB_STORE_ROW_WRITE(world, g->things, OWNER, uint32_t, 0) != NULL) == simulated);
+    expect(g, (NB_STORE_ROWS_WRITE(world, g->things, PLACE, int64_t) != NULL) == simulated);
+    expect(g, (NB_STORE_ROW_WRITE(world, g->dust, LIFE, uint32_t, 0) != NULL) == local);
+    expect(g, (nb_store_teleport(world, p->thing) == NB_OK) == simulated);
     refused += (simulated ? 0u : 3u) + (local ? 0u : 1u);
     // Rows, directly: never in ticks.
     nb_entity entity;
-    nb_result result = nb_world_spawn(world, g->dust, &entity);
+    nb_result result = nb_store_spawn(world, g->dust, &entity);
     expect(g, result == (is_tick ? NB_ERR_MISUSE : local ? NB_OK : NB_ERR_PERMISSION));
-    if (result == NB_OK) nb_world_despawn(world, entity);
-    result = nb_world_despawn(world, p->thing);
+    if (result == NB_OK) nb_store_despawn(world, entity);
+    result = nb_store_despawn(world, p->thing);
     expect(g, result == (is_tick ? NB_ERR_MISUSE : NB_ERR_PERMISSION));
     refused += is_tick ? 0u : (local ? 1u : 2u);
     // Rows, staged: in ticks and Gameplay.
-    nb_stage *stage = nb_context_stage(context, 0);
+    nb_store_stage *stage = nb_context_stage(context, 0);
     expect(g, (stage != NULL) == has_stage);
     refused += has_stage ? 0 : 1;
     if (stage != NULL) {
-        nb_result things = nb_stage_spawn(stage, g->things, NULL), dust = nb_stage_spawn(stage, g->dust, NULL);
+        nb_result things = nb_store_stage_spawn(stage, g->things, NULL),
+                  dust = nb_store_stage_spawn(stage, g->dust, NULL);
         expect(g, things == (simulated ? NB_OK : NB_ERR_PERMISSION) && dust == NB_OK);
         refused += simulated ? 0 : 1;
     }
     // Ticks are the engine's.
-    expect(g, nb_world_tick_begin(world) == NB_ERR_MISUSE);
+    expect(g, nb_store_tick_begin(world) == NB_ERR_MISUSE);
     if (is_tick)
-        expect(g, nb_world_tick_end(world) == NB_ERR_MISUSE && nb_world_apply(world, &stage, 1) == NB_ERR_MISUSE);
+        expect(g, nb_store_tick_end(world) == NB_ERR_MISUSE && nb_store_apply(world, &stage, 1) == NB_ERR_MISUSE);
     expect(g, nb_engine_stats_get(context->engine).violation_count - before == refused);
     p->refused += refused;
 }
@@ -213,28 +215,28 @@ TEST(every_phase_writes_what_its_row_allows) {
         if (i != NB_PHASE_PARALLEL_TASKS && i != NB_PHASE_COMMAND_RECORD) desc.handlers[i] = probe;
     }
     attach(&g.r, desc);
-    assert_int_equal(nb_world_spawn(g.world, g.things, &p.thing), NB_OK); // between frames all may be written
-    assert_int_equal(nb_world_spawn(g.world, g.dust, &p.speck), NB_OK);
+    assert_int_equal(nb_store_spawn(g.world, g.things, &p.thing), NB_OK); // between frames all may be written
+    assert_int_equal(nb_store_spawn(g.world, g.dust, &p.speck), NB_OK);
     run_ticks(&g.r, 1);
     for (uint32_t i = 1; i < NB_PHASE_DETACHED_SERVICES; ++i) assert_int_equal(p.phases_seen[i], 1);
     assert_int_equal(thing_count(&g), 2);                         // one from the tick
-    assert_int_equal(nb_world_row_count(g.world, g.dust), 1 + 2); // one from the tick, one from Gameplay
+    assert_int_equal(nb_store_row_count(g.world, g.dust), 1 + 2); // one from the tick, one from Gameplay
     assert_int_equal(rig_stats(&g.r).violation_count, p.refused);
-    assert_int_equal(nb_world_despawn(g.world, p.thing), NB_OK);
+    assert_int_equal(nb_store_despawn(g.world, p.thing), NB_OK);
     game_close(&g);
 }
 
 // Gameplay's rows are there in SceneMutation, not before.
 static nb_result sprinkle(const nb_context *context, void *user) {
     game *g = user;
-    expect(g, nb_stage_spawn(nb_context_stage(context, 0), g->dust, NULL) == NB_OK);
-    expect(g, nb_world_row_count(g->world, g->dust) == context->frame_index);
+    expect(g, nb_store_stage_spawn(nb_context_stage(context, 0), g->dust, NULL) == NB_OK);
+    expect(g, nb_store_row_count(g->world, g->dust) == context->frame_index);
     return NB_OK;
 }
 
 static nb_result count_dust(const nb_context *context, void *user) {
     game *g = user;
-    expect(g, nb_world_row_count(g->world, g->dust) == context->frame_index + 1);
+    expect(g, nb_store_row_count(g->world, g->dust) == context->frame_index + 1);
     return NB_OK;
 }
 
@@ -258,16 +260,16 @@ TEST(gameplay_changes_local_tables_in_scene_mutation) {
 
 static nb_result advance(const nb_context *context, void *user) {
     game *g = user;
-    int64_t *place = NB_COLUMN_WRITE(context->world, g->things, PLACE, int64_t);
-    NB_EACH_ROW(row, context->world, g->things) place[row] += 10 + row;
+    int64_t *place = NB_STORE_ROWS_WRITE(context->world, g->things, PLACE, int64_t);
+    NB_STORE_EACH_ROW(row, context->world, g->things) place[row] += 10 + row;
     return NB_OK;
 }
 
 static nb_result look(const nb_context *context, void *user) {
     game *g = user;
-    const int64_t *now = NB_VIEW(context->snapshot, context->world, g->things, PLACE, int64_t);
-    const int64_t *before = NB_VIEW_PREVIOUS(context->snapshot, context->world, g->things, PLACE, int64_t);
-    uint32_t count = nb_view_row_count(context->snapshot, context->world, g->things);
+    const int64_t *now = NB_STORE_VIEW(context->snapshot, context->world, g->things, PLACE, int64_t);
+    const int64_t *before = NB_STORE_VIEW_PREVIOUS(context->snapshot, context->world, g->things, PLACE, int64_t);
+    uint32_t count = nb_store_view_row_count(context->snapshot, context->world, g->things);
     uint64_t *out = nb_output_add(context, sizeof *out);
     if (out == NULL || now == NULL || before == NULL || count != 100) return NB_ERR_RANGE;
     for (uint32_t row = 0; row < count; ++row) {
@@ -277,9 +279,9 @@ static nb_result look(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result check_sum(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result check_sum(const nb_context *context, void *user, const nb_output_list *outputs) {
     game *g = user;
-    uint64_t sum = *(const uint64_t *)nb_outputs_next(outputs, NULL, NULL);
+    uint64_t sum = *(const uint64_t *)nb_output_list_next(outputs, NULL, NULL);
     expect(g, sum == context->snapshot->info.tick * (100 * 10 + 99 * 100 / 2));
     return NB_OK;
 }
@@ -290,7 +292,7 @@ TEST(jobs_see_both_ticks_of_the_world) {
         game_open(&g, workers);
         for (uint32_t i = 0; i < 100; ++i) {
             nb_entity entity;
-            assert_int_equal(nb_world_spawn(g.world, g.things, &entity), NB_OK);
+            assert_int_equal(nb_store_spawn(g.world, g.things, &entity), NB_OK);
         }
         attach(&g.r,
                (nb_module_desc){
@@ -327,7 +329,7 @@ TEST(world_is_saved_and_loaded_with_the_states) {
     rig_open(&other, 0);
     assert_non_null(nb_engine_world(other.engine));
     assert_int_equal(nb_states_load(nb_engine_states(other.engine), bytes, size), NB_ERR_UNSUPPORTED);
-    assert_int_equal(test_log_count(&other.log, NB_ITEM_WORLD_LAYOUT), 0); // before the world is asked to load it
+    assert_int_equal(test_log_count(&other.log, NB_ITEM_STORE_LAYOUT), 0); // before the world is asked to load it
     rig_close(&other);
     game_close(&g);
     game_close(&h);
@@ -339,8 +341,8 @@ TEST(tables_are_declared_before_the_first_frame) {
     run_ticks(&g.r, 1);
     nb_table late;
     nb_table_desc desc = {.name = "late", .columns = dust_columns, .column_count = 1};
-    assert_int_equal(nb_world_table_add(g.world, &desc, &late), NB_ERR_MISUSE);
-    assert_int_equal(test_log_count(&g.r.log, NB_ITEM_WORLD_STARTED), 1);
+    assert_int_equal(nb_store_table_add(g.world, &desc, &late), NB_ERR_MISUSE);
+    assert_int_equal(test_log_count(&g.r.log, NB_ITEM_STORE_STARTED), 1);
     game_close(&g);
 }
 
@@ -348,8 +350,8 @@ TEST(world_needs_its_name) {
     rig r;
     rig_open(&r, 0);
     static uint64_t mine;
-    nb_state_desc desc = {.name = "world", .data = &mine, .size_bytes = sizeof mine};
-    nb_state handle;
+    nb_provider_desc desc = {.name = "world", .data = &mine, .size_bytes = sizeof mine};
+    nb_provider handle;
     assert_int_equal(nb_states_add(nb_engine_states(r.engine), &desc, &handle), NB_OK);
     assert_null(nb_engine_world(r.engine));
     assert_int_equal(nb_states_remove(nb_engine_states(r.engine), handle), NB_OK);
@@ -367,12 +369,12 @@ TEST(failing_memory_is_survived_at_every_call) {
         rig_open_desc(&g.r, rig_desc(0));
         g.r.heap.fail_at = g.r.heap.call_count.value + call;
         uint64_t limit = g.r.heap.fail_at;
-        nb_world *world = nb_engine_world(g.r.engine);
+        nb_store *world = nb_engine_world(g.r.engine);
         if (world == NULL) world = nb_engine_world(g.r.engine);
         assert_non_null(world);
         nb_table_desc things = {.name = "things", .columns = thing_columns, .column_count = 2};
-        nb_result result = nb_world_table_add(world, &things, &g.things);
-        if (result == NB_ERR_MEMORY) result = nb_world_table_add(world, &things, &g.things);
+        nb_result result = nb_store_table_add(world, &things, &g.things);
+        if (result == NB_ERR_MEMORY) result = nb_store_table_add(world, &things, &g.things);
         assert_int_equal(result, NB_OK);
         result = nb_engine_run_ticks(g.r.engine, 1);
         if (result == NB_ERR_MEMORY) result = nb_engine_run_ticks(g.r.engine, 1);

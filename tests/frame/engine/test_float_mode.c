@@ -147,12 +147,12 @@ static void run_alone(nb_task_context *context, void *argument) {
 
 static nb_result tick(const nb_context *context, void *user) {
     game *g = user;
-    g->speeds = NB_COLUMN_WRITE(context->world, g->bodies, 0, double);
+    g->speeds = NB_STORE_ROWS_WRITE(context->world, g->bodies, 0, double);
     if (g->speeds == NULL) return NB_ERR_MISUSE;
     double sums[2];
     sum_up(context->scheduler, 100 + context->tick->index % 100, sums);
     g->speeds[0] += sums[0] / 3.0 + sums[1];
-    nb_parallel_desc desc = {.run = move_bodies, .user = g, .count = nb_world_row_count(context->world, g->bodies)};
+    nb_parallel_desc desc = {.run = move_bodies, .user = g, .count = nb_store_row_count(context->world, g->bodies)};
     nb_result result = nb_parallel_for(context->scheduler, &desc, NULL);
     nb_task_desc task = {.run = run_alone, .argument = &g, .argument_size_bytes = sizeof g};
     if (result == NB_OK) result = nb_task_run(context->scheduler, &task);
@@ -167,7 +167,7 @@ static nb_result leave_mode(const nb_context *context, void *user) {
     return NB_OK;
 }
 
-static nb_result merge(const nb_context *context, void *user, const nb_outputs *outputs) {
+static nb_result merge(const nb_context *context, void *user, const nb_output_list *outputs) {
     (void)outputs;
     return leave_mode(context, user);
 }
@@ -184,10 +184,10 @@ static nb_engine *game_open(game *g, uint32_t workers) {
     nb_engine *engine = NULL;
     assert_int_equal(nb_engine_create(&desc, &engine), NB_OK);
     nb_table_desc bodies = {.name = "bodies", .row_count_max = 100, .columns = body_columns, .column_count = 1};
-    assert_int_equal(nb_world_table_add(nb_engine_world(engine), &bodies, &g->bodies), NB_OK);
+    assert_int_equal(nb_store_table_add(nb_engine_world(engine), &bodies, &g->bodies), NB_OK);
     for (int i = 0; i < 100; ++i) {
         nb_entity entity;
-        assert_int_equal(nb_world_spawn(nb_engine_world(engine), g->bodies, &entity), NB_OK);
+        assert_int_equal(nb_store_spawn(nb_engine_world(engine), g->bodies, &entity), NB_OK);
     }
     nb_module_desc module = {.name = "bodies",
                              .tick = tick,

@@ -40,10 +40,10 @@ typedef struct game {
 } game;
 
 static nb_result fill_stage(const nb_context *context, const game *g) {
-    nb_stage *stage = nb_context_stage(context, 0);
+    nb_store_stage *stage = nb_context_stage(context, 0);
     nb_staged staged;
     if (stage == NULL) return NB_ERR_MISUSE;
-    for (int i = 0; i < 3000; ++i) nb_stage_spawn(stage, g->rocks, &staged);
+    for (int i = 0; i < 3000; ++i) nb_store_stage_spawn(stage, g->rocks, &staged);
     return NB_OK;
 }
 
@@ -73,13 +73,13 @@ static nb_result be_careless(const nb_context *context, void *user) {
     if (!is_tick) return NB_OK;
     switch (g->mistake) {
     case SPAWNS_IN_TICK:
-        nb_world_spawn(context->world, g->rocks, &entity);
-        nb_world_spawn(context->world, g->trees, &entity);
+        nb_store_spawn(context->world, g->rocks, &entity);
+        nb_store_spawn(context->world, g->trees, &entity);
         break;
-    case READS_NO_COLUMN: nb_world_rows(context->world, g->rocks, 7, sizeof(uint64_t)); break;
-    case READS_WRONG_SIZE: nb_world_rows(context->world, g->rocks, 1, sizeof(uint32_t)); break;
+    case READS_NO_COLUMN: nb_store_rows(context->world, g->rocks, 7, sizeof(uint64_t)); break;
+    case READS_WRONG_SIZE: nb_store_rows(context->world, g->rocks, 1, sizeof(uint32_t)); break;
     case READS_NO_ROW:
-        nb_world_row(context->world, g->rocks, 1, sizeof(uint64_t), 1000 + (uint32_t)context->tick->index);
+        nb_store_row(context->world, g->rocks, 1, sizeof(uint64_t), 1000 + (uint32_t)context->tick->index);
         break;
     case FILLS_STAGE: return fill_stage(context, g);
     case FILLS_TABLE: return fill_stage(context, g);
@@ -110,8 +110,8 @@ static void game_play(game *g, mistake made) {
     uint32_t row_count_max = made == FILLS_STAGE ? 200000 : 500;
     nb_table_desc rocks = {.name = "rocks", .row_count_max = row_count_max, .columns = columns, .column_count = 2};
     nb_table_desc trees = {.name = "trees", .row_count_max = 10, .columns = columns, .column_count = 2};
-    assert_int_equal(nb_world_table_add(nb_engine_world(g->engine), &rocks, &g->rocks), NB_OK);
-    assert_int_equal(nb_world_table_add(nb_engine_world(g->engine), &trees, &g->trees), NB_OK);
+    assert_int_equal(nb_store_table_add(nb_engine_world(g->engine), &rocks, &g->rocks), NB_OK);
+    assert_int_equal(nb_store_table_add(nb_engine_world(g->engine), &trees, &g->trees), NB_OK);
     nb_module_desc first = {.name = "weather", .tick = be_careless, .user = &(game){.mistake = MISTAKES}};
     nb_module_desc second = {.name = "geology", .tick = be_careless, .frame = be_careless, .user = g};
     assert_int_equal(nb_engine_module_attach(g->engine, &first, NULL), NB_OK);
@@ -136,22 +136,22 @@ static void assert_play_reported(game *g, mistake made, nb_log_item item, uint32
 
 TEST(mistake_of_each_tick_is_logged_twice_in_30_ticks) {
     static game g;
-    assert_play_reported(&g, READS_NO_COLUMN, NB_ITEM_WORLD_ARGUMENT, 2, "nb_world_rows",
+    assert_play_reported(&g, READS_NO_COLUMN, NB_ITEM_STORE_ARGUMENT, 2, "nb_store_rows",
                          "table 'rocks' has no column 7");
     assert_string_equal(g.log.lines[1].message,
                         "table 'rocks' has no column 7 (10 times by now, 8 of them not logged)");
 #if !defined(NDEBUG)
     assert_int_equal(g.asserted_count, TICKS);
 #endif
-    assert_play_reported(&g, READS_WRONG_SIZE, NB_ITEM_WORLD_ARGUMENT, 2, "nb_world_rows",
+    assert_play_reported(&g, READS_WRONG_SIZE, NB_ITEM_STORE_ARGUMENT, 2, "nb_store_rows",
                          "'rocks.age' has 0 rows of 8 bytes");
-    assert_play_reported(&g, READS_NO_ROW, NB_ITEM_WORLD_ARGUMENT, 2, "nb_world_row",
+    assert_play_reported(&g, READS_NO_ROW, NB_ITEM_STORE_ARGUMENT, 2, "nb_store_row",
                          "'rocks.age' has 0 rows of 8 bytes: row 1000");
 }
 
 TEST(each_object_has_reports_of_its_own) {
     static game g;
-    assert_play_reported(&g, SPAWNS_IN_TICK, NB_ITEM_WORLD_TICK, 4, "nb_world_spawn", "table 'rocks'");
+    assert_play_reported(&g, SPAWNS_IN_TICK, NB_ITEM_STORE_TICK, 4, "nb_store_spawn", "table 'rocks'");
     assert_non_null(strstr(g.log.lines[1].message, "table 'trees'"));
 }
 
@@ -193,9 +193,9 @@ TEST(pool_that_is_full_names_module_and_field) {
         uint32_t count_max;
         const char *function, *text, *advice;
     } rows[] = {
-        {FILLS_STAGE, NB_ITEM_WORLD_STAGE, 2, "nb_stage_spawn", "module \"geology\", tick handler: staging buffer full",
-         "(65536 bytes); raise nb_engine_desc.stage_bytes"},
-        {FILLS_TABLE, NB_ITEM_WORLD_FULL, 1, "nb_stage_spawn", "table 'rocks' has no room for more than 500 rows",
+        {FILLS_STAGE, NB_ITEM_STORE_STAGE, 2, "nb_store_stage_spawn",
+         "module \"geology\", tick handler: staging buffer full", "(65536 bytes); raise nb_engine_desc.stage_bytes"},
+        {FILLS_TABLE, NB_ITEM_STORE_FULL, 1, "nb_store_stage_spawn", "table 'rocks' has no room for more than 500 rows",
          "raise nb_table_desc.row_count_max"},
         {FILLS_STAGES, NB_ITEM_ENGINE_FULL, 1, "nb_context_stage", "module \"geology\": no room for more than 2 stages",
          "raise nb_engine_desc.stage_count_max"},
@@ -212,18 +212,18 @@ TEST(pool_that_is_full_names_module_and_field) {
 
 TEST(more_mistakes_than_there_is_room_for_share_a_count) {
     log_lines *log = calloc(1, sizeof *log);
-    nb_world_desc desc = {.hooks = log_lines_hooks(log)};
-    nb_world *world = NULL;
+    nb_store_desc desc = {.hooks = log_lines_hooks(log)};
+    nb_store *world = NULL;
     nb_table_desc rocks = {.name = "rocks", .row_count_max = 10, .columns = columns, .column_count = 2};
     nb_table table;
-    assert_int_equal(nb_world_create(&desc, &world), NB_OK);
-    assert_int_equal(nb_world_table_add(world, &rocks, &table), NB_OK);
+    assert_int_equal(nb_store_create(&desc, &world), NB_OK);
+    assert_int_equal(nb_store_table_add(world, &rocks, &table), NB_OK);
     for (uint32_t turn = 0; turn < 10; ++turn) {
-        for (uint32_t column = 2; column < 1000; ++column) nb_world_rows(world, table, column, 8);
+        for (uint32_t column = 2; column < 1000; ++column) nb_store_rows(world, table, column, 8);
     }
     // 63 of their own, each the first and 10th time; the others the first, 10th, 100th and 1000th.
     assert_in_range(log->count.value, 64, 63 * 2 + 4);
-    nb_world_destroy(world);
+    nb_store_destroy(world);
     free(log);
 }
 
@@ -272,17 +272,17 @@ TEST(provider_and_module_that_are_refused_are_named) {
     static log_lines log;
     static uint32_t memory;
     nb_engine *engine = engine_logged(&log);
-    nb_state_desc state_desc = {.name = "weather", .data = &memory};
+    nb_provider_desc state_desc = {.name = "weather", .data = &memory};
     assert_int_equal(nb_states_add(nb_engine_states(engine), &state_desc, NULL), NB_ERR_MISUSE);
     assert_says(&log, NB_ITEM_STATE_ARGUMENT, "state \"weather\": memory without a size");
-    state_desc = (nb_state_desc){.name = "tides", .save = save_nothing, .load = load_never};
+    state_desc = (nb_provider_desc){.name = "tides", .save = save_nothing, .load = load_never};
     assert_int_equal(nb_states_add(nb_engine_states(engine), &state_desc, NULL), NB_OK);
     unsigned char bytes[256];
     size_t size_bytes = 0;
     assert_int_equal(nb_states_save(nb_engine_states(engine), bytes, sizeof bytes, &size_bytes), NB_OK);
     assert_int_equal(nb_states_load(nb_engine_states(engine), bytes, size_bytes), NB_ERR_RANGE);
     assert_says(&log, NB_ITEM_STATE_SAVE, "state \"tides\" refuses its part");
-    nb_module module;
+    nb_module_id module;
     nb_module_desc module_desc = {.name = "rocks", .capabilities = UINT32_MAX};
     assert_int_equal(nb_engine_module_attach(engine, &module_desc, &module), NB_ERR_MISUSE);
     assert_says(&log, NB_ITEM_ENGINE_ARGUMENT, "module \"rocks\": an unknown capability");
@@ -307,7 +307,7 @@ TEST(history_that_cannot_be_names_its_field) {
     assert_int_equal(nb_engine_create(&desc, &engine), NB_ERR_RANGE);
     assert_says(&log, NB_ITEM_HISTORY_ARGUMENT, "nb_engine_desc.history.event_count_max is 65537: at most 65536");
     // By hand it is the history's own desc.
-    nb_history_desc own = {.world = (nb_world *)(void *)&own, .event_count_max = NB_INPUT_COUNT_LIMIT + 1};
+    nb_history_desc own = {.world = (nb_store *)(void *)&own, .event_count_max = NB_INPUT_COUNT_LIMIT + 1};
     nb_history *history = NULL;
     own.hooks = log_lines_hooks(&log);
     assert_int_equal(nb_history_create(&own, &history), NB_ERR_RANGE);
@@ -349,7 +349,7 @@ TEST(provider_that_the_history_cannot_keep_is_named) {
     nb_engine *engine = NULL;
     grower tides = {.greedy_from = UINT32_MAX, .loaded = NB_ERR_RANGE};
     assert_int_equal(nb_engine_create(&desc, &engine), NB_OK);
-    nb_state_desc state_desc = {.name = "tides", .save = save_more, .load = load_as_set, .user = &tides};
+    nb_provider_desc state_desc = {.name = "tides", .save = save_more, .load = load_as_set, .user = &tides};
     assert_int_equal(nb_states_add(nb_engine_states(engine), &state_desc, NULL), NB_OK);
     nb_module_desc moon = {.name = "moon", .tick = count_tick, .user = &tides};
     assert_int_equal(nb_engine_module_attach(engine, &moon, NULL), NB_OK);

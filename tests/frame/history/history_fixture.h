@@ -4,7 +4,7 @@
 // A game of everything a history keeps: a world with rows that come, go, move and teleport, a plain struct, a list of
 // bytes that grows and shrinks behind callbacks, and something local. A tick depends on the state and its input alone.
 
-#include "frame/world/world_fixture.h"
+#include "frame/store/store_fixture.h"
 
 #include "nebula/history.h"
 
@@ -48,7 +48,7 @@ static inline nb_result game_world_load(void *user, const void *bytes, size_t si
     (void)user, (void)bytes, (void)size_bytes;
     abort();
 }
-static inline uint64_t game_world_hash(void *user) { return nb_world_hash(user); }
+static inline uint64_t game_world_hash(void *user) { return nb_store_hash(user); }
 
 typedef struct game {
     fixture f;
@@ -57,11 +57,11 @@ typedef struct game {
     list first, second; // two, so that one can refuse after the other was loaded
     unsigned char board[BOARD_BYTES];
     uint32_t local;
-    nb_stage stage;
+    nb_store_stage stage;
     unsigned char stage_memory[1 << 15];
 } game;
 
-static inline void game_add(game *g, nb_state_desc desc) {
+static inline void game_add(game *g, nb_provider_desc desc) {
     assert_int_equal(nb_states_add(g->states, &desc, NULL), NB_OK);
 }
 
@@ -71,17 +71,17 @@ static inline void game_open(game *g, uint32_t unit_count_max, nb_history_desc d
     nb_hooks hooks = {0};
     g->f = fixture_open(unit_count_max, &hooks);
     assert_int_equal(nb_states_create(NULL, &g->states), NB_OK);
-    game_add(g, (nb_state_desc){.name = "board", .data = g->board, .size_bytes = sizeof g->board});
-    game_add(g, (nb_state_desc){.name = "first", .save = list_save, .load = list_load, .user = &g->first});
-    game_add(g, (nb_state_desc){.name = "local", .data = &g->local, .size_bytes = 4, .flags = NB_STATE_LOCAL});
-    game_add(g, (nb_state_desc){.name = "second", .save = list_save, .load = list_load, .user = &g->second});
-    game_add(g, (nb_state_desc){.name = "world",
-                                .save = game_world_save,
-                                .load = game_world_load,
-                                .hash = game_world_hash,
-                                .user = g->f.world});
-    nb_stage_desc stage = {.memory = g->stage_memory, .size_bytes = sizeof g->stage_memory};
-    assert_int_equal(nb_stage_init(&g->stage, g->f.world, &stage), NB_OK);
+    game_add(g, (nb_provider_desc){.name = "board", .data = g->board, .size_bytes = sizeof g->board});
+    game_add(g, (nb_provider_desc){.name = "first", .save = list_save, .load = list_load, .user = &g->first});
+    game_add(g, (nb_provider_desc){.name = "local", .data = &g->local, .size_bytes = 4, .flags = NB_PROVIDER_LOCAL});
+    game_add(g, (nb_provider_desc){.name = "second", .save = list_save, .load = list_load, .user = &g->second});
+    game_add(g, (nb_provider_desc){.name = "world",
+                                   .save = game_world_save,
+                                   .load = game_world_load,
+                                   .hash = game_world_hash,
+                                   .user = g->f.world});
+    nb_store_stage_desc stage = {.memory = g->stage_memory, .size_bytes = sizeof g->stage_memory};
+    assert_int_equal(nb_store_stage_init(&g->stage, g->f.world, &stage), NB_OK);
     desc.states = g->states;
     desc.world = g->f.world;
     assert_int_equal(nb_history_create(&desc, &g->history), NB_OK);
@@ -90,47 +90,48 @@ static inline void game_open(game *g, uint32_t unit_count_max, nb_history_desc d
 static inline void game_close(game *g) {
     nb_history_destroy(g->history);
     nb_states_destroy(g->states);
-    nb_world_destroy(g->f.world);
+    nb_store_destroy(g->f.world);
 }
 
 // --- a tick ---
 
 static inline void game_write_rows(game *g, uint64_t *random) {
     fixture *f = &g->f;
-    uint32_t count = nb_world_row_count(f->world, f->units);
+    uint32_t count = nb_store_row_count(f->world, f->units);
     for (uint64_t i = test_random(random) % 8; count > 0 && i > 0; --i) {
         uint32_t row = (uint32_t)(test_random(random) % count);
         uint64_t value = test_random(random);
-        NB_ROW_WRITE(f->world, f->units, POSITION, vec3, row)->x += (float)(value % 10);
-        if (value % 3 == 0) *NB_ROW_WRITE(f->world, f->units, HEALTH, uint32_t, row) += (uint32_t)(value % 7);
+        NB_STORE_ROW_WRITE(f->world, f->units, POSITION, vec3, row)->x += (float)(value % 10);
+        if (value % 3 == 0) *NB_STORE_ROW_WRITE(f->world, f->units, HEALTH, uint32_t, row) += (uint32_t)(value % 7);
         if (value % 5 == 0) {
-            padded *note = NB_ROW_WRITE(f->world, f->units, NOTE, padded, row);
+            padded *note = NB_STORE_ROW_WRITE(f->world, f->units, NOTE, padded, row);
             memset(note, (int)(value & 255), sizeof *note); // padding too
             note->number = value;
         }
-        if (value % 11 == 0) nb_world_teleport(f->world, nb_world_entity(f->world, f->units, row));
+        if (value % 11 == 0) nb_store_teleport(f->world, nb_store_entity(f->world, f->units, row));
     }
     if (test_random(random) % 16 != 0 || count == 0) return;
-    vec3 *position = NB_COLUMN_WRITE(f->world, f->units, POSITION, vec3);
+    vec3 *position = NB_STORE_ROWS_WRITE(f->world, f->units, POSITION, vec3);
     for (uint32_t row = 0; row < count; ++row) position[row].y += 1.0f;
 }
 
 // Waves of growth and decay, so that slots are used again and blocks come and go.
 static inline void game_stage_rows(game *g, uint64_t tick, uint64_t *random) {
     fixture *f = &g->f;
-    uint32_t count = nb_world_row_count(f->world, f->units);
+    uint32_t count = nb_store_row_count(f->world, f->units);
     uint64_t spawns = test_random(random) % (tick / 64 % 2 == 0 ? 6 : 3), despawns = test_random(random) % 5;
     for (uint64_t i = 0; i < spawns; ++i) {
         nb_staged staged;
-        if (nb_stage_spawn(&g->stage, f->units, &staged) != NB_OK) continue;
-        *NB_STAGED_WRITE(&g->stage, staged, HEALTH, uint32_t) = (uint32_t)test_random(random);
-        NB_STAGED_WRITE(&g->stage, staged, POSITION, vec3)->z = (float)(test_random(random) % 2);
+        if (nb_store_stage_spawn(&g->stage, f->units, &staged) != NB_OK) continue;
+        *NB_STORE_STAGED_WRITE(&g->stage, staged, HEALTH, uint32_t) = (uint32_t)test_random(random);
+        NB_STORE_STAGED_WRITE(&g->stage, staged, POSITION, vec3)->z = (float)(test_random(random) % 2);
     }
     for (uint64_t i = 0; count > 0 && i < despawns; ++i) {
-        nb_stage_despawn(&g->stage, nb_world_entity(f->world, f->units, (uint32_t)(test_random(random) % count)));
+        nb_store_stage_despawn(&g->stage, nb_store_entity(f->world, f->units, (uint32_t)(test_random(random) % count)));
     }
     if (tick % 251 != 250) return;
-    for (uint32_t row = 0; row < count; ++row) nb_stage_despawn(&g->stage, nb_world_entity(f->world, f->units, row));
+    for (uint32_t row = 0; row < count; ++row)
+        nb_store_stage_despawn(&g->stage, nb_store_entity(f->world, f->units, row));
 }
 
 static inline void list_change(list *self, uint64_t *random) {
@@ -145,20 +146,20 @@ static inline void list_change(list *self, uint64_t *random) {
 
 static inline void game_tick(game *g, uint64_t tick, uint64_t input) {
     fixture *f = &g->f;
-    nb_stage *stages[] = {&g->stage};
-    uint64_t random = tick ^ input ^ *NB_SINGLETON(f->world, f->clock, CLOCK_TICK, uint64_t);
-    assert_int_equal(nb_world_tick_begin(f->world), NB_OK);
-    uint32_t count = nb_world_row_count(f->world, f->units);
+    nb_store_stage *stages[] = {&g->stage};
+    uint64_t random = tick ^ input ^ *NB_STORE_SINGLETON(f->world, f->clock, CLOCK_TICK, uint64_t);
+    assert_int_equal(nb_store_tick_begin(f->world), NB_OK);
+    uint32_t count = nb_store_row_count(f->world, f->units);
     if (count != 0) {
-        assert_memory_equal(NB_COLUMN_PREVIOUS(f->world, f->units, POSITION, vec3),
-                            NB_COLUMN(f->world, f->units, POSITION, vec3), count * sizeof(vec3));
+        assert_memory_equal(NB_STORE_ROWS_PREVIOUS(f->world, f->units, POSITION, vec3),
+                            NB_STORE_ROWS(f->world, f->units, POSITION, vec3), count * sizeof(vec3));
     }
     game_write_rows(g, &random);
-    *NB_SINGLETON_WRITE(f->world, f->clock, CLOCK_TICK, uint64_t) = tick * 3 + input % 5;
+    *NB_STORE_SINGLETON_WRITE(f->world, f->clock, CLOCK_TICK, uint64_t) = tick * 3 + input % 5;
     game_stage_rows(g, tick, &random);
-    nb_world_apply(f->world, stages, 1); // full tables are fine
-    assert_int_equal(nb_stage_reset(&g->stage), NB_OK);
-    assert_int_equal(nb_world_tick_end(f->world), NB_OK);
+    nb_store_apply(f->world, stages, 1); // full tables are fine
+    assert_int_equal(nb_store_stage_reset(&g->stage), NB_OK);
+    assert_int_equal(nb_store_tick_end(f->world), NB_OK);
     // Calm and storm: what changes much is kept in another way.
     bool is_storm = tick / 24 % 2 == 1;
     for (uint32_t i = 0; is_storm && i < BOARD_BYTES; ++i) g->board[i] = (unsigned char)(g->board[i] * 5 + i + input);
@@ -182,7 +183,7 @@ static inline uint64_t game_hash(game *g) { return nb_states_hash(g->states); }
 static inline uint64_t game_deep_hash(const game *g) {
     static unsigned char bytes[1 << 20];
     size_t size_bytes = 0;
-    assert_int_equal(nb_world_save(g->f.world, NB_SAVE_HISTORY, bytes, sizeof bytes, &size_bytes), NB_OK);
+    assert_int_equal(nb_store_save(g->f.world, NB_SAVE_HISTORY, bytes, sizeof bytes, &size_bytes), NB_OK);
     uint64_t hash = nb_hash64(bytes, size_bytes, 0);
     hash = nb_hash64(g->board, sizeof g->board, hash);
     hash = nb_hash64(g->first.bytes, g->first.size_bytes, hash);

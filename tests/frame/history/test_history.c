@@ -11,7 +11,7 @@ typedef struct plain {
 
 static void plain_open(plain *p, nb_history_desc desc) {
     memset(p, 0, sizeof *p);
-    nb_state_desc state = {.name = "bytes", .data = p->bytes, .size_bytes = sizeof p->bytes};
+    nb_provider_desc state = {.name = "bytes", .data = p->bytes, .size_bytes = sizeof p->bytes};
     assert_int_equal(nb_states_create(NULL, &p->states), NB_OK);
     assert_int_equal(nb_states_add(p->states, &state, NULL), NB_OK);
     desc.states = p->states;
@@ -318,8 +318,8 @@ TEST(inputs_stay_through_rewinds_and_can_be_replaced) {
 TEST(providers_that_come_or_go_begin_anew) {
     plain_open(&p, (nb_history_desc){0});
     uint32_t more = 1;
-    nb_state handle;
-    nb_state_desc desc = {.name = "more", .data = &more, .size_bytes = sizeof more};
+    nb_provider handle;
+    nb_provider_desc desc = {.name = "more", .data = &more, .size_bytes = sizeof more};
     nb_history_save(p.history, 0);
     nb_history_save(p.history, 1);
     assert_int_equal(nb_states_add(p.states, &desc, &handle), NB_OK);
@@ -357,7 +357,7 @@ TEST(list_comes_back_at_its_size) {
     memset(&l, 0, sizeof l);
     nb_states *states = NULL;
     nb_history *history = NULL;
-    nb_state_desc desc = {.name = "list", .save = list_save, .load = list_load, .user = &l};
+    nb_provider_desc desc = {.name = "list", .save = list_save, .load = list_load, .user = &l};
     assert_int_equal(nb_states_create(NULL, &states), NB_OK);
     assert_int_equal(nb_states_add(states, &desc, NULL), NB_OK);
     nb_history_desc history_desc = {.states = states};
@@ -405,7 +405,7 @@ TEST(refused_load_puts_everything_back) {
     assert_int_equal(test_log_count(&log, NB_ITEM_HISTORY_LOAD), 1);
     assert_int_equal(game_deep_hash(&g), deep_hash);
     assert_int_equal(game_hash(&g), hash);
-    assert_true(nb_world_is_valid(g.f.world));
+    assert_true(nb_store_is_valid(g.f.world));
     nb_history_stats stats = nb_history_stats_get(g.history);
     assert_int_equal(stats.tick_newest, 30);
     assert_int_equal(stats.rewind_count, 0);
@@ -415,7 +415,7 @@ TEST(refused_load_puts_everything_back) {
     for (uint64_t tick = 32; tick-- > 0;) {
         assert_int_equal(nb_history_rewind(g.history, tick), NB_OK);
         assert_int_equal(game_deep_hash(&g), deep_hashes[tick]);
-        assert_true(nb_world_is_valid(g.f.world));
+        assert_true(nb_store_is_valid(g.f.world));
     }
     game_close(&g);
 }
@@ -428,7 +428,7 @@ static size_t greedy_save(void *user, void *bytes, size_t capacity_bytes) {
 TEST(provider_that_is_never_content_is_refused) {
     test_log log = {0};
     plain_open(&p, (nb_history_desc){.hooks = test_hooks(&log, NULL)});
-    nb_state_desc desc = {.name = "greedy", .save = greedy_save, .load = list_load};
+    nb_provider_desc desc = {.name = "greedy", .save = greedy_save, .load = list_load};
     assert_int_equal(nb_states_add(p.states, &desc, NULL), NB_OK);
     assert_int_equal(nb_history_save(p.history, 0), NB_ERR_MISUSE);
     assert_int_equal(test_log_count(&log, NB_ITEM_HISTORY_LOAD), 1);
@@ -447,7 +447,7 @@ typedef struct dense {
 static void dense_open(dense *d, size_t bytes_max) {
     memset(d, 0, sizeof *d);
     assert_int_equal(nb_states_create(NULL, &d->states), NB_OK);
-    nb_state_desc state = {.name = "bytes", .data = d->bytes, .size_bytes = sizeof d->bytes};
+    nb_provider_desc state = {.name = "bytes", .data = d->bytes, .size_bytes = sizeof d->bytes};
     assert_int_equal(nb_states_add(d->states, &state, NULL), NB_OK);
     nb_history_desc desc = {.states = d->states,
                             .bytes_max = bytes_max,

@@ -5,7 +5,7 @@
 #include "support/support.h"
 
 #include "nebula/history.h"
-#include "nebula/world.h"
+#include "nebula/store.h"
 
 #include "frame/history/history.h"
 
@@ -22,10 +22,10 @@ typedef struct areas {
     nb_history *history;
 } areas;
 
-static nb_state areas_add(areas *a, uint32_t index) {
+static nb_provider areas_add(areas *a, uint32_t index) {
     char name[] = {'a', (char)('0' + index), 0};
-    nb_state_desc desc = {.name = name, .data = a->bytes[index], .size_bytes = a->sizes[index]};
-    nb_state out;
+    nb_provider_desc desc = {.name = name, .data = a->bytes[index], .size_bytes = a->sizes[index]};
+    nb_provider out;
     assert_int_equal(nb_states_add(a->states, &desc, &out), NB_OK);
     return out;
 }
@@ -130,7 +130,7 @@ static uint64_t reach_of(const mix *m, size_t bytes_max, uint32_t tick_count_max
     memset(bytes, 0, sizeof bytes);
     assert_int_equal(nb_states_create(NULL, &states), NB_OK);
     for (uint32_t i = 0; i < 2 && m->size_bytes[i] != 0; ++i) {
-        nb_state_desc desc = {.name = i == 0 ? "a" : "b", .data = bytes[i], .size_bytes = m->size_bytes[i]};
+        nb_provider_desc desc = {.name = i == 0 ? "a" : "b", .data = bytes[i], .size_bytes = m->size_bytes[i]};
         assert_int_equal(nb_states_add(states, &desc, NULL), NB_OK);
     }
     // Room for input as an engine has it.
@@ -184,7 +184,7 @@ typedef struct cell {
 } cell;
 
 typedef struct field {
-    nb_world *world;
+    nb_store *world;
     nb_table units;
     nb_states *states;
     nb_history *history;
@@ -195,8 +195,8 @@ static void field_open(field *f, uint32_t row_count_max, nb_history_desc desc) {
                                                          {.name = "kind", .size_bytes = 1}};
     nb_table_desc units = {"units", row_count_max, columns, COLUMN_COUNT, false, false};
     memset(f, 0, sizeof *f);
-    assert_int_equal(nb_world_create(NULL, &f->world), NB_OK);
-    assert_int_equal(nb_world_table_add(f->world, &units, &f->units), NB_OK);
+    assert_int_equal(nb_store_create(NULL, &f->world), NB_OK);
+    assert_int_equal(nb_store_table_add(f->world, &units, &f->units), NB_OK);
     assert_int_equal(nb_states_create(NULL, &f->states), NB_OK);
     desc.states = f->states;
     desc.world = f->world;
@@ -207,27 +207,27 @@ static void field_open(field *f, uint32_t row_count_max, nb_history_desc desc) {
 static void field_close(field *f) {
     nb_history_destroy(f->history);
     nb_states_destroy(f->states);
-    nb_world_destroy(f->world);
+    nb_store_destroy(f->world);
 }
 
 // Brings the table to so many rows; what comes is zero.
 static void field_resize(field *f, uint32_t row_count) {
     nb_entity entity;
-    for (uint32_t count; (count = nb_world_row_count(f->world, f->units)) != row_count;) {
+    for (uint32_t count; (count = nb_store_row_count(f->world, f->units)) != row_count;) {
         if (count > row_count) {
-            assert_int_equal(nb_world_despawn(f->world, nb_world_entity(f->world, f->units, count - 1)), NB_OK);
+            assert_int_equal(nb_store_despawn(f->world, nb_store_entity(f->world, f->units, count - 1)), NB_OK);
             continue;
         }
-        assert_int_equal(nb_world_spawn(f->world, f->units, &entity), NB_OK);
-        assert_int_equal(NB_ROW(f->world, f->units, PLACE, cell, count)->numbers[2], 0);
-        assert_int_equal(*NB_ROW(f->world, f->units, KIND, uint8_t, count), 0);
+        assert_int_equal(nb_store_spawn(f->world, f->units, &entity), NB_OK);
+        assert_int_equal(NB_STORE_ROW(f->world, f->units, PLACE, cell, count)->numbers[2], 0);
+        assert_int_equal(*NB_STORE_ROW(f->world, f->units, KIND, uint8_t, count), 0);
     }
 }
 
 static void field_storm(field *f, uint64_t tick) {
-    cell *places = NB_COLUMN_WRITE(f->world, f->units, PLACE, cell);
-    uint8_t *kinds = NB_COLUMN_WRITE(f->world, f->units, KIND, uint8_t);
-    NB_EACH_ROW(row, f->world, f->units) {
+    cell *places = NB_STORE_ROWS_WRITE(f->world, f->units, PLACE, cell);
+    uint8_t *kinds = NB_STORE_ROWS_WRITE(f->world, f->units, KIND, uint8_t);
+    NB_STORE_EACH_ROW(row, f->world, f->units) {
         places[row] = (cell){{(uint32_t)tick * 3 + row, row, 0xabcdu}};
         kinds[row] = (uint8_t)(tick + row);
     }
@@ -251,7 +251,7 @@ TEST(images_dealt_out_again_are_empty) {
     field f;
     static test_log log;
     uint32_t late = 0;
-    nb_state_desc desc = {.name = "late", .data = &late, .size_bytes = sizeof late};
+    nb_provider_desc desc = {.name = "late", .data = &late, .size_bytes = sizeof late};
     field_open(&f, 1000,
                (nb_history_desc){.bytes_max = (size_t)1 << 20, .tick_count_max = 200, .hooks = test_hooks(&log, NULL)});
     field_resize(&f, 1000);
@@ -269,7 +269,7 @@ TEST(images_dealt_out_again_are_empty) {
     field_resize(&f, 900);
     assert_int_equal(nb_history_save(f.history, tick), NB_OK);
     assert_int_equal(nb_history_rewind(f.history, tick - 1), NB_OK);
-    assert_true(nb_world_is_valid(f.world));
+    assert_true(nb_store_is_valid(f.world));
     field_resize(&f, 900); // of zeros
     field_close(&f);
 }
@@ -312,7 +312,7 @@ typedef struct game {
     list list;
     test_heap heap;
     test_log log;
-    nb_state late; // of the last area, which comes and goes
+    nb_provider late; // of the last area, which comes and goes
     bool has_late;
     uint64_t random, newest, calm_until[AREA_COUNT_MAX + 1];
     uint32_t tick_count_max;
@@ -333,7 +333,7 @@ static void blob_fill(game *g, blob *out) {
     }
     memcpy(out->bytes + at, g->list.bytes, g->list.size_bytes);
     at += g->list.size_bytes;
-    assert_int_equal(nb_world_save(g->f.world, NB_SAVE_HISTORY, out->bytes + at, BLOB_BYTES_MAX - at, &world_bytes),
+    assert_int_equal(nb_store_save(g->f.world, NB_SAVE_HISTORY, out->bytes + at, BLOB_BYTES_MAX - at, &world_bytes),
                      NB_OK);
     out->size_bytes = at + world_bytes;
 }
@@ -360,15 +360,15 @@ static void field_change(game *g) {
     static const uint32_t counts[] = {0, 1, 63, 64, 65, 341, 342, 400, 639, 640, 641, ROWS_MAX};
     field *f = &g->f;
     if (pick(g, 4) == 0) field_resize(f, counts[pick(g, sizeof counts / sizeof counts[0])]);
-    uint32_t row_count = nb_world_row_count(f->world, f->units);
+    uint32_t row_count = nb_store_row_count(f->world, f->units);
     if (row_count == 0) return;
     if (pick(g, 4) != 0) {
         field_storm(f, test_random(&g->random));
         return;
     }
     uint32_t row = (uint32_t)pick(g, row_count);
-    NB_ROW_WRITE(f->world, f->units, PLACE, cell, row)->numbers[0] += 1;
-    nb_world_despawn(f->world, nb_world_entity(f->world, f->units, (uint32_t)pick(g, row_count)));
+    NB_STORE_ROW_WRITE(f->world, f->units, PLACE, cell, row)->numbers[0] += 1;
+    nb_store_despawn(f->world, nb_store_entity(f->world, f->units, (uint32_t)pick(g, row_count)));
 }
 
 static void list_change(game *g) {
@@ -445,8 +445,8 @@ static void load_and_return(game *g) {
     if (pick(g, 2) == 0) { // as from a file: all rows are new
         blob_fill(g, &g->now);
         size_t size_bytes = 0;
-        assert_int_equal(nb_world_save(g->f.world, NB_SAVE_FILE, g->now.bytes, BLOB_BYTES_MAX, &size_bytes), NB_OK);
-        assert_int_equal(nb_world_load(g->f.world, g->now.bytes, size_bytes), NB_OK);
+        assert_int_equal(nb_store_save(g->f.world, NB_SAVE_FILE, g->now.bytes, BLOB_BYTES_MAX, &size_bytes), NB_OK);
+        assert_int_equal(nb_store_load(g->f.world, g->now.bytes, size_bytes), NB_OK);
     }
     assert_int_equal(nbi_history_return(g->f.history, tick), NB_OK);
     g->newest = tick;
@@ -464,7 +464,7 @@ static void confirm_some(game *g) {
 static void sweep(game *g) {
     nb_history_stats stats = nb_history_stats_get(g->f.history);
     for (uint64_t tick = stats.tick_oldest; tick <= stats.tick_last; ++tick) game_rewind(g, tick);
-    assert_true(nb_world_is_valid(g->f.world));
+    assert_true(nb_store_is_valid(g->f.world));
 }
 
 static void act(game *g) {
@@ -504,7 +504,7 @@ static void game_open(game *g, uint64_t seed) {
     g->a.count = (uint32_t)pick(g, AREA_COUNT_MAX);
     for (uint32_t i = 0; i < AREA_COUNT_MAX; ++i) g->a.sizes[i] = sizes[pick(g, sizeof sizes / sizeof sizes[0])];
     for (uint32_t i = 0; i < g->a.count; ++i) areas_add(&g->a, i);
-    nb_state_desc desc_of_list = {.name = "list", .save = list_save, .load = list_load, .user = &g->list};
+    nb_provider_desc desc_of_list = {.name = "list", .save = list_save, .load = list_load, .user = &g->list};
     assert_int_equal(nb_states_add(g->f.states, &desc_of_list, NULL), NB_OK);
 }
 

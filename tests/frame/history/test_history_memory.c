@@ -92,8 +92,8 @@ TEST(pages_that_are_not_there_are_a_clean_error) {
     assert_int_equal(heap.live_count.value, 0);
     desc.bytes_max = NB_HISTORY_BYTES_DEFAULT;
     assert_int_equal(nb_history_create(&desc, &history), NB_OK);
-    nb_state huge_state;
-    nb_state_desc huge = {.name = "huge", .data = &data, .size_bytes = too_much}; // never read
+    nb_provider huge_state;
+    nb_provider_desc huge = {.name = "huge", .data = &data, .size_bytes = too_much}; // never read
     assert_int_equal(nb_states_add(states, &huge, &huge_state), NB_OK);
     assert_int_equal(nb_history_save(history, 0), NB_ERR_MEMORY);
     assert_int_equal(test_log_count(&log, NB_ITEM_BASE_MEMORY), 2);

@@ -45,40 +45,40 @@ static void note(run *r, uint64_t tick) {
 // Something local for each life, written between ticks.
 static void write_caches(run *r) {
     fixture *f = &r->g.f;
-    NB_EACH_ROW(row, f->world, f->units) {
+    NB_STORE_EACH_ROW(row, f->world, f->units) {
         nb_entity_ref ref;
-        assert_int_equal(nb_world_ref(f->world, nb_world_entity(f->world, f->units, row), &ref), NB_OK);
-        *NB_ROW_WRITE(f->world, f->units, CACHE, uint16_t, row) = (uint16_t)(ref.incarnation * 7 + 1);
+        assert_int_equal(nb_store_ref(f->world, nb_store_entity(f->world, f->units, row), &ref), NB_OK);
+        *NB_STORE_ROW_WRITE(f->world, f->units, CACHE, uint16_t, row) = (uint16_t)(ref.incarnation * 7 + 1);
     }
 }
 
 static void keep_lives(run *r) {
     fixture *f = &r->g.f;
     memset(r->lives, 0, sizeof r->lives);
-    NB_EACH_ROW(row, f->world, f->units) {
+    NB_STORE_EACH_ROW(row, f->world, f->units) {
         nb_entity_ref ref;
-        assert_int_equal(nb_world_ref(f->world, nb_world_entity(f->world, f->units, row), &ref), NB_OK);
+        assert_int_equal(nb_store_ref(f->world, nb_store_entity(f->world, f->units, row), &ref), NB_OK);
         r->lives[row] = ref.incarnation;
-        r->caches[row] = *NB_ROW(f->world, f->units, CACHE, uint16_t, row);
+        r->caches[row] = *NB_STORE_ROW(f->world, f->units, CACHE, uint16_t, row);
     }
 }
 
 // A row that is still the same life has what it had; any other has nothing.
 static void check_lives(run *r) {
     fixture *f = &r->g.f;
-    NB_EACH_ROW(row, f->world, f->units) {
+    NB_STORE_EACH_ROW(row, f->world, f->units) {
         nb_entity_ref ref;
-        assert_int_equal(nb_world_ref(f->world, nb_world_entity(f->world, f->units, row), &ref), NB_OK);
+        assert_int_equal(nb_store_ref(f->world, nb_store_entity(f->world, f->units, row), &ref), NB_OK);
         uint16_t expected = r->lives[row] == ref.incarnation ? r->caches[row] : 0;
-        assert_int_equal(*NB_ROW(f->world, f->units, CACHE, uint16_t, row), expected);
+        assert_int_equal(*NB_STORE_ROW(f->world, f->units, CACHE, uint16_t, row), expected);
     }
 }
 
 // The hash that is kept from block to block is that of the same state in a world that has never been anything else.
 static void check_fresh(run *r) {
     saved bytes = fixture_save(&r->g.f, NB_SAVE_FILE);
-    assert_int_equal(nb_world_load(r->fresh.world, bytes.bytes, bytes.size_bytes), NB_OK);
-    assert_int_equal(nb_world_hash(r->fresh.world), nb_world_hash(r->g.f.world));
+    assert_int_equal(nb_store_load(r->fresh.world, bytes.bytes, bytes.size_bytes), NB_OK);
+    assert_int_equal(nb_store_hash(r->fresh.world), nb_store_hash(r->g.f.world));
     free(bytes.bytes);
 }
 
@@ -99,10 +99,10 @@ static void scribble(run *r) {
     nb_entity entity;
     g->board[pick(r, BOARD_BYTES)] ^= 1;
     list_change(&g->first, &r->random);
-    if (pick(r, 2) == 0) nb_world_spawn(g->f.world, g->f.units, &entity);
-    if (nb_world_row_count(g->f.world, g->f.units) > 3) {
-        NB_ROW_WRITE(g->f.world, g->f.units, POSITION, vec3, 1)->z += 1.0f;
-        nb_world_despawn(g->f.world, nb_world_entity(g->f.world, g->f.units, 2));
+    if (pick(r, 2) == 0) nb_store_spawn(g->f.world, g->f.units, &entity);
+    if (nb_store_row_count(g->f.world, g->f.units) > 3) {
+        NB_STORE_ROW_WRITE(g->f.world, g->f.units, POSITION, vec3, 1)->z += 1.0f;
+        nb_store_despawn(g->f.world, nb_store_entity(g->f.world, g->f.units, 2));
     }
     if (pick(r, 2) == 0) game_hash(g);
     if (pick(r, 2) == 0) game_tick(g, r->newest + 1, r->random);
@@ -113,7 +113,7 @@ static void rewind_to(run *r, uint64_t tick) {
     uint64_t local = r->g.local = (uint32_t)r->random;
     assert_int_equal(nb_history_rewind(r->g.history, tick), NB_OK);
     check_lives(r);
-    assert_true(nb_world_is_valid(r->g.f.world));
+    assert_true(nb_store_is_valid(r->g.f.world));
     assert_int_equal(game_deep_hash(&r->g), r->deep_hashes[tick % TICKS_KEPT]);
     if (pick(r, 2) == 0) mirror_follow(&r->mirror, &r->g.f);
     assert_int_equal(game_hash(&r->g), r->hashes[tick % TICKS_KEPT]);
@@ -152,9 +152,9 @@ static void round_trip(run *r) {
 // A correction: the newest tick's state becomes another, and is saved as that tick's.
 static void correct(run *r) {
     game *g = &r->g;
-    if (nb_world_row_count(g->f.world, g->f.units) > 1) {
-        *NB_ROW_WRITE(g->f.world, g->f.units, HEALTH, uint32_t, 1) = (uint32_t)test_random(&r->random);
-        nb_world_despawn(g->f.world, nb_world_entity(g->f.world, g->f.units, 0));
+    if (nb_store_row_count(g->f.world, g->f.units) > 1) {
+        *NB_STORE_ROW_WRITE(g->f.world, g->f.units, HEALTH, uint32_t, 1) = (uint32_t)test_random(&r->random);
+        nb_store_despawn(g->f.world, nb_store_entity(g->f.world, g->f.units, 0));
     }
     g->board[7] += 1;
     r->is_corrected[r->newest % TICKS_KEPT] = true;
@@ -185,7 +185,7 @@ static void play(uint64_t seed, uint64_t rounds, nb_history_desc desc, nb_histor
     sum->full_count += stats.full_count;
     sum->confirmed_count += stats.confirmed_count;
     mirror_close(&r.mirror);
-    nb_world_destroy(r.fresh.world);
+    nb_store_destroy(r.fresh.world);
     game_close(&r.g);
 }
 

@@ -26,7 +26,7 @@ TEST(every_tick_is_simulated_nine_times) {
             game_step(&g, next, input.events.events[0].timestamp_ns);
             assert_int_equal(game_hash(&g), hashes[next % (DEPTH + 1)]);
         }
-        if (tick % 1000 == 0) assert_true(nb_world_is_valid(g.f.world));
+        if (tick % 1000 == 0) assert_true(nb_store_is_valid(g.f.world));
     }
     nb_history_stats stats = nb_history_stats_get(g.history);
     assert_int_equal(stats.full_count, 0);

@@ -22,7 +22,7 @@ typedef void (*game_mail)(game *g, const nb_context *context);
 
 struct game {
     rig r;
-    nb_world *world;
+    nb_store *world;
     nb_table units;
     struct {
         uint64_t score, tick_sum;
@@ -51,14 +51,14 @@ static nb_result list_load(void *user, const void *bytes, size_t size_bytes) {
 }
 
 static void game_order(game *g, const nb_context *context, const nb_input_event *event) {
-    nb_stage *stage = nb_context_stage(context, 0);
-    uint32_t count = nb_world_row_count(g->world, g->units);
+    nb_store_stage *stage = nb_context_stage(context, 0);
+    uint32_t count = nb_store_row_count(g->world, g->units);
     g->plain.score = g->plain.score * 7 + event->code;
     nb_staged staged;
-    if (event->code % 4 == 1 && nb_stage_spawn(stage, g->units, &staged) == NB_OK)
-        *NB_STAGED_WRITE(stage, staged, UNIT_PLACE, int64_t) = event->payload.i32[0];
+    if (event->code % 4 == 1 && nb_store_stage_spawn(stage, g->units, &staged) == NB_OK)
+        *NB_STORE_STAGED_WRITE(stage, staged, UNIT_PLACE, int64_t) = event->payload.i32[0];
     if (event->code % 4 == 2 && count > 0)
-        nb_stage_despawn(stage, nb_world_entity(g->world, g->units, event->code % count));
+        nb_store_stage_despawn(stage, nb_store_entity(g->world, g->units, event->code % count));
     uint32_t added = event->code % 4 == 3 ? 1 + event->device : 0;
     for (uint32_t i = 0; i < added && g->list_count < LIST_MAX; ++i) g->list[g->list_count++] = event->code;
     if (event->code % 16 == 4 && g->list_count > 0) g->list_count /= 2;
@@ -66,8 +66,9 @@ static void game_order(game *g, const nb_context *context, const nb_input_event 
 
 static nb_result game_tick(const nb_context *context, void *user) {
     game *g = user;
-    int64_t *place = NB_COLUMN_WRITE(g->world, g->units, UNIT_PLACE, int64_t);
-    NB_EACH_ROW(row, g->world, g->units) place[row] = place[row] * 3 % 1000003 + (int64_t)(context->tick->index + row);
+    int64_t *place = NB_STORE_ROWS_WRITE(g->world, g->units, UNIT_PLACE, int64_t);
+    NB_STORE_EACH_ROW(row, g->world, g->units)
+    place[row] = place[row] * 3 % 1000003 + (int64_t)(context->tick->index + row);
     g->plain.tick_sum = g->plain.tick_sum * 31 + context->tick->index;
     g->again_count += context->is_resimulated ? 1 : 0;
     for (uint32_t i = 0; i < context->input.count; ++i) game_order(g, context, &context->input.events[i]);
@@ -95,10 +96,10 @@ static inline void game_open_desc(game *g, nb_engine_desc desc) {
     g->world = nb_engine_world(g->r.engine);
     nb_table_desc units = {
         .name = "units", .row_count_max = UNIT_MAX, .columns = unit_columns, .column_count = UNIT_COLUMNS};
-    assert_int_equal(nb_world_table_add(g->world, &units, &g->units), NB_OK);
+    assert_int_equal(nb_store_table_add(g->world, &units, &g->units), NB_OK);
     nb_states *states = nb_engine_states(g->r.engine);
-    nb_state_desc plain = {.name = "plain", .data = &g->plain, .size_bytes = sizeof g->plain};
-    nb_state_desc list = {.name = "list", .save = list_save, .load = list_load, .user = g};
+    nb_provider_desc plain = {.name = "plain", .data = &g->plain, .size_bytes = sizeof g->plain};
+    nb_provider_desc list = {.name = "list", .save = list_save, .load = list_load, .user = g};
     assert_int_equal(nb_states_add(states, &plain, NULL), NB_OK);
     assert_int_equal(nb_states_add(states, &list, NULL), NB_OK);
     nb_module_desc module = {.name = "game", .tick = game_tick, .user = g};
@@ -109,7 +110,7 @@ static inline void game_open_desc(game *g, nb_engine_desc desc) {
 static inline void game_open(game *g) { game_open_desc(g, game_desc(0)); }
 
 static inline void game_close(game *g) {
-    assert_true(nb_world_is_valid(g->world));
+    assert_true(nb_store_is_valid(g->world));
     rig_close(&g->r);
 }
 

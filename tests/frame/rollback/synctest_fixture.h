@@ -41,7 +41,7 @@ typedef struct town {
     rig r;
     sin sin;
     uint64_t sin_from; // the tick from which on it sins
-    nb_world *world;
+    nb_store *world;
     nb_table folk, puffs, charts, clock;
     struct {
         uint64_t sum, count;
@@ -89,8 +89,8 @@ static inline void walk_range(nb_task_context *context, void *user, uint64_t beg
     const walk *w = user;
     town *t = w->town;
     uint32_t first = (uint32_t)begin, count = (uint32_t)(end - begin);
-    uint64_t *place = NB_RANGE_WRITE(t->world, t->folk, PLACE, uint64_t, first, count);
-    uint32_t *mood = NB_RANGE_WRITE(t->world, t->folk, MOOD, uint32_t, first, count);
+    uint64_t *place = NB_STORE_RANGE_WRITE(t->world, t->folk, PLACE, uint64_t, first, count);
+    uint32_t *mood = NB_STORE_RANGE_WRITE(t->world, t->folk, MOOD, uint32_t, first, count);
     for (uint64_t row = begin; row < end; ++row) {
         place[row] = place[row] * 3 + (w->tick ^ row);
         mood[row] += 1 + (uint32_t)(row % 3);
@@ -104,11 +104,11 @@ static inline void turn_range(nb_task_context *context, void *user, uint64_t beg
 }
 
 static inline void commit_sin(town *t, const nb_context *context) {
-    uint32_t count = nb_world_row_count(t->world, t->folk);
+    uint32_t count = nb_store_row_count(t->world, t->folk);
     if (count < 8 || context->tick->index < t->sin_from) return;
-    uint32_t *gold = NB_ROW_WRITE(t->world, t->folk, GOLD, uint32_t, 5);
-    uint32_t mood = *NB_ROW(t->world, t->folk, MOOD, uint32_t, 5);
-    uint32_t price = *NB_SINGLETON(t->world, t->charts, PRICE, uint32_t);
+    uint32_t *gold = NB_STORE_ROW_WRITE(t->world, t->folk, GOLD, uint32_t, 5);
+    uint32_t mood = *NB_STORE_ROW(t->world, t->folk, MOOD, uint32_t, 5);
+    uint32_t price = *NB_STORE_SINGLETON(t->world, t->charts, PRICE, uint32_t);
     if (t->sin == SIN_COLUMN || t->sin == SIN_SEVERAL) *gold += mood;
     if (t->sin == SIN_TABLE || t->sin == SIN_SEVERAL) *gold += price * 7;
     if (t->sin == SIN_PROVIDER) *gold += (uint32_t)t->camera;
@@ -127,50 +127,50 @@ static inline void commit_sin(town *t, const nb_context *context) {
 }
 
 static inline void town_rows(town *t, const nb_context *context, uint64_t *random) {
-    nb_stage *stage = nb_context_stage(context, 0);
-    uint32_t count = nb_world_row_count(t->world, t->folk);
+    nb_store_stage *stage = nb_context_stage(context, 0);
+    uint32_t count = nb_store_row_count(t->world, t->folk);
     uint64_t spawns = test_random(random) % (context->tick->index / 64 % 2 == 0 ? 5 : 3);
     uint64_t despawns = test_random(random) % 4;
     for (uint64_t i = 0; i < spawns && count + i < FOLK_MAX; ++i) {
         nb_staged staged;
-        if (nb_stage_spawn(stage, t->folk, &staged) != NB_OK) continue;
-        *NB_STAGED_WRITE(stage, staged, GOLD, uint32_t) = (uint32_t)test_random(random);
+        if (nb_store_stage_spawn(stage, t->folk, &staged) != NB_OK) continue;
+        *NB_STORE_STAGED_WRITE(stage, staged, GOLD, uint32_t) = (uint32_t)test_random(random);
     }
     for (uint64_t i = 0; count > 10 && i < despawns; ++i)
-        nb_stage_despawn(stage, nb_world_entity(t->world, t->folk, (uint32_t)(test_random(random) % count)));
+        nb_store_stage_despawn(stage, nb_store_entity(t->world, t->folk, (uint32_t)(test_random(random) % count)));
     for (uint64_t i = test_random(random) % 4; count > 0 && i > 0; --i) {
         uint32_t row = (uint32_t)(test_random(random) % count);
-        *NB_ROW_WRITE(t->world, t->folk, GOLD, uint32_t, row) += (uint32_t)i;
-        padded *note = NB_ROW_WRITE(t->world, t->folk, NOTE, padded, row);
+        *NB_STORE_ROW_WRITE(t->world, t->folk, GOLD, uint32_t, row) += (uint32_t)i;
+        padded *note = NB_STORE_ROW_WRITE(t->world, t->folk, NOTE, padded, row);
         memset(note, (int)i, sizeof *note); // padding too
         note->number = test_random(random);
-        if (note->number % 3 == 0) nb_world_teleport(t->world, nb_world_entity(t->world, t->folk, row));
+        if (note->number % 3 == 0) nb_store_teleport(t->world, nb_store_entity(t->world, t->folk, row));
     }
     // Local rows come and go with ticks.
-    nb_stage_spawn(nb_context_stage(context, 1), t->puffs, NULL);
-    if (nb_world_row_count(t->world, t->puffs) > 20)
-        nb_stage_despawn(nb_context_stage(context, 1), nb_world_entity(t->world, t->puffs, 3));
+    nb_store_stage_spawn(nb_context_stage(context, 1), t->puffs, NULL);
+    if (nb_store_row_count(t->world, t->puffs) > 20)
+        nb_store_stage_despawn(nb_context_stage(context, 1), nb_store_entity(t->world, t->puffs, 3));
 }
 
 static inline void town_local(town *t) {
-    uint32_t *age = NB_COLUMN_WRITE(t->world, t->puffs, AGE, uint32_t);
-    NB_EACH_ROW(row, t->world, t->puffs) age[row] += 1;
-    *NB_SINGLETON_WRITE(t->world, t->charts, PRICE, uint32_t) += 3;
+    uint32_t *age = NB_STORE_ROWS_WRITE(t->world, t->puffs, AGE, uint32_t);
+    NB_STORE_EACH_ROW(row, t->world, t->puffs) age[row] += 1;
+    *NB_STORE_SINGLETON_WRITE(t->world, t->charts, PRICE, uint32_t) += 3;
     t->camera += 5;
 }
 
 static inline nb_result town_tick(const nb_context *context, void *user) {
     town *t = user;
-    uint64_t random = context->tick->index ^ t->score.sum ^ *NB_SINGLETON(t->world, t->clock, NOW, uint64_t) << 7;
+    uint64_t random = context->tick->index ^ t->score.sum ^ *NB_STORE_SINGLETON(t->world, t->clock, NOW, uint64_t) << 7;
     for (uint32_t i = 0; i < context->commands.count; ++i) random ^= context->commands.events[i].code * 1000003u;
     walk w = {t, context->tick->index};
-    uint32_t count = nb_world_row_count(t->world, t->folk);
+    uint32_t count = nb_store_row_count(t->world, t->folk);
     nb_parallel_desc loop = {.run = walk_range, .user = &w, .count = count, .grain = 64};
     if (count != 0) assert_int_equal(nb_parallel_for(context->scheduler, &loop, NULL), NB_OK);
     commit_sin(t, context);
     town_rows(t, context, &random);
     town_local(t);
-    *NB_SINGLETON_WRITE(t->world, t->clock, NOW, uint64_t) = context->tick->index * 3 + context->commands.count;
+    *NB_STORE_SINGLETON_WRITE(t->world, t->clock, NOW, uint64_t) = context->tick->index * 3 + context->commands.count;
     t->score.sum = t->score.sum * 31 + random;
     t->score.count += 1;
     if (random % 3 == 0) t->hoard.size_bytes = random / 3 % HOARD_MAX;
@@ -192,9 +192,9 @@ static inline nb_result town_reconcile(const nb_context *context, void *user) {
 
 static inline nb_result town_frame(const nb_context *context, void *user) {
     town *t = user;
-    uint32_t count = nb_world_row_count(t->world, t->folk);
+    uint32_t count = nb_store_row_count(t->world, t->folk);
     if (count > 0)
-        nb_world_ref(t->world, nb_world_entity(t->world, t->folk, count - 1), &t->refs[t->ref_count++ % REF_COUNT]);
+        nb_store_ref(t->world, nb_store_entity(t->world, t->folk, count - 1), &t->refs[t->ref_count++ % REF_COUNT]);
     uint64_t tick_count = nb_loop_tick_count(nb_engine_loop(context->engine));
     if (t->sin == SIN_FRAME && tick_count == t->sin_from) t->score.sum += 1;
     if (t->sin == SIN_LENS && tick_count == t->sin_from + 20) t->lens = 9;
@@ -204,7 +204,7 @@ static inline nb_result town_frame(const nb_context *context, void *user) {
 // --- the whole ---
 
 static inline void town_tables(town *t) {
-    static const nb_field padded_fields[] = {NB_FIELD(padded, kind), NB_FIELD(padded, number)};
+    static const nb_store_field padded_fields[] = {NB_STORE_FIELD(padded, kind), NB_STORE_FIELD(padded, number)};
     static const nb_column_desc folk[FOLK_COLUMNS] = {
         {.name = "place", .size_bytes = sizeof(uint64_t), .flags = NB_COLUMN_SNAPSHOT | NB_COLUMN_INTERPOLATE},
         {.name = "gold", .size_bytes = sizeof(uint32_t)},
@@ -222,17 +222,17 @@ static inline void town_tables(town *t) {
         {.name = "clock", .columns = clock, .column_count = 1, .is_singleton = true},
     };
     nb_table *const tables[] = {&t->folk, &t->puffs, &t->charts, &t->clock};
-    for (uint32_t i = 0; i < 4; ++i) assert_int_equal(nb_world_table_add(t->world, &descs[i], tables[i]), NB_OK);
+    for (uint32_t i = 0; i < 4; ++i) assert_int_equal(nb_store_table_add(t->world, &descs[i], tables[i]), NB_OK);
 }
 
 static inline void town_fill(town *t) {
     t->world = nb_engine_world(t->r.engine);
     town_tables(t);
-    const nb_state_desc states[] = {
+    const nb_provider_desc states[] = {
         {.name = "score", .data = &t->score, .size_bytes = sizeof t->score},
         {.name = "hoard", .save = hoard_save, .load = hoard_load, .user = t},
-        {.name = "camera", .data = &t->camera, .size_bytes = sizeof t->camera, .flags = NB_STATE_LOCAL},
-        {.name = "lens", .data = &t->lens, .size_bytes = sizeof t->lens, .flags = NB_STATE_LOCAL},
+        {.name = "camera", .data = &t->camera, .size_bytes = sizeof t->camera, .flags = NB_PROVIDER_LOCAL},
+        {.name = "lens", .data = &t->lens, .size_bytes = sizeof t->lens, .flags = NB_PROVIDER_LOCAL},
     };
     for (uint32_t i = 0; i < 4; ++i)
         assert_int_equal(nb_states_add(nb_engine_states(t->r.engine), &states[i], NULL), NB_OK);
@@ -265,29 +265,29 @@ static inline nb_synctest_report town_report(const town *t) {
 
 // Of all that a run leaves, simulated or not: also the values to interpolate from, and which references are true.
 static inline uint64_t town_hash(const town *t) {
-    uint32_t count = nb_world_row_count(t->world, t->folk), puffs = nb_world_row_count(t->world, t->puffs);
-    nb_world_stats stats = nb_world_stats_get(t->world);
+    uint32_t count = nb_store_row_count(t->world, t->folk), puffs = nb_store_row_count(t->world, t->puffs);
+    nb_store_stats stats = nb_store_stats_get(t->world);
     uint64_t hash = rig_stats(&t->r).run_hash + stats.spawn_count * 3 + stats.despawn_count * 5 + stats.stale_count;
-    hash = nb_hash64(NB_COLUMN(t->world, t->folk, MOOD, uint32_t), count * sizeof(uint32_t), hash);
-    hash = nb_hash64(NB_COLUMN_PREVIOUS(t->world, t->folk, MOOD, uint32_t), count * sizeof(uint32_t), hash);
-    hash = nb_hash64(NB_COLUMN_PREVIOUS(t->world, t->folk, PLACE, uint64_t), count * sizeof(uint64_t), hash);
-    hash = nb_hash64(NB_COLUMN(t->world, t->puffs, AGE, uint32_t), puffs * sizeof(uint32_t), hash);
-    hash = nb_hash64(NB_COLUMN_PREVIOUS(t->world, t->puffs, AGE, uint32_t), puffs * sizeof(uint32_t), hash);
+    hash = nb_hash64(NB_STORE_ROWS(t->world, t->folk, MOOD, uint32_t), count * sizeof(uint32_t), hash);
+    hash = nb_hash64(NB_STORE_ROWS_PREVIOUS(t->world, t->folk, MOOD, uint32_t), count * sizeof(uint32_t), hash);
+    hash = nb_hash64(NB_STORE_ROWS_PREVIOUS(t->world, t->folk, PLACE, uint64_t), count * sizeof(uint64_t), hash);
+    hash = nb_hash64(NB_STORE_ROWS(t->world, t->puffs, AGE, uint32_t), puffs * sizeof(uint32_t), hash);
+    hash = nb_hash64(NB_STORE_ROWS_PREVIOUS(t->world, t->puffs, AGE, uint32_t), puffs * sizeof(uint32_t), hash);
     for (uint32_t row = 0; row < puffs; ++row) {
-        nb_entity puff = nb_world_entity(t->world, t->puffs, row);
+        nb_entity puff = nb_store_entity(t->world, t->puffs, row);
         hash = nb_hash64(&puff, sizeof puff, hash);
     }
     for (uint32_t i = 0; i < REF_COUNT; ++i) {
         uint32_t row = UINT32_MAX;
-        if (i < t->ref_count) nb_world_resolve(t->world, t->refs[i], &row);
+        if (i < t->ref_count) nb_store_resolve(t->world, t->refs[i], &row);
         hash = nb_hash64(&row, sizeof row, hash);
     }
-    uint32_t price = *NB_SINGLETON(t->world, t->charts, PRICE, uint32_t);
+    uint32_t price = *NB_STORE_SINGLETON(t->world, t->charts, PRICE, uint32_t);
     return nb_hash64(&t->camera, sizeof t->camera, hash + price);
 }
 
 static inline void town_close(town *t) {
-    assert_true(nb_world_is_valid(t->world));
+    assert_true(nb_store_is_valid(t->world));
     rig_close(&t->r);
 }
 

@@ -60,7 +60,7 @@ TEST(effects_of_a_tick_come_once) {
     nb_engine_desc desc = rig_desc(0);
     desc.keeps_history = true;
     rig_open_desc(&p.r, desc);
-    nb_state_desc sum = {.name = "sum", .data = &p.sum, .size_bytes = sizeof p.sum};
+    nb_provider_desc sum = {.name = "sum", .data = &p.sum, .size_bytes = sizeof p.sum};
     assert_int_equal(nb_states_add(nb_engine_states(p.r.engine), &sum, NULL), NB_OK);
     nb_module_desc module = {.name = "play", .tick = tick, .user = &p};
     module.handlers[NB_PHASE_NETWORK_RECONCILIATION] = reconcile;

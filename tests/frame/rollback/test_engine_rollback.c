@@ -26,7 +26,7 @@ typedef struct letter {
 
 typedef struct match {
     rig r;
-    nb_world *world;
+    nb_store *world;
     nb_table pawns, puffs;
     struct {
         uint64_t score, tick_sum;
@@ -45,28 +45,29 @@ static nb_input_event script(uint64_t tick) {
 }
 
 static void play(match *m, const nb_context *context, const nb_input_event *event) {
-    nb_stage *stage = nb_context_stage(context, 0);
-    uint32_t count = nb_world_row_count(m->world, m->pawns);
+    nb_store_stage *stage = nb_context_stage(context, 0);
+    uint32_t count = nb_store_row_count(m->world, m->pawns);
     if (event->code < 3 && count < PAWN_MAX) {
         nb_staged staged;
-        if (nb_stage_spawn(stage, m->pawns, &staged) == NB_OK)
-            *NB_STAGED_WRITE(stage, staged, PLACE, int64_t) = event->payload.i32[0];
+        if (nb_store_stage_spawn(stage, m->pawns, &staged) == NB_OK)
+            *NB_STORE_STAGED_WRITE(stage, staged, PLACE, int64_t) = event->payload.i32[0];
     }
     if (event->code == 3 && count > 0)
-        nb_stage_despawn(stage, nb_world_entity(m->world, m->pawns, (uint32_t)(context->tick->index % count)));
+        nb_store_stage_despawn(stage, nb_store_entity(m->world, m->pawns, (uint32_t)(context->tick->index % count)));
     m->plain.score += event->code;
 }
 
 static nb_result tick(const nb_context *context, void *user) {
     match *m = user;
-    int64_t *place = NB_COLUMN_WRITE(m->world, m->pawns, PLACE, int64_t);
-    NB_EACH_ROW(row, m->world, m->pawns) place[row] = place[row] * 3 % 1000003 + (int64_t)(context->tick->index + row);
+    int64_t *place = NB_STORE_ROWS_WRITE(m->world, m->pawns, PLACE, int64_t);
+    NB_STORE_EACH_ROW(row, m->world, m->pawns)
+    place[row] = place[row] * 3 % 1000003 + (int64_t)(context->tick->index + row);
     m->plain.tick_sum = m->plain.tick_sum * 31 + context->tick->index;
     for (uint32_t i = 0; i < context->commands.count; ++i) play(m, context, &context->commands.events[i]);
     context->is_resimulated ? ++m->again_runs : ++m->first_runs;
-    nb_stage_spawn(nb_context_stage(context, 1), m->puffs, NULL);
+    nb_store_stage_spawn(nb_context_stage(context, 1), m->puffs, NULL);
     if (context->tick->index % 10 == 9)
-        nb_stage_despawn(nb_context_stage(context, 1), nb_world_entity(m->world, m->puffs, 0));
+        nb_store_stage_despawn(nb_context_stage(context, 1), nb_store_entity(m->world, m->puffs, 0));
     return NB_OK;
 }
 
@@ -97,9 +98,9 @@ static void match_open_limit(match *m, uint32_t workers, bool is_told, uint32_t 
     m->world = nb_engine_world(m->r.engine);
     nb_table_desc pawns = {.name = "pawns", .row_count_max = PAWN_MAX, .columns = pawn_columns, .column_count = 1};
     nb_table_desc puffs = {.name = "puffs", .columns = puff_columns, .column_count = 1, .is_local = true};
-    assert_int_equal(nb_world_table_add(m->world, &pawns, &m->pawns), NB_OK);
-    assert_int_equal(nb_world_table_add(m->world, &puffs, &m->puffs), NB_OK);
-    nb_state_desc plain = {.name = "plain", .data = &m->plain, .size_bytes = sizeof m->plain};
+    assert_int_equal(nb_store_table_add(m->world, &pawns, &m->pawns), NB_OK);
+    assert_int_equal(nb_store_table_add(m->world, &puffs, &m->puffs), NB_OK);
+    nb_provider_desc plain = {.name = "plain", .data = &m->plain, .size_bytes = sizeof m->plain};
     assert_int_equal(nb_states_add(nb_engine_states(m->r.engine), &plain, NULL), NB_OK);
     nb_module_desc module = {.name = "match", .tick = tick, .user = m};
     module.handlers[NB_PHASE_NETWORK_RECONCILIATION] = reconcile;
@@ -109,7 +110,7 @@ static void match_open_limit(match *m, uint32_t workers, bool is_told, uint32_t 
 static void match_open(match *m, uint32_t workers, bool is_told) { match_open_limit(m, workers, is_told, 0); }
 
 static void match_close(match *m) {
-    assert_true(nb_world_is_valid(m->world));
+    assert_true(nb_store_is_valid(m->world));
     rig_close(&m->r);
 }
 
@@ -152,7 +153,7 @@ TEST(late_inputs_end_in_the_same_state) {
         assert_true(stats.depth_max <= 8 && stats.rollback_count <= 40);
         assert_int_equal(m.first_runs, 50);
         // Local rows come once a tick and go once a tick, however often it is simulated.
-        assert_int_equal(nb_world_row_count(m.world, m.puffs), 50 - 5);
+        assert_int_equal(nb_store_row_count(m.world, m.puffs), 50 - 5);
         assert_int_equal(rig_stats(&m.r).violation_count, 0);
         uint64_t hash = hash_of(&m);
         match_close(&m);
@@ -518,8 +519,8 @@ static uint64_t reach_of(uint32_t tick_count_max) {
     memset(land, 0, sizeof land);
     memset(storm, 0, sizeof storm);
     rig_open_desc(&r, desc);
-    const nb_state_desc states[] = {{.name = "land", .data = land, .size_bytes = sizeof land},
-                                    {.name = "storm", .data = storm, .size_bytes = sizeof storm}};
+    const nb_provider_desc states[] = {{.name = "land", .data = land, .size_bytes = sizeof land},
+                                       {.name = "storm", .data = storm, .size_bytes = sizeof storm}};
     for (uint32_t i = 0; i < 2; ++i)
         assert_int_equal(nb_states_add(nb_engine_states(r.engine), &states[i], NULL), NB_OK);
     attach(&r, (nb_module_desc){.name = "weather", .tick = weather_tick});

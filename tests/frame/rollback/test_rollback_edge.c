@@ -90,7 +90,7 @@ TEST(modules_do_not_run_in_ticks_before_they_came) {
     open_with(&g, &p);
     run_ticks(&g.r, 10);
     nb_module_desc module = {.name = "late", .tick = add_one, .user = &g};
-    nb_module handle = attach(&g.r, module);
+    nb_module_id handle = attach(&g.r, module);
     run_ticks(&g.r, 3);
     assert_int_equal(p.input_result, NB_ERR_RANGE);
     p = (post){.input_frame = 13, .input_tick = 10, .input_code = 9};
@@ -151,10 +151,10 @@ TEST(what_comes_later_about_earlier_ticks_knows_less) {
 
 // What a frame draws: local columns and previous values.
 static void draw_values(const game *g, uint64_t *labels, int64_t *previous) {
-    uint32_t count = nb_world_row_count(g->world, g->units);
+    uint32_t count = nb_store_row_count(g->world, g->units);
     if (count == 0) return;
-    memcpy(labels, NB_COLUMN(g->world, g->units, UNIT_LABEL, uint64_t), count * sizeof *labels);
-    memcpy(previous, NB_COLUMN_PREVIOUS(g->world, g->units, UNIT_PLACE, int64_t), count * sizeof *previous);
+    memcpy(labels, NB_STORE_ROWS(g->world, g->units, UNIT_LABEL, uint64_t), count * sizeof *labels);
+    memcpy(previous, NB_STORE_ROWS_PREVIOUS(g->world, g->units, UNIT_PLACE, int64_t), count * sizeof *previous);
 }
 
 static nb_result refuse_load(void *user, const void *bytes, size_t size_bytes) {
@@ -177,7 +177,7 @@ TEST(states_that_change_nothing_leave_what_is_drawn) {
         static int64_t previous[2][UNIT_MAX];
         post p = {.is_scripted = true};
         open_with(&g, &p);
-        nb_state_desc last = {.name = "z", .save = save_nothing, .load = refuse_load, .user = &g};
+        nb_provider_desc last = {.name = "z", .save = save_nothing, .load = refuse_load, .user = &g};
         if (kind == REFUSED) nb_states_add(nb_engine_states(g.r.engine), &last, NULL);
         run_ticks(&g.r, 45);
         if (kind == REFUSED) g.plain.score += 1; // so that it is other, were it taken
@@ -185,10 +185,10 @@ TEST(states_that_change_nothing_leave_what_is_drawn) {
         if (kind == REFUSED) g.plain.score -= 1;
         if (kind == TORN) sent.bytes[sent.size_bytes - 9] ^= 1;
         run_ticks(&g.r, 15);
-        uint32_t count = nb_world_row_count(g.world, g.units);
+        uint32_t count = nb_store_row_count(g.world, g.units);
         assert_true(count > 3);
-        uint64_t *label = NB_COLUMN_WRITE(g.world, g.units, UNIT_LABEL, uint64_t);
-        NB_EACH_ROW(row, g.world, g.units) label[row] = row + 1000;
+        uint64_t *label = NB_STORE_ROWS_WRITE(g.world, g.units, UNIT_LABEL, uint64_t);
+        NB_STORE_EACH_ROW(row, g.world, g.units) label[row] = row + 1000;
         draw_values(&g, labels[0], previous[0]);
         uint64_t hash = game_hash(&g);
         p = (post){.state_frame = 60, .state_tick = 45, .state = &sent};
@@ -311,7 +311,7 @@ TEST(state_of_modules_is_that_of_ticks) {
         desc.hashes_ticks = true;
         desc.failure_count_max = 2;
         rig_open_desc(&r, desc);
-        nb_module gone = attach(&r, (nb_module_desc){.name = "gone", .tick = do_nothing});
+        nb_module_id gone = attach(&r, (nb_module_desc){.name = "gone", .tick = do_nothing});
         if (i == 1) attach(&r, (nb_module_desc){.name = "picture", .frame = do_nothing});
         attach(&r, (nb_module_desc){.name = i == 2 ? "b" : "a", .tick = fail_at_first});
         attach(&r, (nb_module_desc){.name = i == 2 ? "a" : "b", .tick = fail_at_first});
@@ -329,20 +329,20 @@ TEST(worlds_that_come_late_are_kept_as_others) {
     rig r;
     rig_open_desc(&r, game_desc(0));
     run_ticks(&r, 2);
-    nb_world *world = nb_engine_world(r.engine);
+    nb_store *world = nb_engine_world(r.engine);
     nb_table table;
     nb_table_desc desc = {.name = "units", .row_count_max = 10, .columns = unit_columns, .column_count = UNIT_COLUMNS};
-    assert_int_equal(nb_world_table_add(world, &desc, &table), NB_OK);
+    assert_int_equal(nb_store_table_add(world, &desc, &table), NB_OK);
     nb_entity entity;
-    assert_int_equal(nb_world_spawn(world, table, &entity), NB_OK);
+    assert_int_equal(nb_store_spawn(world, table, &entity), NB_OK);
     nb_entity_ref ref;
-    assert_int_equal(nb_world_ref(world, entity, &ref), NB_OK);
+    assert_int_equal(nb_store_ref(world, entity, &ref), NB_OK);
     run_ticks(&r, 4);
-    NB_COLUMN_WRITE(world, table, UNIT_PLACE, int64_t)[0] = 5;
+    NB_STORE_ROWS_WRITE(world, table, UNIT_PLACE, int64_t)[0] = 5;
     assert_int_equal(nb_engine_rewind(r.engine, 4), NB_OK);
     uint32_t row;
-    assert_int_equal(nb_world_resolve(world, ref, &row), NB_OK);
-    assert_int_equal(NB_COLUMN(world, table, UNIT_PLACE, int64_t)[0], 0);
+    assert_int_equal(nb_store_resolve(world, ref, &row), NB_OK);
+    assert_int_equal(NB_STORE_ROWS(world, table, UNIT_PLACE, int64_t)[0], 0);
     rig_close(&r);
 }
 

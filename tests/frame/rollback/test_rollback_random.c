@@ -123,7 +123,7 @@ static void frame(run *r, bool turns_back) {
     assert_int_equal(nb_engine_frame_delta(r->g.r.engine, roll(r, 4) * 16666667), NB_OK);
     if (now > 12 && roll(r, 6) == 0) send_letter(r, 1 + roll(r, 4), now - roll(r, 10), true);
     if (turns_back && now > 20 && roll(r, 30) == 0) turn_back(r);
-    assert_true(nb_world_is_valid(r->g.world));
+    assert_true(nb_store_is_valid(r->g.world));
 }
 
 TEST(late_truth_ends_in_the_same_state) {

@@ -176,22 +176,22 @@ static nb_result nothing(const nb_context *context, void *user) {
 static nb_result more_gold(const nb_context *context, void *user) {
     town *t = user;
     (void)context;
-    if (nb_world_row_count(t->world, t->folk) > 0) *NB_ROW_WRITE(t->world, t->folk, GOLD, uint32_t, 0) += 1;
+    if (nb_store_row_count(t->world, t->folk) > 0) *NB_STORE_ROW_WRITE(t->world, t->folk, GOLD, uint32_t, 0) += 1;
     return NB_OK;
 }
 
 TEST_ONE_THREAD(modules_and_providers_that_come_and_go_begin_anew) {
     static town t;
     uint64_t extra = 5, local = 6;
-    nb_state added = {0};
+    nb_provider added = {0};
     town_open(&t, 0, 8, SIN_NONE);
     run_ticks(&t.r, 30);
-    nb_module module = attach(&t.r, (nb_module_desc){.name = "more", .tick = more_gold, .user = &t});
+    nb_module_id module = attach(&t.r, (nb_module_desc){.name = "more", .tick = more_gold, .user = &t});
     run_ticks(&t.r, 20);
     assert_int_equal(nb_engine_module_detach(t.r.engine, module), NB_OK);
     run_ticks(&t.r, 20);
-    nb_state_desc state_desc = {.name = "extra", .data = &extra, .size_bytes = sizeof extra};
-    nb_state_desc local_desc = {.name = "a", .data = &local, .size_bytes = sizeof local, .flags = NB_STATE_LOCAL};
+    nb_provider_desc state_desc = {.name = "extra", .data = &extra, .size_bytes = sizeof extra};
+    nb_provider_desc local_desc = {.name = "a", .data = &local, .size_bytes = sizeof local, .flags = NB_PROVIDER_LOCAL};
     assert_int_equal(nb_states_add(nb_engine_states(t.r.engine), &state_desc, &added), NB_OK);
     assert_int_equal(nb_states_add(nb_engine_states(t.r.engine), &local_desc, NULL), NB_OK);
     run_ticks(&t.r, 20);

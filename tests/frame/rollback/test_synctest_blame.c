@@ -161,8 +161,8 @@ static void game_open(game *g, fault kind, uint32_t worker_count, uint32_t depth
     desc.synctest_depth = depth;
     desc.history = (nb_history_desc){.bytes_max = (size_t)4 << 20, .tick_count_max = 64};
     rig_open_desc(&g->r, desc);
-    const nb_state_desc states[] = {{.name = "score", .data = &score, .size_bytes = sizeof score},
-                                    {.name = "field", .data = field, .size_bytes = sizeof field}};
+    const nb_provider_desc states[] = {{.name = "score", .data = &score, .size_bytes = sizeof score},
+                                       {.name = "field", .data = field, .size_bytes = sizeof field}};
     for (uint32_t i = 0; i < 2; ++i)
         assert_int_equal(nb_states_add(nb_engine_states(g->r.engine), &states[i], NULL), NB_OK);
     attach(&g->r, (nb_module_desc){.name = "game", .tick = game_tick, .frame = game_frame, .user = g});

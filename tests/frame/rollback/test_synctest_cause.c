@@ -146,7 +146,7 @@ TEST_ONE_THREAD(no_memory_while_looking_loses_nothing_but_the_search) {
         t.r.heap.fail_at = call;
         run_ticks(&t.r, 20);
         assert_true(town_report(&t).diverged_count > 0);
-        assert_true(nb_world_is_valid(t.world));
+        assert_true(nb_store_is_valid(t.world));
         assert_true(nb_states_hash(nb_engine_states(t.r.engine)) == rig_stats(&t.r).tick_hash);
         lost_count += town_report(&t).lost_count;
         town_close(&t);

@@ -24,15 +24,15 @@ typedef struct chance {
     rig r;
     uint64_t seed;
     bool is_told_outside; // state changes between ticks; else there are rewinds and late inputs
-    nb_world *world;
+    nb_store *world;
     lot lots[TABLE_MAX];
     uint32_t lot_count;
     unsigned char pieces[PIECE_MAX][PIECE_BYTES]; // providers with memory
     uint32_t piece_flags[PIECE_MAX];
     unsigned char heap[PIECE_BYTES]; // behind callbacks
     size_t heap_bytes;
-    nb_module extra; // comes and goes
-    nb_state added;
+    nb_module_id extra; // comes and goes
+    nb_provider added;
     uint64_t added_data;
 } chance;
 
@@ -72,34 +72,35 @@ static void add_lot(chance *c, lot *l, uint64_t *random) {
                           .column_count = l->column_count,
                           .is_local = l->is_local,
                           .is_singleton = l->is_singleton};
-    assert_int_equal(nb_world_table_add(c->world, &desc, &l->table), NB_OK);
+    assert_int_equal(nb_store_table_add(c->world, &desc, &l->table), NB_OK);
 }
 
 // --- its tick: what is drawn does not depend on anything local ---
 
 static void change_row(const chance *c, const lot *l, uint64_t *random) {
-    uint32_t count = nb_world_row_count(c->world, l->table), column = (uint32_t)(test_random(random) % l->column_count);
+    uint32_t count = nb_store_row_count(c->world, l->table), column = (uint32_t)(test_random(random) % l->column_count);
     uint64_t draw = test_random(random), value = test_random(random);
     if (count == 0) return;
     uint32_t row = (uint32_t)(draw % count);
     size_t size_bytes = l->columns[column].size_bytes;
-    unsigned char *bytes = nb_world_row_write(c->world, l->table, column, size_bytes, row);
+    unsigned char *bytes = nb_store_row_write(c->world, l->table, column, size_bytes, row);
     bytes[value % size_bytes] = (unsigned char)(bytes[value % size_bytes] * 3 + value / 64);
-    if (l->has_marks && value % 13 == 0) nb_world_teleport(c->world, nb_world_entity(c->world, l->table, row));
+    if (l->has_marks && value % 13 == 0) nb_store_teleport(c->world, nb_store_entity(c->world, l->table, row));
 }
 
 static void change_rows(const chance *c, const lot *l, const nb_context *context, uint64_t *random) {
     uint64_t draw = test_random(random), value = test_random(random);
     if (l->is_singleton) return;
-    nb_stage *stage = nb_context_stage(context, (uint32_t)(draw % 2));
-    uint32_t count = nb_world_row_count(c->world, l->table);
+    nb_store_stage *stage = nb_context_stage(context, (uint32_t)(draw % 2));
+    uint32_t count = nb_store_row_count(c->world, l->table);
     nb_staged staged;
     bool is_spawn = draw / 2 % 5 < 3;
-    if (is_spawn && nb_stage_spawn(stage, l->table, &staged) == NB_OK) {
-        unsigned char *bytes = nb_stage_write(stage, staged, 0, l->columns[0].size_bytes);
+    if (is_spawn && nb_store_stage_spawn(stage, l->table, &staged) == NB_OK) {
+        unsigned char *bytes = nb_store_stage_write(stage, staged, 0, l->columns[0].size_bytes);
         bytes[0] = (unsigned char)value;
     }
-    if (!is_spawn && count > 0) nb_stage_despawn(stage, nb_world_entity(c->world, l->table, (uint32_t)(value % count)));
+    if (!is_spawn && count > 0)
+        nb_store_stage_despawn(stage, nb_store_entity(c->world, l->table, (uint32_t)(value % count)));
 }
 
 static nb_result chance_tick(const nb_context *context, void *user) {
@@ -156,12 +157,12 @@ static void chance_open(chance *c, uint64_t seed, uint32_t depth, uint32_t worke
     uint32_t lot_count = 1 + (uint32_t)(test_random(&random) % TABLE_MAX);
     for (; c->lot_count < lot_count; ++c->lot_count) add_lot(c, &c->lots[c->lot_count], &random);
     for (uint32_t i = 0; i < PIECE_MAX; ++i) {
-        c->piece_flags[i] = i > 0 && test_random(&random) % 2 == 0 ? NB_STATE_LOCAL : 0;
-        nb_state_desc piece = {
+        c->piece_flags[i] = i > 0 && test_random(&random) % 2 == 0 ? NB_PROVIDER_LOCAL : 0;
+        nb_provider_desc piece = {
             .name = names[i], .data = c->pieces[i], .size_bytes = PIECE_BYTES, .flags = c->piece_flags[i]};
         assert_int_equal(nb_states_add(nb_engine_states(c->r.engine), &piece, NULL), NB_OK);
     }
-    nb_state_desc heap = {.name = "heap", .save = heap_save, .load = heap_load, .user = c};
+    nb_provider_desc heap = {.name = "heap", .save = heap_save, .load = heap_load, .user = c};
     assert_int_equal(nb_states_add(nb_engine_states(c->r.engine), &heap, NULL), NB_OK);
     nb_module_desc module = {.name = "chance", .tick = chance_tick, .user = c};
     module.handlers[NB_PHASE_NETWORK_RECONCILIATION] = chance_reconcile;
@@ -173,15 +174,15 @@ static void change_outside(chance *c, uint64_t draw) {
     const lot *l = &c->lots[draw % c->lot_count];
     nb_entity entity;
     c->pieces[0][5] += 1;
-    if (!l->is_singleton && nb_world_row_count(c->world, l->table) < l->row_count_max)
-        assert_int_equal(nb_world_spawn(c->world, l->table, &entity), NB_OK);
+    if (!l->is_singleton && nb_store_row_count(c->world, l->table) < l->row_count_max)
+        assert_int_equal(nb_store_spawn(c->world, l->table, &entity), NB_OK);
 }
 
 static void toggle_module(chance *c) {
     nb_module_desc module = {.name = "extra", .tick = extra_tick, .user = c};
     if (c->extra.value != 0) {
         assert_int_equal(nb_engine_module_detach(c->r.engine, c->extra), NB_OK);
-        c->extra = (nb_module){0};
+        c->extra = (nb_module_id){0};
     } else {
         c->extra = attach(&c->r, module);
     }
@@ -189,10 +190,10 @@ static void toggle_module(chance *c) {
 
 static void toggle_provider(chance *c, uint64_t draw) {
     nb_states *states = nb_engine_states(c->r.engine);
-    nb_state_desc desc = {.name = "added", .data = &c->added_data, .size_bytes = 8, .flags = (uint32_t)(draw % 2)};
+    nb_provider_desc desc = {.name = "added", .data = &c->added_data, .size_bytes = 8, .flags = (uint32_t)(draw % 2)};
     if (c->added.value != 0) {
         assert_int_equal(nb_states_remove(states, c->added), NB_OK);
-        c->added = (nb_state){0};
+        c->added = (nb_provider){0};
     } else {
         assert_int_equal(nb_states_add(states, &desc, &c->added), NB_OK);
     }
@@ -220,12 +221,12 @@ static uint64_t local_hash_of(const chance *c) {
     for (uint32_t i = 0; i < PIECE_MAX; ++i) hash = nb_hash64(c->pieces[i], PIECE_BYTES, hash);
     for (uint32_t i = 0; i < c->lot_count; ++i) {
         const lot *l = &c->lots[i];
-        uint32_t count = nb_world_row_count(c->world, l->table);
+        uint32_t count = nb_store_row_count(c->world, l->table);
         for (uint32_t j = 0; j < l->column_count; ++j) {
             size_t size_bytes = l->columns[j].size_bytes;
-            hash = nb_hash64(nb_world_rows(c->world, l->table, j, size_bytes), count * size_bytes, hash);
+            hash = nb_hash64(nb_store_rows(c->world, l->table, j, size_bytes), count * size_bytes, hash);
             if ((l->columns[j].flags & NB_COLUMN_INTERPOLATE) == 0) continue;
-            hash = nb_hash64(nb_world_rows_previous(c->world, l->table, j, size_bytes), count * size_bytes, hash);
+            hash = nb_hash64(nb_store_rows_previous(c->world, l->table, j, size_bytes), count * size_bytes, hash);
         }
     }
     return hash;
@@ -244,7 +245,7 @@ static ending ending_of(uint64_t seed, uint32_t depth, uint32_t workers) {
         assert_true(report.checked_count > 0);
         if (!c.is_told_outside) assert_int_equal(report.outside_count, 0);
     }
-    assert_true(nb_world_is_valid(c.world));
+    assert_true(nb_store_is_valid(c.world));
     ending end = {stats.run_hash, stats.tick_hash, stats.tick_count, local_hash_of(&c)};
     rig_close(&c.r);
     return end;

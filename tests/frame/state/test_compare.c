@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where two saved states differ: every kind of place is found and named, and bytes from anywhere are read safely.
 
-#include "frame/world/world_fixture.h"
+#include "frame/store/store_fixture.h"
 
 #include "nebula/compare.h"
 #include "nebula/state.h"
@@ -14,9 +14,9 @@ static fixture populated(uint32_t count) {
     return f;
 }
 
-// What nb_world_compare says of the two, which end.
+// What nb_store_compare says of the two, which end.
 static nb_result compared(const fixture *f, saved here, saved there, nb_difference *out) {
-    nb_result result = nb_world_compare(f->world, here.bytes, here.size_bytes, there.bytes, there.size_bytes, out);
+    nb_result result = nb_store_compare(f->world, here.bytes, here.size_bytes, there.bytes, there.size_bytes, out);
     free(here.bytes);
     free(there.bytes);
     return result;
@@ -28,23 +28,23 @@ TEST(same_states_have_no_difference) {
     fixture f = populated(100);
     nb_difference difference = {.row = 77};
     saved before = file_of(&f);
-    *NB_ROW_WRITE(f.world, f.units, CACHE, uint16_t, 3) = 9; // local
+    *NB_STORE_ROW_WRITE(f.world, f.units, CACHE, uint16_t, 3) = 9; // local
     assert_int_equal(compared(&f, before, file_of(&f), &difference), NB_EMPTY);
     assert_int_equal(difference.row, 77);
     // With incarnations and without: they are no part of the state.
     assert_int_equal(compared(&f, file_of(&f), fixture_save(&f, NB_SAVE_HISTORY), &difference), NB_EMPTY);
-    nb_world_destroy(f.world);
+    nb_store_destroy(f.world);
 }
 
 TEST(value_is_named_with_row_and_entity) {
     fixture f = populated(100);
     nb_difference d;
     saved before = file_of(&f);
-    *NB_ROW_WRITE(f.world, f.units, HEALTH, uint32_t, 17) += 0x100;
-    *NB_ROW_WRITE(f.world, f.units, HEALTH, uint32_t, 90) += 1;
-    NB_ROW_WRITE(f.world, f.units, NOTE, padded, 3)->number = 5;
-    *NB_SINGLETON_WRITE(f.world, f.clock, CLOCK_TICK, uint64_t) = 5;
-    nb_entity entity = nb_world_entity(f.world, f.units, 17);
+    *NB_STORE_ROW_WRITE(f.world, f.units, HEALTH, uint32_t, 17) += 0x100;
+    *NB_STORE_ROW_WRITE(f.world, f.units, HEALTH, uint32_t, 90) += 1;
+    NB_STORE_ROW_WRITE(f.world, f.units, NOTE, padded, 3)->number = 5;
+    *NB_STORE_SINGLETON_WRITE(f.world, f.clock, CLOCK_TICK, uint64_t) = 5;
+    nb_entity entity = nb_store_entity(f.world, f.units, 17);
     assert_int_equal(compared(&f, before, file_of(&f), &d), NB_OK);
     assert_int_equal(d.kind, NB_DIFFERENCE_VALUE);
     assert_string_equal(d.provider, "world");
@@ -73,36 +73,36 @@ TEST(value_is_named_with_row_and_entity) {
              "(2 rows, 3 columns differ); row 90: 0x5a here, 0x5b there; also units.note, clock.tick",
              (unsigned long long)entity.value);
     assert_string_equal(d.text, expected);
-    nb_world_destroy(f.world);
+    nb_store_destroy(f.world);
 }
 
 TEST(large_value_is_shown_from_where_it_differs) {
     fixture f = populated(4);
     nb_difference d;
     saved before = file_of(&f);
-    NB_ROW_WRITE(f.world, f.units, POSITION, vec3, 2)->z = 2.0f; // 12 bytes: shown whole
+    NB_STORE_ROW_WRITE(f.world, f.units, POSITION, vec3, 2)->z = 2.0f; // 12 bytes: shown whole
     assert_int_equal(compared(&f, before, file_of(&f), &d), NB_OK);
     assert_string_equal(d.column, "position");
     assert_int_equal(d.offset_bytes, 11);
     assert_int_equal(d.value_bytes, 12);
     assert_non_null(strstr(d.text, ": 000000000000000000000000 here, 000000000000000000000040 there"));
-    nb_world_destroy(f.world);
+    nb_store_destroy(f.world);
 
     const nb_column_desc columns[] = {{.name = "grid", .size_bytes = 100}};
     nb_table_desc desc = {.name = "maps", .columns = columns, .column_count = 1, .is_singleton = true};
-    nb_world *world = NULL;
+    nb_store *world = NULL;
     nb_table maps;
-    assert_int_equal(nb_world_create(NULL, &world), NB_OK);
-    assert_int_equal(nb_world_table_add(world, &desc, &maps), NB_OK);
+    assert_int_equal(nb_store_create(NULL, &world), NB_OK);
+    assert_int_equal(nb_store_table_add(world, &desc, &maps), NB_OK);
     fixture g = {.world = world};
     before = file_of(&g);
-    ((unsigned char *)nb_world_row_write(world, maps, 0, 100, 0))[91] = 7;
+    ((unsigned char *)nb_store_row_write(world, maps, 0, 100, 0))[91] = 7;
     assert_int_equal(compared(&g, before, file_of(&g), &d), NB_OK);
     assert_int_equal(d.offset_bytes, 91);
     assert_int_equal(d.value_bytes, 9);
     assert_non_null(strstr(d.text, "maps.grid, row 0"));
     assert_non_null(strstr(d.text, ", byte 91 of 100: 000000000000000000 here, 070000000000000000 there"));
-    nb_world_destroy(world);
+    nb_store_destroy(world);
 }
 
 TEST(rows_that_came_went_or_moved_are_told_apart) {
@@ -120,39 +120,39 @@ TEST(rows_that_came_went_or_moved_are_told_apart) {
     assert_int_equal(d.entity_there.value, extra.value);
     assert_non_null(strstr(d.text, "units: 10 rows here, 11 there, row 10: entity 0x0 here, 0x"));
     // Gone again: the rows are as they were, and the next one will be another entity.
-    assert_int_equal(nb_world_despawn(f.world, extra), NB_OK);
+    assert_int_equal(nb_store_despawn(f.world, extra), NB_OK);
     assert_int_equal(compared(&f, again, file_of(&f), &d), NB_OK);
     assert_int_equal(d.kind, NB_DIFFERENCE_HANDLES);
     assert_string_equal(d.text, "world: units: the same rows, other handles to come");
     // Another order: the last one takes the place of the one that went, and a new one comes.
     before = file_of(&f);
-    assert_int_equal(nb_world_despawn(f.world, nb_world_entity(f.world, f.units, 4)), NB_OK);
+    assert_int_equal(nb_store_despawn(f.world, nb_store_entity(f.world, f.units, 4)), NB_OK);
     unit_spawn(&f, 1);
     assert_int_equal(compared(&f, before, file_of(&f), &d), NB_OK);
     assert_int_equal(d.kind, NB_DIFFERENCE_ROW_ORDER);
     assert_int_equal(d.row, 4);
     assert_int_equal(d.row_count, 2); // 4, and 9, where the new one is
-    assert_int_equal(d.entity_there.value, nb_world_entity(f.world, f.units, 4).value);
+    assert_int_equal(d.entity_there.value, nb_store_entity(f.world, f.units, 4).value);
     assert_int_not_equal(d.entity_here.value, d.entity_there.value);
     assert_int_equal(d.column_count, 0);
-    nb_world_destroy(f.world);
+    nb_store_destroy(f.world);
 }
 
 TEST(teleport_mark_is_named) {
     fixture f = populated(70);
     nb_difference d;
-    nb_world_tick_begin(f.world); // marks of the spawns go
-    nb_world_tick_end(f.world);
+    nb_store_tick_begin(f.world); // marks of the spawns go
+    nb_store_tick_end(f.world);
     saved before = file_of(&f);
-    nb_entity entity = nb_world_entity(f.world, f.units, 66);
-    assert_int_equal(nb_world_teleport(f.world, entity), NB_OK);
+    nb_entity entity = nb_store_entity(f.world, f.units, 66);
+    assert_int_equal(nb_store_teleport(f.world, entity), NB_OK);
     assert_int_equal(compared(&f, before, file_of(&f), &d), NB_OK);
     assert_int_equal(d.kind, NB_DIFFERENCE_TELEPORT);
     assert_int_equal(d.row, 66);
     assert_int_equal(d.here[0], 0);
     assert_int_equal(d.there[0], 1);
     assert_non_null(strstr(d.text, ", teleport mark: 0x00 here, 0x01 there"));
-    nb_world_destroy(f.world);
+    nb_store_destroy(f.world);
 }
 
 // A later table, behind one of another size in the two.
@@ -160,7 +160,7 @@ TEST(singleton_behind_other_rows_is_read_where_it_is) {
     fixture f = populated(10);
     nb_difference d;
     saved before = file_of(&f);
-    *NB_SINGLETON_WRITE(f.world, f.clock, CLOCK_TICK, uint64_t) = 5;
+    *NB_STORE_SINGLETON_WRITE(f.world, f.clock, CLOCK_TICK, uint64_t) = 5;
     saved middle = file_of(&f);
     unit_spawn(&f, 1);
     assert_int_equal(compared(&f, before, file_of(&f), &d), NB_OK);
@@ -168,7 +168,7 @@ TEST(singleton_behind_other_rows_is_read_where_it_is) {
     assert_int_equal(d.column_count, 1);
     assert_int_equal(compared(&f, middle, file_of(&f), &d), NB_OK);
     assert_int_equal(d.column_count, 0);
-    nb_world_destroy(f.world);
+    nb_store_destroy(f.world);
 }
 
 // Any one value, in any place: found where it was written, whatever else there is.
@@ -180,9 +180,9 @@ TEST(any_single_write_is_found) {
         uint32_t row = (uint32_t)(test_random(&random) % 150);
         uint32_t column = (uint32_t)(test_random(&random) % 3);
         static const char *const names[] = {"position", "health", "note"};
-        if (column == POSITION) NB_ROW_WRITE(f.world, f.units, POSITION, vec3, row)->y += 1.0f;
-        if (column == HEALTH) *NB_ROW_WRITE(f.world, f.units, HEALTH, uint32_t, row) ^= 1u << i % 32;
-        if (column == NOTE) NB_ROW_WRITE(f.world, f.units, NOTE, padded, row)->kind ^= 1;
+        if (column == POSITION) NB_STORE_ROW_WRITE(f.world, f.units, POSITION, vec3, row)->y += 1.0f;
+        if (column == HEALTH) *NB_STORE_ROW_WRITE(f.world, f.units, HEALTH, uint32_t, row) ^= 1u << i % 32;
+        if (column == NOTE) NB_STORE_ROW_WRITE(f.world, f.units, NOTE, padded, row)->kind ^= 1;
         nb_difference d;
         assert_int_equal(compared(&f, before, file_of(&f), &d), NB_OK);
         assert_int_equal(d.kind, NB_DIFFERENCE_VALUE);
@@ -191,12 +191,12 @@ TEST(any_single_write_is_found) {
         assert_int_equal(d.row_count, 1);
         assert_int_equal(d.column_count, 1);
     }
-    nb_world_destroy(f.world);
+    nb_store_destroy(f.world);
 }
 
 // --- bytes from anywhere ---
 
-// As in world_save.c: the layout, a magic number, the size and the hash of what follows, the kind.
+// As in store_save.c: the layout, a magic number, the size and the hash of what follows, the kind.
 static void reseal(saved *s) {
     uint64_t words[5];
     memcpy(words, s->bytes, sizeof words);
@@ -213,7 +213,7 @@ TEST(torn_and_forged_bytes_are_refused_or_compared) {
     fixture f = fixture_open(200, &hooks);
     for (uint32_t i = 0; i < 70; ++i) unit_spawn(&f, i);
     saved whole = file_of(&f);
-    uint64_t hash = nb_world_hash(f.world), calls = nbi_atomic_load_relaxed_u64(&heap.call_count);
+    uint64_t hash = nb_store_hash(f.world), calls = nbi_atomic_load_relaxed_u64(&heap.call_count);
     for (uint64_t i = 0; i < test_size(2000, 20000, 200000); ++i) {
         saved forged = {.size_bytes = whole.size_bytes};
         if (i % 3 == 0) forged.size_bytes = (size_t)(test_random(&random) % whole.size_bytes);
@@ -229,17 +229,17 @@ TEST(torn_and_forged_bytes_are_refused_or_compared) {
         nb_difference d;
         bool is_turned = test_random(&random) % 2 == 0;
         nb_result result =
-            is_turned ? nb_world_compare(f.world, forged.bytes, forged.size_bytes, whole.bytes, whole.size_bytes, &d)
-                      : nb_world_compare(f.world, whole.bytes, whole.size_bytes, forged.bytes, forged.size_bytes, &d);
+            is_turned ? nb_store_compare(f.world, forged.bytes, forged.size_bytes, whole.bytes, whole.size_bytes, &d)
+                      : nb_store_compare(f.world, whole.bytes, whole.size_bytes, forged.bytes, forged.size_bytes, &d);
         assert_true(result == NB_OK || result == NB_EMPTY || result == NB_ERR_RANGE || result == NB_ERR_UNSUPPORTED);
         if (result == NB_OK) assert_true(strlen(d.text) < sizeof d.text && d.text[0] != '\0');
         free(forged.bytes);
     }
-    assert_int_equal(nb_world_hash(f.world), hash);
-    assert_true(nb_world_is_valid(f.world));
+    assert_int_equal(nb_store_hash(f.world), hash);
+    assert_true(nb_store_is_valid(f.world));
     assert_int_equal(nbi_atomic_load_relaxed_u64(&heap.call_count), calls); // comparing needs no heap
     free(whole.bytes);
-    nb_world_destroy(f.world);
+    nb_store_destroy(f.world);
 }
 
 // --- providers ---
@@ -296,9 +296,9 @@ static void desk_open(desk *d) {
     static test_log log;
     nb_states_desc states_desc = {.hooks = test_hooks(&log, NULL)};
     assert_int_equal(nb_states_create(&states_desc, &d->states), NB_OK);
-    const nb_state_desc descs[] = {
+    const nb_provider_desc descs[] = {
         {.name = "score", .data = &d->score, .size_bytes = sizeof d->score},
-        {.name = "a local one", .data = &d->local, .size_bytes = 4, .flags = NB_STATE_LOCAL},
+        {.name = "a local one", .data = &d->local, .size_bytes = 4, .flags = NB_PROVIDER_LOCAL},
         {.name = "plain", .save = board_save, .load = board_load, .user = &d->plain},
         {.name = "told", .save = board_save, .load = board_load, .locate = board_locate, .user = &d->told},
     };
@@ -318,7 +318,7 @@ TEST(every_range_is_counted_and_the_first_are_listed) {
     nb_states *states = NULL;
     nb_difference d;
     size_t before_bytes, after_bytes;
-    nb_state_desc desc = {.name = "game", .data = bytes, .size_bytes = sizeof bytes};
+    nb_provider_desc desc = {.name = "game", .data = bytes, .size_bytes = sizeof bytes};
     assert_int_equal(nb_states_create(NULL, &states), NB_OK);
     assert_int_equal(nb_states_add(states, &desc, NULL), NB_OK);
     for (uint32_t count = 1; count <= 40; count += 13) {
@@ -413,53 +413,53 @@ TEST(save_cut_or_changed_anywhere_is_refused) {
 TEST(parts_of_the_hash_name_what_has_changed) {
     fixture f = populated(100);
     // Of units the rows and 3 columns, of the clock the rows and 1; sparks and the cache are local.
-    assert_int_equal(nb_world_hash_count(f.world), 6);
+    assert_int_equal(nb_store_hash_count(f.world), 6);
     static const char *const names[][2] = {{"units", ""},     {"units", "position"}, {"units", "health"},
                                            {"units", "note"}, {"clock", ""},         {"clock", "tick"}};
-    nb_world_hash_part before[6], now;
-    nb_world_hash(f.world);
+    nb_store_hash_part before[6], now;
+    nb_store_hash(f.world);
     for (uint32_t i = 0; i < 6; ++i) {
-        assert_int_equal(nb_world_hash_at(f.world, i, &before[i]), NB_OK);
+        assert_int_equal(nb_store_hash_at(f.world, i, &before[i]), NB_OK);
         assert_string_equal(before[i].table_name, names[i][0]);
         assert_string_equal(before[i].column_name, names[i][1]);
         if (names[i][1][0] == '\0')
-            assert_int_equal(before[i].column, NB_WORLD_COLUMN_NONE);
+            assert_int_equal(before[i].column, NB_STORE_COLUMN_NONE);
         else
-            assert_int_equal(before[i].hash, nb_world_column_hash(f.world, before[i].table, before[i].column));
+            assert_int_equal(before[i].hash, nb_store_column_hash(f.world, before[i].table, before[i].column));
     }
-    assert_int_equal(nb_world_hash_at(f.world, 6, &now), NB_EMPTY);
+    assert_int_equal(nb_store_hash_at(f.world, 6, &now), NB_EMPTY);
     for (uint32_t changed = 0; changed < 6; ++changed) {
-        if (changed == 0) nb_world_teleport(f.world, nb_world_entity(f.world, f.units, 5));
-        if (changed == 0) assert_int_equal(nb_world_despawn(f.world, unit_spawn(&f, 1)), NB_OK);
+        if (changed == 0) nb_store_teleport(f.world, nb_store_entity(f.world, f.units, 5));
+        if (changed == 0) assert_int_equal(nb_store_despawn(f.world, unit_spawn(&f, 1)), NB_OK);
         if (changed == 4) continue; // a singleton's rows stay
-        if (changed == 1) NB_ROW_WRITE(f.world, f.units, POSITION, vec3, 9)->x = 4;
-        if (changed == 2) *NB_ROW_WRITE(f.world, f.units, HEALTH, uint32_t, 9) = 4000;
-        if (changed == 3) NB_ROW_WRITE(f.world, f.units, NOTE, padded, 9)->kind = 4;
-        if (changed == 5) *NB_SINGLETON_WRITE(f.world, f.clock, CLOCK_TICK, uint64_t) = 4;
-        nb_world_hash(f.world);
+        if (changed == 1) NB_STORE_ROW_WRITE(f.world, f.units, POSITION, vec3, 9)->x = 4;
+        if (changed == 2) *NB_STORE_ROW_WRITE(f.world, f.units, HEALTH, uint32_t, 9) = 4000;
+        if (changed == 3) NB_STORE_ROW_WRITE(f.world, f.units, NOTE, padded, 9)->kind = 4;
+        if (changed == 5) *NB_STORE_SINGLETON_WRITE(f.world, f.clock, CLOCK_TICK, uint64_t) = 4;
+        nb_store_hash(f.world);
         for (uint32_t i = 0; i < 6; ++i) {
-            assert_int_equal(nb_world_hash_at(f.world, i, &now), NB_OK);
+            assert_int_equal(nb_store_hash_at(f.world, i, &now), NB_OK);
             assert_int_equal(now.hash != before[i].hash, i == changed);
             before[i] = now;
         }
     }
-    nb_world_destroy(f.world);
+    nb_store_destroy(f.world);
 }
 
 TEST(local_columns_are_no_part_of_the_hash) {
     const nb_column_desc columns[] = {{.name = "a", .size_bytes = 4, .flags = NB_COLUMN_LOCAL},
                                       {.name = "b", .size_bytes = 4}};
     nb_table_desc desc = {.name = "t", .columns = columns, .column_count = 2};
-    nb_world *world = NULL;
+    nb_store *world = NULL;
     nb_table table;
-    nb_world_hash_part part;
-    assert_int_equal(nb_world_create(NULL, &world), NB_OK);
-    assert_int_equal(nb_world_table_add(world, &desc, &table), NB_OK);
-    nb_world_hash(world);
-    assert_int_equal(nb_world_hash_count(world), 2);
-    assert_int_equal(nb_world_hash_at(world, 1, &part), NB_OK);
+    nb_store_hash_part part;
+    assert_int_equal(nb_store_create(NULL, &world), NB_OK);
+    assert_int_equal(nb_store_table_add(world, &desc, &table), NB_OK);
+    nb_store_hash(world);
+    assert_int_equal(nb_store_hash_count(world), 2);
+    assert_int_equal(nb_store_hash_at(world, 1, &part), NB_OK);
     assert_string_equal(part.column_name, "b");
     assert_int_equal(part.column, 1);
     assert_int_equal(part.table.value, table.value);
-    nb_world_destroy(world);
+    nb_store_destroy(world);
 }

@@ -46,8 +46,8 @@ static uint64_t rows_hash(void *user) {
     return b->row_count;
 }
 
-static nb_state add(bench *b, nb_state_desc desc) {
-    nb_state state = {0};
+static nb_provider add(bench *b, nb_provider_desc desc) {
+    nb_provider state = {0};
     assert_int_equal(nb_states_add(b->states, &desc, &state), NB_OK);
     return state;
 }
@@ -60,9 +60,10 @@ static void open_empty(bench *b) {
 
 static void open_full(bench *b) {
     open_empty(b);
-    add(b, (nb_state_desc){.name = "points", .data = b->points, .size_bytes = sizeof b->points});
-    add(b, (nb_state_desc){.name = "rows", .save = rows_save, .load = rows_load, .user = b});
-    add(b, (nb_state_desc){.name = "local", .data = &b->local, .size_bytes = sizeof b->local, .flags = NB_STATE_LOCAL});
+    add(b, (nb_provider_desc){.name = "points", .data = b->points, .size_bytes = sizeof b->points});
+    add(b, (nb_provider_desc){.name = "rows", .save = rows_save, .load = rows_load, .user = b});
+    add(b, (nb_provider_desc){
+               .name = "local", .data = &b->local, .size_bytes = sizeof b->local, .flags = NB_PROVIDER_LOCAL});
 }
 
 static size_t save_full(const bench *b, unsigned char bytes[1024]) {
@@ -97,8 +98,8 @@ TEST(hash_does_not_depend_on_the_order_of_adding) {
     bench b, other;
     open_full(&b);
     open_empty(&other);
-    add(&other, (nb_state_desc){.name = "rows", .save = rows_save, .load = rows_load, .user = &other});
-    add(&other, (nb_state_desc){.name = "points", .data = other.points, .size_bytes = sizeof other.points});
+    add(&other, (nb_provider_desc){.name = "rows", .save = rows_save, .load = rows_load, .user = &other});
+    add(&other, (nb_provider_desc){.name = "points", .data = other.points, .size_bytes = sizeof other.points});
     assert_true(nb_states_hash(b.states) == nb_states_hash(other.states));
     const char *name = NULL;
     assert_true(nb_states_at(other.states, 0, &name).value != 0);
@@ -115,11 +116,11 @@ TEST(hash_does_not_depend_on_the_order_of_adding) {
 TEST(hash_of_its_own_is_used_and_needs_no_memory) {
     bench b;
     open_empty(&b);
-    nb_state rows =
-        add(&b, (nb_state_desc){.name = "r", .save = rows_save, .load = rows_load, .hash = rows_hash, .user = &b});
+    nb_provider rows =
+        add(&b, (nb_provider_desc){.name = "r", .save = rows_save, .load = rows_load, .hash = rows_hash, .user = &b});
     uint64_t calls = b.heap.call_count.value;
     b.row_count = 9;
-    assert_int_equal(nb_state_hash(b.states, rows), 9);
+    assert_int_equal(nb_provider_hash(b.states, rows), 9);
     nb_states_hash(b.states);
     assert_int_equal(b.hash_count, 2);
     assert_int_equal(b.heap.call_count.value, calls);
@@ -196,14 +197,14 @@ TEST(save_of_other_providers_is_refused) {
     unsigned char bytes[1024];
     size_t size = save_full(&b, bytes);
     uint64_t more = 0;
-    nb_state extra = add(&b, (nb_state_desc){.name = "extra", .data = &more, .size_bytes = sizeof more});
+    nb_provider extra = add(&b, (nb_provider_desc){.name = "extra", .data = &more, .size_bytes = sizeof more});
     assert_int_equal(nb_states_load(b.states, bytes, size), NB_ERR_UNSUPPORTED);
     assert_int_equal(nb_states_remove(b.states, extra), NB_OK);
     assert_int_equal(nb_states_load(b.states, bytes, size), NB_OK);
-    nb_state points = nb_states_at(b.states, 1, NULL);
+    nb_provider points = nb_states_at(b.states, 1, NULL);
     assert_int_equal(nb_states_remove(b.states, points), NB_OK);
     assert_int_equal(nb_states_load(b.states, bytes, size), NB_ERR_UNSUPPORTED);
-    add(&b, (nb_state_desc){.name = "points", .data = b.points, .size_bytes = sizeof b.points, .layout_hash = 1});
+    add(&b, (nb_provider_desc){.name = "points", .data = b.points, .size_bytes = sizeof b.points, .layout_hash = 1});
     assert_int_equal(nb_states_load(b.states, bytes, size), NB_ERR_UNSUPPORTED);
     assert_int_equal(test_log_count(&b.log, NB_ITEM_STATE_SAVE), 3);
     close_bench(&b);
@@ -242,8 +243,8 @@ TEST(part_of_another_size_is_refused_before_anything_changes) {
     uint32_t tail[4] = {1, 2, 3, 4};
     open_full(&b);
     open_full(&other);
-    add(&b, (nb_state_desc){.name = "tail", .data = tail, .size_bytes = 12, .layout_hash = 9});
-    add(&other, (nb_state_desc){.name = "tail", .data = tail, .size_bytes = 16, .layout_hash = 9});
+    add(&b, (nb_provider_desc){.name = "tail", .data = tail, .size_bytes = 12, .layout_hash = 9});
+    add(&other, (nb_provider_desc){.name = "tail", .data = tail, .size_bytes = 16, .layout_hash = 9});
     unsigned char bytes[1024];
     size_t size = 0;
     assert_int_equal(nb_states_save(other.states, bytes, sizeof bytes, &size), NB_OK);
@@ -287,16 +288,16 @@ TEST(names_are_unique_and_places_limited) {
     memset(&b, 0, sizeof b);
     nb_states_desc desc = {.state_count_max = 2, .hooks = test_hooks(&b.log, &b.heap)};
     assert_int_equal(nb_states_create(&desc, &b.states), NB_OK);
-    nb_state a = add(&b, (nb_state_desc){.name = "a", .data = b.points, .size_bytes = 4});
-    nb_state_desc same = {.name = "a", .data = b.points, .size_bytes = 4};
+    nb_provider a = add(&b, (nb_provider_desc){.name = "a", .data = b.points, .size_bytes = 4});
+    nb_provider_desc same = {.name = "a", .data = b.points, .size_bytes = 4};
     assert_int_equal(nb_states_add(b.states, &same, NULL), NB_ERR_MISUSE);
-    add(&b, (nb_state_desc){.name = "b", .data = b.points, .size_bytes = 4});
-    nb_state_desc third = {.name = "c", .data = b.points, .size_bytes = 4};
+    add(&b, (nb_provider_desc){.name = "b", .data = b.points, .size_bytes = 4});
+    nb_provider_desc third = {.name = "c", .data = b.points, .size_bytes = 4};
     assert_int_equal(nb_states_add(b.states, &third, NULL), NB_FULL);
     assert_int_equal(nb_states_count(b.states), 2);
     assert_int_equal(nb_states_remove(b.states, a), NB_OK);
     assert_int_equal(nb_states_remove(b.states, a), NB_ERR_STALE);
-    nb_state again = add(&b, same);
+    nb_provider again = add(&b, same);
     assert_true(again.value != a.value);
     close_bench(&b);
 }

@@ -87,7 +87,7 @@ TEST(engine_draws_what_other_modules_add) {
     gpu_engine e;
     open_workers(&e, 2);
     // The device's places are around all others.
-    nb_module order[4];
+    nb_module_id order[4];
     assert_int_equal(nb_engine_order_get(e.rig.engine, NB_PHASE_FRAME_GRAPH, order, 4), 2);
     assert_string_equal(nb_engine_module_name(e.rig.engine, order[0]), "renderer");
     assert_string_equal(nb_engine_module_name(e.rig.engine, order[1]), "gpu.record");
@@ -159,7 +159,7 @@ TEST(mistakes_in_a_frame_are_throttled_and_name_their_object_and_the_frame) {
     e.record_result = NB_OK;
     nb_module_desc bad = {.name = "bad", .user = &e};
     bad.handlers[NB_PHASE_FRAME_GRAPH] = add_bad_pass;
-    nb_module module = attach(&e.rig, bad);
+    nb_module_id module = attach(&e.rig, bad);
     run(&e, 20);
     assert_int_equal(test_log_count(log, NB_ITEM_GRAPH_UNWRITTEN), 2);
     assert_string_equal(log->last_function, "nb_engine_frame");

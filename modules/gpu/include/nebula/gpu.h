@@ -296,7 +296,7 @@ NB_API nb_result nb_gpu_frame_alloc(nb_gpu *gpu, size_t size_bytes, size_t align
 // as it likes: until it has returned that memory is not used again, and counts for skipped_late_count where there is no
 // other. Null is any frame.
 // Thread: any. Owner: as above. Fails: as above, NB_ERR_STALE (not reported).
-NB_API nb_result nb_gpu_frame_alloc_at(nb_gpu *gpu, nb_frame frame, size_t size_bytes, size_t alignment,
+NB_API nb_result nb_gpu_frame_alloc_at(nb_gpu *gpu, nb_fence_frame frame, size_t size_bytes, size_t alignment,
                                        nb_gpu_span *out);
 
 // Copies a span to a buffer before the frame's passes, in the order of the calls. Also where the picture is left out

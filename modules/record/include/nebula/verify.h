@@ -79,10 +79,10 @@ typedef struct nb_verify_report {
     // Of DIVERGED and NOT_DETERMINISTIC:
     uint64_t tick;  // the first whose hash differs
     nb_phase phase; // in which the states became others; NONE = before the first tick; FIXED_SIM also where not known
-    char provider[NB_STATE_NAME_SIZE_MAX + 1]; // the first state that differs; "" = neither recorded nor found
-    char table[NB_STATE_NAME_SIZE_MAX + 1];    // of the world; "" = not known
-    char column[NB_STATE_NAME_SIZE_MAX + 1];   // the first that differs; "" = which rows there are, or not known
-    uint32_t column_count;                     // columns that differ after that tick; 0 = not known
+    char provider[NB_PROVIDER_NAME_SIZE_MAX + 1]; // the first state that differs; "" = neither recorded nor found
+    char table[NB_PROVIDER_NAME_SIZE_MAX + 1];    // of the world; "" = not known
+    char column[NB_PROVIDER_NAME_SIZE_MAX + 1];   // the first that differs; "" = which rows there are, or not known
+    uint32_t column_count;                        // columns that differ after that tick; 0 = not known
     // The row, between two states: this build "here" and the recording "there"; of NOT_DETERMINISTIC the first and the
     // second run, of another phase than FixedSim before and after it. Kind NONE = not known.
     nb_difference difference;
@@ -106,9 +106,9 @@ typedef struct nb_replay_diff {
     uint64_t tick;       // of the difference
     uint64_t tick_count; // that are the same
     // Of HASH, as in nb_verify_report, where a game told the names; the first recording is "here", the second "there".
-    char provider[NB_STATE_NAME_SIZE_MAX + 1];
-    char table[NB_STATE_NAME_SIZE_MAX + 1];
-    char column[NB_STATE_NAME_SIZE_MAX + 1];
+    char provider[NB_PROVIDER_NAME_SIZE_MAX + 1];
+    char table[NB_PROVIDER_NAME_SIZE_MAX + 1];
+    char column[NB_PROVIDER_NAME_SIZE_MAX + 1];
     uint32_t column_count;
     nb_difference difference; // at the next key state that both have; kind NONE = not known
     uint64_t difference_tick;

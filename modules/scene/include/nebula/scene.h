@@ -15,20 +15,20 @@
 //     nb_scene_spawn(scene, &planet, &earth);
 //     nb_scene_local_write(scene, earth)->position[1] = 2.0f; // in a tick
 //     nb_engine_frame(engine);
-//     nb_world *world = nb_engine_world(engine);
-//     const nb_matrix34 *drawn = NB_COLUMN(world, nb_scene_table(scene), NB_SCENE_WORLD, nb_matrix34);
-//     printf("row 1 is drawn at %g\n", (double)drawn[1].m[3]); // in jobs: NB_VIEW
+//     nb_store *world = nb_engine_world(engine);
+//     const nb_matrix34 *drawn = NB_STORE_ROWS(world, nb_scene_table(scene), NB_SCENE_WORLD, nb_matrix34);
+//     printf("row 1 is drawn at %g\n", (double)drawn[1].m[3]); // in jobs: NB_STORE_VIEW
 //     nb_scene_destroy(scene);
 //
 // A node lives as long as its parent: one whose parent is gone goes itself, with all that hangs from it, at the end of
 // the tick in which that is seen; until then it counts as one without a parent. Nodes are rows of a world, so they
-// rewind, are saved and hashed like all others, and nb_world_teleport keeps one from being drawn on its way.
+// rewind, are saved and hashed like all others, and nb_store_teleport keeps one from being drawn on its way.
 
 #include "nebula/engine.h"
 #include "nebula/hooks.h"
+#include "nebula/store.h"
 #include "nebula/transform.h"
 #include "nebula/types.h"
-#include "nebula/world.h"
 
 // Nodes on the way from one to its farthest root, both counted: a skeleton has 20, and what is deeper is mostly a list
 // that was taken for a tree. It bounds every walk up to a root.
@@ -49,7 +49,7 @@ typedef struct nb_scene_desc {
     const char *name;              // of the table and the module; default "scene"
     uint32_t node_count_max;       // 1 to NB_HANDLE_CAPACITY_MAX; default NB_SCENE_NODE_COUNT_DEFAULT
     const nb_column_desc *columns; // more columns of a node, such as what is drawn there; needed only during the call
-    uint32_t column_count;         // up to NB_WORLD_COLUMN_COUNT_MAX - NB_SCENE_COLUMN_COUNT
+    uint32_t column_count;         // up to NB_STORE_COLUMN_COUNT_MAX - NB_SCENE_COLUMN_COUNT
     bool is_exact;                 // world poses are those of the newest tick, not between two: for servers
     nb_hooks hooks;                // zero = defaults
 } nb_scene_desc;
@@ -93,7 +93,7 @@ NB_API nb_node_desc nb_node_desc_default(void);
 // Adds a scene to an engine: a table of its world, and a module with a handler in Transforms and one that runs last in
 // each tick. All memory is taken here. desc may be NULL.
 // Thread: the engine's coordinator, before the world's first frame or row. Owner: the caller, until nb_scene_destroy.
-// Fails: NB_ERR_RANGE, NB_ERR_MEMORY, NB_ERR_MISUSE; as nb_engine_module_attach and nb_world_table_add. Nothing is
+// Fails: NB_ERR_RANGE, NB_ERR_MEMORY, NB_ERR_MISUSE; as nb_engine_module_attach and nb_store_table_add. Nothing is
 // added then.
 NB_API nb_result nb_scene_create(nb_engine *engine, const nb_scene_desc *desc, nb_scene **out);
 
@@ -109,15 +109,15 @@ NB_API nb_table nb_scene_table(const nb_scene *scene);
 // Spawns a node at once, for loading: outside ticks.
 // Thread: the coordinator, between frames. Owner: the world, until it goes. Fails: NB_ERR_STALE (the parent does not
 // live), NB_ERR_RANGE (the parent is too deep), NB_ERR_MISUSE (NULL; a parent that is staged, or no node), NB_CLOSED
-// (the engine has ended); as nb_world_spawn.
+// (the engine has ended); as nb_store_spawn.
 NB_API nb_result nb_scene_spawn(nb_scene *scene, const nb_node_desc *desc, nb_entity *out);
 
 // Stages a node to be spawned when the tick ends. Where its parent does not live by then, it goes with the next tick.
-// More columns are written with NB_STAGED_WRITE. out may be NULL.
+// More columns are written with NB_STORE_STAGED_WRITE. out may be NULL.
 // Thread: the stage's own, while no node gets another parent or is let go. Owner: the stage. Fails: NB_ERR_STALE,
-// NB_ERR_RANGE, NB_ERR_MISUSE, NB_CLOSED, as nb_scene_spawn; as nb_stage_spawn. A node that did not fit whole, with its
-// staged parent, goes with the next tick.
-NB_API nb_result nb_scene_stage(nb_scene *scene, nb_stage *stage, const nb_node_desc *desc, nb_staged *out);
+// NB_ERR_RANGE, NB_ERR_MISUSE, NB_CLOSED, as nb_scene_spawn; as nb_store_stage_spawn. A node that did not fit whole,
+// with its staged parent, goes with the next tick.
+NB_API nb_result nb_scene_stage(nb_scene *scene, nb_store_stage *stage, const nb_node_desc *desc, nb_staged *out);
 
 // Lets a node and all that hangs from it go at the end of the tick that runs, or of the next one. It has no parent any
 // more from here on; who gives it one before it goes keeps it.
