@@ -56,11 +56,11 @@
 #define NB_COMMAND_COUNT_DEFAULT 256u
 #define NB_COMMAND_COUNT_MAX 65536u
 
-// Memory of one stage, and stages of one tick, where the desc gives none: some hundred rows by each of 256 handlers or
-// jobs; address space, committed as it is used.
-#define NB_STAGE_BYTES_DEFAULT ((size_t)1 << 16)
+// Stages of one tick, and bytes of one stage, by default: up to 256 handlers or jobs that stage some ten thousand rows
+// each. This is address space; a stage takes memory as it is filled.
 #define NB_STAGE_COUNT_DEFAULT 256u
-#define NB_STAGE_BYTES_MAX ((size_t)1 << 30)
+#define NB_STAGE_BYTES_MAX_DEFAULT ((size_t)1 << 22)
+#define NB_STAGE_BYTES_MAX_LIMIT ((size_t)1 << 30)
 #define NB_STAGE_COUNT_MAX 65536u
 
 // Regions of the engine's snapshots where the desc gives none: the columns of a few dozen tables.
@@ -155,8 +155,10 @@ typedef struct nb_engine_desc {
                                 // other handlers, are disabled; 0 = never. Which tick handlers are is then
                                 // simulated state, as the provider "modules"
     uint32_t command_count_max; // between two ticks
-    size_t stage_bytes;         // of each stage
-    uint32_t stage_count_max;   // of a tick
+    // A stage grows up to this size. A handler that needs more fails: its staged rows are dropped, and the log has the
+    // module and this field. Default NB_STAGE_BYTES_MAX_DEFAULT, at most NB_STAGE_BYTES_MAX_LIMIT.
+    size_t stage_bytes_max;
+    uint32_t stage_count_max; // of a tick
     nb_violation_policy violation_policy;
     bool is_headless; // a server: phases that only make a picture are left out
     // For debugging: the world's columns and published snapshots are read-only memory while jobs run. Whoever writes to
@@ -182,7 +184,7 @@ typedef struct nb_engine_desc {
     nb_snapshots_desc snapshots;
     nb_input_desc input;
     nb_async_desc async; // of nb_engine_async; scheduler, token, labels and hooks are the engine's
-    uint64_t seed;       // of all random numbers of the game
+    uint64_t seed; // of all random numbers of the game
     // Spans of phases, handlers, jobs, tasks, steps and blocking calls of async jobs, by their labels; borrowed, must
     // outlive the engine, may be NULL. The engine attaches the coordinator, its io threads and the workers, also those
     // of a borrowed scheduler, and detaches them when it is destroyed; a thread that the host has attached keeps its

@@ -204,13 +204,18 @@ typedef struct nb_store_stage_desc {
     uint32_t job;      // second part: which of its jobs; never which thread or worker
     void *memory;      // where commands go; the caller keeps it alive until the stage is applied
     size_t size_bytes; // below 4 GiB; the same in every run, because a full stage changes what happens
+    // Makes the next size_bytes behind the memory usable, up to size_bytes_max in all. The memory begins at a page
+    // then. NULL = the memory does not grow.
+    nb_result (*commit)(void *address, size_t size_bytes);
+    size_t size_bytes_max; // with commit: below 4 GiB; the same in every run, in place of size_bytes
 } nb_store_stage_desc;
 
 // Structural changes to come, in the caller's storage; no field is for callers.
 typedef struct nb_store_stage {
     nb_store *store;
     unsigned char *memory;
-    uint32_t size_bytes, used_bytes;
+    nb_result (*commit)(void *address, size_t size_bytes);
+    uint32_t size_bytes, size_bytes_max, used_bytes;
     uint32_t command_count, full_count;
     uint32_t handler, job;
     uint32_t turn; // counts up with each reset: what was staged before is stale

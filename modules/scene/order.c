@@ -14,8 +14,9 @@
 #define DEPTH_ON_PATH (UINT8_MAX - 1)
 NB_STATIC_ASSERT(NB_SCENE_DEPTH_MAX < DEPTH_ON_PATH, "a depth has a byte");
 
-// Despawns for one stage: with 24 bytes each half of NB_STAGE_BYTES_DEFAULT.
-#define STAGE_DESPAWN_COUNT 1024u
+// Nodes that go in one tick, at most; the others go with the next one. Despawns of 24 bytes each are then well below
+// NB_STAGE_BYTES_MAX_DEFAULT.
+#define REAP_COUNT_MAX 65536u
 
 // --- has anything changed? ---
 
@@ -137,21 +138,15 @@ void nbi_scene_flag_below(nb_scene *scene) {
 
 // --- who goes? ---
 
-// By row, so that nothing but the state decides in which order they go. What finds no room goes with the next tick.
+// By row, so that nothing but the state decides in which order they go.
 static uint32_t stage_flagged(const nb_scene *scene, const nb_context *context) {
     nb_store_stage *stage = nb_context_stage(context, 0);
-    uint32_t job = 0, staged_count = 0, here_count = 0;
-    for (uint32_t row = 0; row < scene->seen_count && stage != NULL; ++row) {
+    uint32_t staged_count = 0;
+    for (uint32_t row = 0; row < scene->seen_count && staged_count < REAP_COUNT_MAX; ++row) {
         if (scene->flags[row] == 0) continue;
         nb_entity entity = nb_store_entity(scene->world, scene->table, row);
-        bool is_full = here_count == STAGE_DESPAWN_COUNT || nb_store_stage_despawn(stage, entity) != NB_OK;
-        if (is_full) {
-            stage = nb_context_stage(context, ++job);
-            here_count = 0;
-            is_full = stage == NULL || nb_store_stage_despawn(stage, entity) != NB_OK;
-        }
-        if (is_full) break;
-        ++here_count, ++staged_count;
+        if (stage == NULL || nb_store_stage_despawn(stage, entity) != NB_OK) break;
+        ++staged_count;
     }
     return staged_count;
 }

@@ -129,7 +129,7 @@ TEST(creation_refuses_a_bad_desc) {
     refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&commands, &out));
     nb_engine_desc stages = {.stage_count_max = NB_STAGE_COUNT_MAX + 1, .hooks = bad_hooks(&heap)};
     refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&stages, &out));
-    nb_engine_desc bytes = {.stage_bytes = NB_STAGE_BYTES_MAX + 1, .hooks = bad_hooks(&heap)};
+    nb_engine_desc bytes = {.stage_bytes_max = NB_STAGE_BYTES_MAX_LIMIT + 1, .hooks = bad_hooks(&heap)};
     refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&bytes, &out));
     nb_engine_desc depth = {.synctest_depth = NB_SYNCTEST_DEPTH_MAX + 1, .hooks = bad_hooks(&heap)};
     refused(NB_ERR_RANGE, NB_ITEM_ENGINE_ARGUMENT, nb_engine_create(&depth, &out));

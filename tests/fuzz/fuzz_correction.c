@@ -53,7 +53,7 @@ static void match_open(match *m) {
     desc.history = (nb_history_desc){
         .bytes_max = (size_t)1 << 17, .tick_count_max = 16, .event_count_max = 1, .command_count_max = 1};
     desc.stage_count_max = 4;
-    desc.stage_bytes = 4096;
+    desc.stage_bytes_max = 4096;
     desc.module_count_max = 4;
     fuzz_expect(nb_engine_create(&desc, &m->engine) == NB_OK);
     m->game.states = nb_engine_states(m->engine);

@@ -321,7 +321,7 @@ static void open_engine(careless *c, uint32_t worker_count) {
     desc.history.tick_count_max = 70;
     desc.loop.clock = (nb_clock){.now_ns = on_clock, .user = c};
     desc.loop.is_unpaced = true;
-    desc.output_bytes = desc.frame_bytes = desc.stage_bytes = 1 << 16;
+    desc.output_bytes = desc.frame_bytes = desc.stage_bytes_max = 1 << 16;
     desc.stage_count_max = 4;
     desc.async.job_count_max = 8;
     rig_open_desc(&c->r, desc);

@@ -132,7 +132,7 @@ static nb_engine_desc peer_desc(peer *p) {
         .shutdown_ns = 100000000,
         .failure_count_max = c->disables ? 3 : 0,
         .command_count_max = c->command_count,
-        .stage_bytes = 4096,
+        .stage_bytes_max = 4096,
         .stage_count_max = 12,
         .hashes_ticks = true,
         .world = {.table_count_max = 8},

@@ -36,7 +36,7 @@ nb_engine_desc nb_engine_desc_default(void) {
         .task_bytes = NB_ARENA_CAPACITY_DEFAULT,
         .shutdown_ns = NB_SHUTDOWN_NS_DEFAULT,
         .command_count_max = NB_COMMAND_COUNT_DEFAULT,
-        .stage_bytes = NB_STAGE_BYTES_DEFAULT,
+        .stage_bytes_max = NB_STAGE_BYTES_MAX_DEFAULT,
         .rollback_count_max = NB_ROLLBACK_COUNT_DEFAULT,
         .history = nb_history_desc_default(),
         .stage_count_max = NB_STAGE_COUNT_DEFAULT,
@@ -68,7 +68,7 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     if (desc->task_bytes == 0) desc->task_bytes = defaults.task_bytes;
     if (desc->shutdown_ns == 0) desc->shutdown_ns = defaults.shutdown_ns;
     if (desc->command_count_max == 0) desc->command_count_max = defaults.command_count_max;
-    if (desc->stage_bytes == 0) desc->stage_bytes = defaults.stage_bytes;
+    if (desc->stage_bytes_max == 0) desc->stage_bytes_max = defaults.stage_bytes_max;
     if (desc->rollback_count_max == 0) desc->rollback_count_max = defaults.rollback_count_max;
     desc->history.hooks = desc->hooks;
     if (desc->synctest_depth != 0) desc->keeps_history = desc->hashes_ticks = true;
@@ -78,7 +78,7 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     const char *problem = NULL;
     if (desc->command_count_max > NB_COMMAND_COUNT_MAX) problem = "command_count_max is over NB_COMMAND_COUNT_MAX";
     if (desc->stage_count_max > NB_STAGE_COUNT_MAX) problem = "stage_count_max is over NB_STAGE_COUNT_MAX";
-    if (desc->stage_bytes > NB_STAGE_BYTES_MAX) problem = "stage_bytes is over NB_STAGE_BYTES_MAX";
+    if (desc->stage_bytes_max > NB_STAGE_BYTES_MAX_LIMIT) problem = "stage_bytes_max is over NB_STAGE_BYTES_MAX_LIMIT";
     if (desc->module_count_max > NB_MODULE_COUNT_MAX) problem = "module_count_max is over NB_MODULE_COUNT_MAX";
     if (desc->synctest_depth > NB_SYNCTEST_DEPTH_MAX) problem = "synctest_depth is over NB_SYNCTEST_DEPTH_MAX";
     if ((uint32_t)desc->violation_policy >= NB_VIOLATION_POLICY_COUNT) problem = "violation_policy does not exist";
@@ -422,7 +422,6 @@ nb_result nb_engine_destroy(nb_engine *engine) {
 static void become_coordinator(nb_engine *engine) {
     engine->coordinator = nbi_thread_id();
     nb_arena_adopt(&engine->arena);
-    if (engine->has_stage_arena) nb_arena_adopt(&engine->stage_arena);
 }
 
 // Makes a world that is new part of the frame. Providers are called meanwhile: what would change the engine is NB_BUSY.

@@ -15,6 +15,7 @@
 #include "../../base/throttle.h"
 #include "../../platform/platform.h"
 #include "../state/state.h"
+#include "staging.h"
 
 // A handler or job that runs, or the last one that did: what a context is checked against.
 typedef struct nbi_call {
@@ -196,11 +197,7 @@ struct nb_engine {
     bool is_idle;             // no tick ran in the newest frame
     nb_input_event *commands; // for the next tick; command_count_max
     uint32_t command_count;
-    nb_store_stage **stages; // of this tick or of Gameplay, in the order of making; stage_count_max
-    uint32_t stage_count;
-    nb_arena stage_arena;     // what they are made of
-    nb_arena_mark stage_mark; // where the stages of the last handler that has any begin
-    bool has_stage_arena;     // it was made
+    nbi_staging staging;
     uint64_t frame_start_ns;
     nb_result failure; // the first of this frame
     bool is_degraded;  // jobs of it were late
@@ -310,11 +307,7 @@ nb_result nbi_store_unguard(nb_engine *engine);
 // Lets the world be written as the table says of the phase; NB_PHASE_NONE: all of it.
 void nbi_store_allow(nb_engine *engine, nb_phase phase);
 
-// Applies what handlers have staged, or drops what the handler at `place` has.
-void nbi_stages_apply(nb_engine *engine);
-void nbi_stages_drop(nb_engine *engine, uint32_t handler_index);
-
-// Frees world, stages and input.
+// Frees world and stages.
 void nbi_store_end(nb_engine *engine);
 
 // --- rollback.c ---

@@ -82,6 +82,7 @@ void nbi_handlers_run(nb_engine *engine, nb_phase phase) {
         engine->call.handler_index = i;
         nb_result result = run(&context, module->desc.user);
         nbi_call_end(engine);
+        if (result >= 0 && nbi_stages_are_full(engine, i)) result = NB_ERR_MEMORY;
         if (engine->trace != NULL) nb_trace_end(engine->trace);
         if (result < 0) {
             nbi_module_failed(engine, module, phase, result);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A tick and what it has around its handlers: the input that belongs to it, the world, rows staged to come and go, and
-// the hash.
+// A tick and what it has around its handlers: the input that belongs to it, the world, and the hash.
 
 #include "engine.h"
 
@@ -12,67 +11,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-// --- stages ---
-
-nb_store_stage *nb_context_stage(const nb_context *context, uint32_t job) {
-    if (context == NULL || context->engine == NULL) {
-        NBI_FAIL_NULL("context");
-        return NULL;
-    }
-    nb_engine *engine = context->engine;
-    nb_result result = nbi_context_check_call(context);
-    const nbi_call *call = context->call;
-    bool is_phase = result == NB_OK && (call->phase == NB_PHASE_FIXED_SIM || call->phase == NB_PHASE_GAMEPLAY);
-    if (!is_phase) {
-        nbi_context_report(context, __func__, NBI_VIOLATION_STAGE, result == NB_OK ? NB_ERR_PERMISSION : result);
-        return NULL;
-    }
-    if (!engine->is_world_joined) {
-        nbi_context_report(context, __func__, NBI_VIOLATION_STAGE, NB_ERR_MISUSE);
-        return NULL;
-    }
-    // Handlers run one after the other: this one's stages are the last.
-    uint32_t first = engine->stage_count;
-    for (; first > 0 && engine->stages[first - 1]->handler == call->handler_index; --first) {
-        if (engine->stages[first - 1]->job == job) return engine->stages[first - 1];
-    }
-    if (first == engine->stage_count) engine->stage_mark = nb_arena_save(&engine->stage_arena);
-    size_t size_bytes = engine->desc.stage_bytes;
-    bool has_room = engine->stage_count < engine->desc.stage_count_max;
-    nb_store_stage *stage = has_room ? nb_arena_alloc(&engine->stage_arena, sizeof *stage, 16) : NULL;
-    void *memory = stage != NULL ? nb_arena_alloc(&engine->stage_arena, size_bytes, 16) : NULL;
-    nb_store_stage_desc desc = {.handler = call->handler_index, .job = job, .memory = memory, .size_bytes = size_bytes};
-    if (memory == NULL || nb_store_stage_init(stage, engine->world, &desc) != NB_OK) {
-        if (engine->stats.stage_full_count++ == 0) {
-            nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FULL, __func__,
-                    "module \"%s\": no room for more than %u stages; raise nb_engine_desc.stage_count_max; further "
-                    "refusals are only counted",
-                    engine->modules[call->module].name, engine->stage_count);
-        }
-        return NULL;
-    }
-    engine->stages[engine->stage_count++] = stage;
-    return stage;
-}
-
-void nbi_stages_drop(nb_engine *engine, uint32_t handler_index) {
-    uint32_t count = engine->stage_count;
-    while (count > 0 && engine->stages[count - 1]->handler == handler_index) --count;
-    if (count == engine->stage_count) return;
-    engine->stage_count = count;
-    nb_arena_rewind(&engine->stage_arena, engine->stage_mark);
-}
-
-void nbi_stages_apply(nb_engine *engine) {
-    // A refusal may leave memory in use, but no stage.
-    if (!engine->has_stage_arena || nb_arena_bytes_used(&engine->stage_arena) == 0) return;
-    nbi_store_of(engine->world)->skips_local = engine->is_resimulating;
-    if (engine->stage_count != 0) nbi_store_apply(nbi_store_of(engine->world), engine->stages, engine->stage_count);
-    nbi_store_of(engine->world)->skips_local = false;
-    engine->stage_count = 0;
-    nb_arena_reset(&engine->stage_arena);
-}
 
 // --- commands ---
 
@@ -138,14 +76,8 @@ static void name_stage(void *user, const nb_store_stage *stage, char *text, size
 }
 
 static nb_result world_create(nb_engine *engine) {
-    uint32_t count = engine->desc.stage_count_max;
-    size_t stage_bytes = (engine->desc.stage_bytes + sizeof(nb_store_stage) + 64) * count;
-    nb_arena_desc arena_desc = {.label = "stages", .capacity_bytes = stage_bytes, .hooks = engine->hooks};
-    engine->stages = nbi_alloc(&engine->hooks, count * sizeof *engine->stages, 16, "nb_engine_world");
-    if (engine->stages == NULL) return NB_ERR_MEMORY;
-    nb_result result = nb_arena_init(&engine->stage_arena, &arena_desc);
+    nb_result result = nbi_staging_create(engine);
     if (result != NB_OK) return result;
-    engine->has_stage_arena = true;
     result = nb_store_create(&engine->desc.world, &engine->world);
     if (result != NB_OK) return result;
     nbi_store_of(engine->world)->is_driven = true;
@@ -182,14 +114,7 @@ void nbi_store_end(nb_engine *engine) {
     engine->guard = NULL;
     nb_store_destroy(engine->world);
     engine->world = NULL;
-    if (engine->has_stage_arena) {
-        nb_arena_adopt(&engine->stage_arena);
-        nb_arena_deinit(&engine->stage_arena);
-        engine->has_stage_arena = false;
-    }
-    if (engine->stages != NULL)
-        nbi_free(&engine->hooks, engine->stages, engine->desc.stage_count_max * sizeof *engine->stages);
-    engine->stages = NULL;
+    nbi_staging_destroy(engine);
 }
 
 nb_result nbi_store_join(nb_engine *engine) {

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../platform/platform.h"
+
 // Any value that cleared or arbitrary memory is unlikely to have.
 #define STAGE_MARK 0x53746167u
 
@@ -32,9 +34,18 @@ nb_result nb_store_stage_init(nb_store_stage *stage, nb_store *store, const nb_s
     if (desc->size_bytes < skipped + sizeof(command) || desc->size_bytes >= UINT32_MAX) {
         return NBI_FAIL(&self->hooks, NB_ITEM_STORE_ARGUMENT, NB_ERR_RANGE, "a stage of %zu bytes", desc->size_bytes);
     }
+    size_t size_bytes_max = desc->commit != NULL ? desc->size_bytes_max : desc->size_bytes;
+    bool is_page = desc->commit == NULL || address % nbi_page_size() == 0;
+    if (!is_page || size_bytes_max < desc->size_bytes || size_bytes_max >= UINT32_MAX) {
+        return NBI_FAIL(&self->hooks, NB_ITEM_STORE_ARGUMENT, NB_ERR_RANGE,
+                        "a stage that grows to %zu bytes, from %zu at %p: it begins at a page, and cannot shrink",
+                        size_bytes_max, desc->size_bytes, desc->memory);
+    }
     *stage = (nb_store_stage){.store = store,
                               .memory = (unsigned char *)desc->memory + skipped,
+                              .commit = desc->commit,
                               .size_bytes = (uint32_t)(desc->size_bytes - skipped),
+                              .size_bytes_max = (uint32_t)(size_bytes_max - skipped),
                               .handler = desc->handler,
                               .job = desc->job,
                               .turn = 1,
@@ -93,13 +104,25 @@ static nb_result report_full(nb_store_stage *stage, const char *function) {
     nbi_log_throttled(&self->hooks, &self->throttle, order_of(stage), NB_LOG_WARNING, NB_ITEM_STORE_STAGE, function,
                       "%s: staging buffer full after %u commands (%u bytes); raise %s; further refusals are only "
                       "counted",
-                      name, stage->command_count, stage->size_bytes,
-                      self->name_stage != NULL ? "nb_engine_desc.stage_bytes" : "nb_store_stage_desc.size_bytes");
+                      name, stage->command_count, stage->size_bytes_max,
+                      self->name_stage != NULL ? "nb_engine_desc.stage_bytes_max" : "nb_store_stage_desc.size_bytes");
     return NB_FULL;
 }
 
 static command *command_at(const nb_store_stage *stage, uint32_t offset) {
     return (command *)(void *)(stage->memory + offset);
+}
+
+// Twice as much as before, so that a stage that grows to n bytes asks the OS log2(n) times; whole pages, but for the
+// last, since the limit is the same whatever the size of a page. False: it is full, or the OS has no memory.
+static bool grow(nb_store_stage *stage, uint64_t wanted_bytes) {
+    if (wanted_bytes > stage->size_bytes_max || stage->commit == NULL) return false;
+    uint64_t page_bytes = nbi_page_size(), from = (stage->size_bytes + page_bytes - 1) / page_bytes * page_bytes;
+    uint64_t to = nbi_max_u64(2 * from, (wanted_bytes + page_bytes - 1) / page_bytes * page_bytes);
+    to = nbi_min_u64(to, (stage->size_bytes_max + page_bytes - 1) / page_bytes * page_bytes);
+    if (to > from && stage->commit(stage->memory + from, (size_t)(to - from)) != NB_OK) return false;
+    stage->size_bytes = (uint32_t)nbi_min_u64(to, stage->size_bytes_max);
+    return true;
 }
 
 // Room for a command and `size_bytes` of values behind it; NULL when the stage is full. Sums stay below 2^34.
@@ -111,7 +134,7 @@ static command *push(nb_store_stage *stage, uint64_t size_bytes, uint64_t alignm
         end = values + size_bytes;
     }
     end = (end + NB_ALIGNOF(command) - 1) & ~(uint64_t)(NB_ALIGNOF(command) - 1);
-    if (end > stage->size_bytes) return NULL;
+    if (end > stage->size_bytes && !grow(stage, end)) return NULL;
     command *added = command_at(stage, (uint32_t)offset);
     *added =
         (command){.offset = (uint32_t)offset, .next = (uint32_t)end, .values = size_bytes != 0 ? (uint32_t)values : 0};
@@ -212,7 +235,7 @@ nb_result nb_store_stage_reset(nb_store_stage *stage) {
     nb_result result = check_stage(stage, __func__);
     if (result != NB_OK) return result;
     stage->used_bytes = 0;
-    stage->command_count = 0;
+    stage->command_count = stage->full_count = 0;
     stage->is_applied = false;
     stage->turn += 1;
     return NB_OK;

@@ -102,7 +102,7 @@ static void game_play(game *g, mistake made) {
     nb_engine_desc desc = rig_desc(0);
     desc.hooks = log_lines_hooks(&g->log);
     desc.hooks.assertion = (nb_assert_hook){count_assertion, &g->asserted_count};
-    desc.stage_bytes = made == FILLS_TABLE ? 1 << 20 : 65536;
+    desc.stage_bytes_max = made == FILLS_TABLE ? 1 << 20 : 65536;
     desc.stage_count_max = 2;
     desc.command_count_max = 4;
     assert_int_equal(nb_engine_create(&desc, &g->engine), NB_OK);
@@ -194,7 +194,7 @@ TEST(pool_that_is_full_names_module_and_field) {
         const char *function, *text, *advice;
     } rows[] = {
         {FILLS_STAGE, NB_ITEM_STORE_STAGE, 2, "nb_store_stage_spawn",
-         "module \"geology\", tick handler: staging buffer full", "(65536 bytes); raise nb_engine_desc.stage_bytes"},
+         "module \"geology\", tick handler: staging buffer full", "(65536 bytes); raise nb_engine_desc.stage_bytes_max"},
         {FILLS_TABLE, NB_ITEM_STORE_FULL, 1, "nb_store_stage_spawn", "table 'rocks' has no room for more than 500 rows",
          "raise nb_table_desc.row_count_max"},
         {FILLS_STAGES, NB_ITEM_ENGINE_FULL, 1, "nb_context_stage", "module \"geology\": no room for more than 2 stages",

@@ -292,7 +292,8 @@ static void run_tick(tick_run *run) {
     assert_int_equal(nb_store_tick_begin(run->f.world), NB_OK);
     for (uint32_t i = 0; i < JOB_COUNT; ++i) {
         uint32_t handler = i / 10, job = i % 10;
-        nb_store_stage_desc desc = {handler, job, run->memory[i], STAGE_BYTES};
+        nb_store_stage_desc desc = {
+            .handler = handler, .job = job, .memory = run->memory[i], .size_bytes = STAGE_BYTES};
         assert_int_equal(nb_store_stage_init(&run->stages[i], run->f.world, &desc), NB_OK);
         stages[(i * 5 + run->shuffle) % JOB_COUNT] = &run->stages[i];
     }
