@@ -281,8 +281,10 @@ NB_API nb_result nb_engine_create(const nb_engine_desc *desc, nb_engine **out);
 // none can be attached any more.
 NB_API nb_result nb_engine_destroy(nb_engine *engine);
 
-// The desc with every default resolved.
-// Thread: any. Owner: the engine, as long as it lives. Fails: NULL for NULL.
+// Returns the desc that the engine runs with: no field is left to a default, also not those of its parts. worker_count
+// is NB_WORKER_COUNT_NONE without workers, loop.pace_rate stays 0 where none was given, and budget.target_ns is the
+// present one where it follows the loop.
+// Thread: the coordinator. Owner: the engine, as long as it lives. Fails: NULL for NULL.
 NB_API const nb_engine_desc *nb_engine_desc_get(const nb_engine *engine);
 
 // Adds a module; from inside a frame it takes part from the next one on, so a tick that is to be the same at any frame

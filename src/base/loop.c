@@ -29,8 +29,9 @@ nb_loop_desc nb_loop_desc_default(void) {
 
 static nb_result resolve_rates(nb_loop_desc *desc, const nb_hooks *hooks) {
     if (desc->tick_rate.num == 0) desc->tick_rate = (nb_rate){60, 1};
-    if (desc->pace_rate.num == 0) desc->pace_rate = desc->tick_rate;
-    bool is_fine = nbi_rate_resolve(&desc->tick_rate) && nbi_rate_resolve(&desc->pace_rate);
+    bool is_fine = nbi_rate_resolve(&desc->tick_rate);
+    // One that is given limits the frames; by default they only wait for the next tick.
+    if (desc->pace_rate.num != 0) is_fine = is_fine && nbi_rate_resolve(&desc->pace_rate);
     // A refresh period is at most a second, so that a snapped frame's units stay in bounds.
     if (desc->refresh_rate.num != 0) {
         is_fine = is_fine && nbi_rate_resolve(&desc->refresh_rate) && desc->refresh_rate.num >= desc->refresh_rate.den;
@@ -39,7 +40,7 @@ static nb_result resolve_rates(nb_loop_desc *desc, const nb_hooks *hooks) {
     return nbi_fail(hooks, NB_ITEM_LOOP_ARGUMENT, NB_ERR_RANGE, "nb_loop_init", "a rate is out of bounds");
 }
 
-static nb_result resolve(nb_loop_desc *desc, const nb_hooks *hooks) {
+nb_result nbi_loop_desc_resolve(nb_loop_desc *desc, const nb_hooks *hooks) {
     nb_result result = resolve_rates(desc, hooks);
     if (result != NB_OK) return result;
     if (desc->frame_ns_max == 0) desc->frame_ns_max = FRAME_NS_MAX_DEFAULT;
@@ -65,7 +66,7 @@ nb_result nb_loop_init(nb_loop *loop, const nb_loop_desc *given) {
     if (loop == NULL) return NBI_FAIL_NULL("loop");
     nb_loop_desc desc = given == NULL ? (nb_loop_desc){0} : *given;
     nb_hooks hooks = nbi_hooks_resolve(&desc.hooks);
-    nb_result result = resolve(&desc, &hooks);
+    nb_result result = nbi_loop_desc_resolve(&desc, &hooks);
     if (result != NB_OK) return result;
     memset(loop, 0, sizeof *loop);
     loop->magic = NBI_LOOP_MAGIC;
@@ -78,8 +79,8 @@ nb_result nb_loop_init(nb_loop *loop, const nb_loop_desc *given) {
     loop->tick_budget_ns = desc.tick_budget_ns;
     loop->gap_ns = desc.gap_ns;
     loop->tick_count_max = desc.tick_count_max;
-    loop->pacer.rate = desc.pace_rate;
-    loop->pacer.is_given = given != NULL && given->pace_rate.num != 0;
+    loop->pacer.is_given = desc.pace_rate.num != 0;
+    loop->pacer.rate = loop->pacer.is_given ? desc.pace_rate : desc.tick_rate;
     loop->pacer.is_late_latched = desc.is_late_latched;
     loop->clock = desc.clock;
     loop->stats = desc.stats;

@@ -37,6 +37,9 @@ enum {
 nb_result nbi_loop_check(const nb_loop *loop, const char *function);
 #define NBI_LOOP_CHECK(loop) nbi_loop_check((loop), __func__)
 
+// Puts what nb_loop_init runs with into the desc. Fails as nb_loop_init.
+nb_result nbi_loop_desc_resolve(nb_loop_desc *desc, const nb_hooks *hooks);
+
 // Whether a record of this cause may be logged now; *suppressed tells how many were held back.
 bool nbi_loop_may_log(nb_loop *loop, int cause, uint64_t *suppressed);
 

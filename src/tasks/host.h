@@ -39,6 +39,9 @@ uint64_t nbi_tasks_births(const nb_scheduler *scheduler, const nbi_owner *owner)
 // The host of a task is the engine whose owner it has, or whose modules' owner. In place of one, NULL: all tasks,
 // whosever they are.
 
+// What the scheduler runs with: no field is left to a default. worker_count 0 is none here.
+nb_scheduler_desc nbi_scheduler_desc(const nb_scheduler *scheduler);
+
 // nb_task_should_stop is true in the host's tasks, and those that have not started never do, until nbi_host_resume.
 void nbi_host_stop(nb_scheduler *scheduler, const nbi_owner *host);
 void nbi_host_resume(nb_scheduler *scheduler, const nbi_owner *host);

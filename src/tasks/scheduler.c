@@ -141,6 +141,8 @@ static nb_result lanes_create(nb_scheduler *scheduler) {
     return NB_OK;
 }
 
+nb_scheduler_desc nbi_scheduler_desc(const nb_scheduler *scheduler) { return scheduler->desc; }
+
 nb_result nb_scheduler_create(const nb_scheduler_desc *desc, nb_scheduler **out) {
     if (out == NULL) return NBI_FAIL_NULL("out");
     nb_scheduler_desc resolved;

@@ -138,43 +138,31 @@ void nbi_async_complete(nb_async *async, nbi_async_slot *slot, nb_result result)
 
 // --- creation ---
 
+static const nbi_desc_number numbers[] = {
+    NBI_NUMBER(nb_async_desc, job_count_max, NB_ASYNC_JOB_COUNT_DEFAULT, 1, NB_ASYNC_JOB_COUNT_MAX),
+    NBI_NUMBER(nb_async_desc, state_bytes_max, NB_ASYNC_STATE_SIZE_DEFAULT, 1, NB_ASYNC_STATE_SIZE_MAX),
+    NBI_NUMBER(nb_async_desc, io_thread_count, NB_ASYNC_IO_THREAD_COUNT_DEFAULT, 1, NB_ASYNC_IO_THREAD_COUNT_MAX),
+    NBI_NUMBER(nb_async_desc, budget_generation_ns, NB_ASYNC_BUDGET_GENERATION_NS_DEFAULT, 1, UINT64_MAX),
+    NBI_NUMBER(nb_async_desc, budget_meshing_ns, NB_ASYNC_BUDGET_MESHING_NS_DEFAULT, 1, UINT64_MAX),
+    NBI_NUMBER(nb_async_desc, budget_other_ns, NB_ASYNC_BUDGET_OTHER_NS_DEFAULT, 1, UINT64_MAX),
+};
+const nbi_desc_rules nbi_async_rules = NBI_RULES(nb_async_desc, numbers);
+
 nb_async_desc nb_async_desc_default(void) {
-    return (nb_async_desc){
-        .job_count_max = NB_ASYNC_JOB_COUNT_DEFAULT,
-        .state_bytes_max = NB_ASYNC_STATE_SIZE_DEFAULT,
-        .io_thread_count = NB_ASYNC_IO_THREAD_COUNT_DEFAULT,
-        .budget_generation_ns = NB_ASYNC_BUDGET_GENERATION_NS_DEFAULT,
-        .budget_meshing_ns = NB_ASYNC_BUDGET_MESHING_NS_DEFAULT,
-        .budget_other_ns = NB_ASYNC_BUDGET_OTHER_NS_DEFAULT,
-        .hooks = nb_hooks_default(),
-    };
+    nb_async_desc desc = {.hooks = nb_hooks_default()};
+    nbi_desc_fill(&nbi_async_rules, &desc);
+    return desc;
 }
 
 nb_async_job_desc nb_async_job_desc_default(void) {
     return (nb_async_job_desc){.priority = NB_PRIORITY_NORMAL, .budget_class = NB_ASYNC_CLASS_OTHER};
 }
 
-static void resolve_desc(nb_async_desc *desc) {
-    nb_async_desc defaults = nb_async_desc_default();
-    if (desc->job_count_max == 0) desc->job_count_max = defaults.job_count_max;
-    if (desc->state_bytes_max == 0) desc->state_bytes_max = defaults.state_bytes_max;
-    if (desc->io_thread_count == 0) desc->io_thread_count = defaults.io_thread_count;
-    if (desc->budget_generation_ns == 0) desc->budget_generation_ns = defaults.budget_generation_ns;
-    if (desc->budget_meshing_ns == 0) desc->budget_meshing_ns = defaults.budget_meshing_ns;
-    if (desc->budget_other_ns == 0) desc->budget_other_ns = defaults.budget_other_ns;
-    desc->hooks = nbi_hooks_resolve(&desc->hooks);
-}
-
 static nb_result check_desc(const nb_async_desc *desc, const char *function) {
-    nb_log_item item = NB_ITEM_ASYNC_ARGUMENT;
-    if (desc->scheduler == NULL) return nbi_fail(&desc->hooks, item, NB_ERR_MISUSE, function, "scheduler is NULL");
-    if (desc->job_count_max > NB_ASYNC_JOB_COUNT_MAX || desc->state_bytes_max > NB_ASYNC_STATE_SIZE_MAX ||
-        desc->io_thread_count > NB_ASYNC_IO_THREAD_COUNT_MAX) {
-        return nbi_fail(&desc->hooks, item, NB_ERR_RANGE, function,
-                        "nb_async_desc: job_count_max %u, state_bytes_max %zu or io_thread_count %u is too large",
-                        (unsigned)desc->job_count_max, desc->state_bytes_max, (unsigned)desc->io_thread_count);
-    }
-    return NB_OK;
+    nbi_desc_place place = {&desc->hooks, NB_ITEM_ASYNC_ARGUMENT, function, NULL};
+    if (desc->scheduler == NULL)
+        return nbi_fail(&desc->hooks, NB_ITEM_ASYNC_ARGUMENT, NB_ERR_MISUSE, function, "scheduler is NULL");
+    return nbi_desc_check(&nbi_async_rules, desc, &place);
 }
 
 // Heaps of three classes, and what is staged.
@@ -207,7 +195,8 @@ static nb_async *async_alloc(const nb_async_desc *desc) {
 
 nb_result nbi_async_create(const nb_async_desc *given, const char *function, nb_async **out) {
     nb_async_desc desc = *given;
-    resolve_desc(&desc);
+    desc.hooks = nbi_hooks_resolve(&desc.hooks);
+    nbi_desc_fill(&nbi_async_rules, &desc);
     if (out == NULL) return nbi_fail(&desc.hooks, NB_ITEM_ASYNC_ARGUMENT, NB_ERR_MISUSE, function, "out is NULL");
     nb_result result = check_desc(&desc, function);
     if (result != NB_OK) return result;

@@ -8,10 +8,13 @@
 #include "nebula/trace.h"
 
 #include "../../base/base.h"
+#include "../../base/desc.h"
 #include "../../base/lock.h"
 #include "../../base/owner.h"
 #include "../../base/throttle.h"
 #include "../../platform/platform.h"
+
+extern const nbi_desc_rules nbi_async_rules;
 
 // --- a job ---
 

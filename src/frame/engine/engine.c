@@ -5,85 +5,81 @@
 
 #include "../../base/loop.h"
 #include "../../base/trace.h"
-#include "../history/history.h"
-
 #include "../../tasks/host.h"
+#include "../async/async.h"
+#include "../history/history.h"
+#include "../snapshot/snapshot.h"
+#include "../store/store.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// The target follows the loop's frame period, so that changing that is enough.
-static nb_budget_desc default_budget(void) {
-    nb_budget_desc desc = nb_budget_desc_default();
-    desc.target_ns = 0;
-    return desc;
-}
+static const nbi_desc_number numbers[] = {
+    NBI_NUMBER(nb_engine_desc, fence_timeout_ns, NB_FENCE_TIMEOUT_NS_DEFAULT, 1, UINT64_MAX),
+    NBI_NUMBER(nb_engine_desc, module_count_max, NB_MODULE_COUNT_DEFAULT, 1, NB_MODULE_COUNT_MAX),
+    NBI_NUMBER(nb_engine_desc, output_bytes, NB_OUTPUT_BYTES_DEFAULT, 1, SIZE_MAX),
+    NBI_NUMBER(nb_engine_desc, frame_bytes, NB_FRAME_BYTES_DEFAULT, 1, SIZE_MAX),
+    NBI_NUMBER(nb_engine_desc, task_bytes, NB_ARENA_CAPACITY_DEFAULT, 1, SIZE_MAX),
+    NBI_NUMBER(nb_engine_desc, shutdown_ns, NB_SHUTDOWN_NS_DEFAULT, 1, UINT64_MAX),
+    NBI_NUMBER(nb_engine_desc, command_count_max, NB_COMMAND_COUNT_DEFAULT, 1, NB_COMMAND_COUNT_MAX),
+    NBI_NUMBER(nb_engine_desc, stage_bytes_max, NB_STAGE_BYTES_MAX_DEFAULT, 1, NB_STAGE_BYTES_MAX_LIMIT),
+    NBI_NUMBER(nb_engine_desc, stage_count_max, NB_STAGE_COUNT_DEFAULT, 1, NB_STAGE_COUNT_MAX),
+    NBI_NUMBER(nb_engine_desc, violation_policy, NB_VIOLATION_REPORT, 1, NB_VIOLATION_POLICY_COUNT - 1),
+    NBI_NUMBER(nb_engine_desc, rollback_count_max, NB_ROLLBACK_COUNT_DEFAULT, 1, UINT32_MAX),
+    NBI_NUMBER(nb_engine_desc, synctest_depth, 0, 0, NB_SYNCTEST_DEPTH_MAX),
+};
+static const nbi_desc_rules rules = NBI_RULES(nb_engine_desc, numbers);
 
-static nb_snapshots_desc default_snapshots(void) {
-    nb_snapshots_desc desc = nb_snapshots_desc_default();
-    desc.region_count_max = NB_ENGINE_REGION_COUNT_DEFAULT;
-    return desc;
+// Of parts that are made on demand, too: what is read back is what they get.
+static void fill(nb_engine_desc *desc) {
+    nbi_desc_fill(&rules, desc);
+    nbi_desc_fill(&nbi_store_rules, &desc->world);
+    nbi_desc_fill(&nbi_async_rules, &desc->async);
+    nbi_desc_fill(&nbi_history_rules, &desc->history);
+    // The columns of a few dozen tables are more regions than a ring that is used alone has.
+    if (desc->snapshots.region_count_max == 0) desc->snapshots.region_count_max = NB_ENGINE_REGION_COUNT_DEFAULT;
+    nbi_desc_fill(&nbi_snapshots_rules, &desc->snapshots);
+    if (desc->input.event_count_max == 0) desc->input.event_count_max = nb_input_desc_default().event_count_max;
 }
 
 nb_engine_desc nb_engine_desc_default(void) {
-    return (nb_engine_desc){
-        .loop = nb_loop_desc_default(),
-        .scheduler_desc = nb_scheduler_desc_default(),
-        .fence_timeout_ns = NB_FENCE_TIMEOUT_NS_DEFAULT,
-        .module_count_max = NB_MODULE_COUNT_DEFAULT,
-        .output_bytes = NB_OUTPUT_BYTES_DEFAULT,
-        .frame_bytes = NB_FRAME_BYTES_DEFAULT,
-        .task_bytes = NB_ARENA_CAPACITY_DEFAULT,
-        .shutdown_ns = NB_SHUTDOWN_NS_DEFAULT,
-        .command_count_max = NB_COMMAND_COUNT_DEFAULT,
-        .stage_bytes_max = NB_STAGE_BYTES_MAX_DEFAULT,
-        .rollback_count_max = NB_ROLLBACK_COUNT_DEFAULT,
-        .history = nb_history_desc_default(),
-        .stage_count_max = NB_STAGE_COUNT_DEFAULT,
-        .violation_policy = NB_VIOLATION_REPORT,
-        .budget = default_budget(),
-        .world = nb_store_desc_default(),
-        .snapshots = default_snapshots(),
-        .input = nb_input_desc_default(),
-        .async = nb_async_desc_default(),
-        .hooks = nb_hooks_default(),
-    };
+    nb_engine_desc desc = {.loop = nb_loop_desc_default(),
+                           .scheduler_desc = nb_scheduler_desc_default(),
+                           .budget = nb_budget_desc_default(),
+                           .hooks = nb_hooks_default()};
+    desc.budget.target_ns = 0; // follows the loop, so that changing the loop is enough
+    desc.world.hooks = desc.async.hooks = desc.history.hooks = desc.snapshots.hooks = desc.input.hooks = desc.hooks;
+    fill(&desc);
+    return desc;
 }
 
 // --- creating ---
 
 static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc) {
-    nb_engine_desc defaults = nb_engine_desc_default();
     *desc = given != NULL ? *given : (nb_engine_desc){0};
     desc->hooks = nbi_hooks_resolve(&desc->hooks);
-    desc->loop.hooks = desc->hooks;
-    desc->scheduler_desc.hooks = desc->hooks;
-    desc->budget.hooks = desc->hooks;
+    desc->loop.hooks = desc->scheduler_desc.hooks = desc->budget.hooks = desc->world.hooks = desc->hooks;
+    desc->snapshots.hooks = desc->input.hooks = desc->async.hooks = desc->history.hooks = desc->hooks;
     if (desc->is_guarded) desc->world.is_protectable = desc->snapshots.is_protected = true;
-    desc->world.hooks = desc->snapshots.hooks = desc->input.hooks = desc->async.hooks = desc->hooks;
-    if (desc->fence_timeout_ns == 0) desc->fence_timeout_ns = defaults.fence_timeout_ns;
-    if (desc->module_count_max == 0) desc->module_count_max = defaults.module_count_max;
-    if (desc->output_bytes == 0) desc->output_bytes = defaults.output_bytes;
-    if (desc->frame_bytes == 0) desc->frame_bytes = defaults.frame_bytes;
-    if (desc->task_bytes == 0) desc->task_bytes = defaults.task_bytes;
-    if (desc->shutdown_ns == 0) desc->shutdown_ns = defaults.shutdown_ns;
-    if (desc->command_count_max == 0) desc->command_count_max = defaults.command_count_max;
-    if (desc->stage_bytes_max == 0) desc->stage_bytes_max = defaults.stage_bytes_max;
-    if (desc->rollback_count_max == 0) desc->rollback_count_max = defaults.rollback_count_max;
-    desc->history.hooks = desc->hooks;
     if (desc->synctest_depth != 0) desc->keeps_history = desc->hashes_ticks = true;
-    if (desc->stage_count_max == 0) desc->stage_count_max = defaults.stage_count_max;
-    if (desc->snapshots.region_count_max == 0) desc->snapshots.region_count_max = NB_ENGINE_REGION_COUNT_DEFAULT;
-    if (desc->violation_policy == NB_VIOLATION_DEFAULT) desc->violation_policy = NB_VIOLATION_REPORT;
-    const char *problem = NULL;
-    if (desc->command_count_max > NB_COMMAND_COUNT_MAX) problem = "command_count_max is over NB_COMMAND_COUNT_MAX";
-    if (desc->stage_count_max > NB_STAGE_COUNT_MAX) problem = "stage_count_max is over NB_STAGE_COUNT_MAX";
-    if (desc->stage_bytes_max > NB_STAGE_BYTES_MAX_LIMIT) problem = "stage_bytes_max is over NB_STAGE_BYTES_MAX_LIMIT";
-    if (desc->module_count_max > NB_MODULE_COUNT_MAX) problem = "module_count_max is over NB_MODULE_COUNT_MAX";
-    if (desc->synctest_depth > NB_SYNCTEST_DEPTH_MAX) problem = "synctest_depth is over NB_SYNCTEST_DEPTH_MAX";
-    if ((uint32_t)desc->violation_policy >= NB_VIOLATION_POLICY_COUNT) problem = "violation_policy does not exist";
-    if (problem == NULL) return desc->keeps_history ? nbi_history_check(&desc->history) : NB_OK;
-    return nbi_fail(&desc->hooks, NB_ITEM_ENGINE_ARGUMENT, NB_ERR_RANGE, "nb_engine_create", "%s", problem);
+    fill(desc);
+    nbi_desc_place place = {&desc->hooks, NB_ITEM_ENGINE_ARGUMENT, "nb_engine_create", NULL};
+    nb_result result = nbi_desc_check(&rules, desc, &place);
+    if (result == NB_OK) result = nbi_loop_desc_resolve(&desc->loop, &desc->hooks);
+    return result == NB_OK && desc->keeps_history ? nbi_history_check(&desc->history) : result;
+}
+
+// What the parts have made of their descs is what nb_engine_desc_get gives back.
+static void read_back(nb_engine *engine) {
+    nb_scheduler_desc runs = nbi_scheduler_desc(engine->scheduler), *desc = &engine->desc.scheduler_desc;
+    desc->worker_count = runs.worker_count != 0 ? runs.worker_count : NB_WORKER_COUNT_NONE;
+    desc->task_count_max = runs.task_count_max;
+    desc->group_count_max = runs.group_count_max;
+    desc->dependency_count_max = runs.dependency_count_max;
+    desc->floating_worker_count_max = runs.floating_worker_count_max;
+    desc->stack_size_bytes = runs.stack_size_bytes;
+    engine->desc.budget = engine->budget.desc;
+    nbi_work_follow(engine);
 }
 
 static size_t order_bytes(const nb_engine *engine) {
@@ -214,6 +210,7 @@ static nb_result create_all(nb_engine *engine) {
     nb_arena_desc arena_desc = {.label = "frame", .capacity_bytes = engine->desc.frame_bytes, .hooks = engine->hooks};
     nb_token_desc token_desc = {.label = "engine", .hooks = engine->hooks};
     nb_states_desc states_desc = {.hooks = engine->hooks};
+    engine->follows_loop = engine->desc.budget.target_ns == 0;
     nb_result result = nb_loop_init(&engine->loop, &engine->desc.loop);
     if (result == NB_OK) result = nb_budget_init(&engine->budget, &engine->desc.budget);
     if (result == NB_OK) result = modules_create(engine);
@@ -226,9 +223,11 @@ static nb_result create_all(nb_engine *engine) {
     if (result == NB_OK) result = arenas_create(engine);
     if (result == NB_OK) result = fence_create(engine);
     if (result == NB_OK) result = scheduler_create(engine);
-    if (result == NB_OK) resolve_barriers(engine);
-    if (result == NB_OK) trace_tasks(engine);
-    return result;
+    if (result != NB_OK) return result;
+    resolve_barriers(engine);
+    trace_tasks(engine);
+    read_back(engine);
+    return NB_OK;
 }
 
 static void trace_end(nb_engine *engine) {

@@ -159,6 +159,7 @@ struct nb_engine {
     uint64_t run_forgiven;   // run_number in the newest frame
     nb_timeline *epochs;
     nb_budget budget;
+    bool follows_loop; // the budget's target is the length of a frame of the loop
     nb_loop loop;
     nb_arena arena;       // of the frame
     bool has_arena;       // it was made
@@ -423,6 +424,9 @@ void nbi_work_phase_end(nb_engine *engine, uint64_t now_ns);
 
 // Time of this frame until the phase that runs, without waits.
 uint64_t nbi_work_ns(const nb_engine *engine);
+
+// Makes the length of the loop's frames the budget's target, where the desc gives none.
+void nbi_work_follow(nb_engine *engine);
 
 // Feeds the budget.
 void nbi_work_adapt(nb_engine *engine);

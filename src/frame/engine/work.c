@@ -70,14 +70,18 @@ uint64_t nbi_work_ns(const nb_engine *engine) {
 
 // --- the budget ---
 
-// 0: as before. An estimate may be of frames that are late because there is too much work: it never gives more time
-// than there is without it.
-static uint64_t target_ns(const nb_engine *engine) {
-    if (engine->desc.budget.target_ns != 0) return 0;
+// The length of a frame; 0 = not known. An estimate may be of frames that are late because there is too much work: it
+// never gives more time than there is without it.
+static uint64_t frame_length_ns(const nb_engine *engine) {
     uint64_t period_ns = nbi_loop_period_ns(&engine->loop), limit_ns = nbi_loop_pace_ns(&engine->loop);
     if (!engine->loop.snap.is_estimated) return period_ns;
     if (limit_ns == 0) limit_ns = NB_BUDGET_TARGET_DEFAULT_NS;
     return period_ns != 0 ? nbi_min_u64(period_ns, limit_ns) : limit_ns;
+}
+
+void nbi_work_follow(nb_engine *engine) {
+    uint64_t length_ns = engine->follows_loop ? frame_length_ns(engine) : 0;
+    if (length_ns != 0) engine->budget.desc.target_ns = engine->desc.budget.target_ns = length_ns;
 }
 
 // What limits the frame: the CPU and the device work beside each other, unless they are one.
@@ -89,9 +93,7 @@ static uint64_t measured_ns(const nb_engine *engine) {
 
 void nbi_work_adapt(nb_engine *engine) {
     bool is_left_out = engine->is_degraded && engine->desc.excludes_degraded_time;
-    uint64_t next_ns = target_ns(engine);
-    // Where nothing adapts, too: time-outs and snapshots count in it.
-    if (next_ns != 0) engine->budget.desc.target_ns = next_ns;
+    nbi_work_follow(engine); // where nothing adapts, too: time-outs and snapshots count in it
     nb_budget_sample sample = {.measured_ns = measured_ns(engine),
                                .is_discontinuity = engine->time.is_discontinuity || is_left_out,
                                .has_nothing_visible = engine->has_nothing_visible};

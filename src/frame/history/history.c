@@ -64,21 +64,25 @@ struct nb_history {
 
 // --- creation ---
 
+// A quarter of all addresses leaves room for inputs and for rounding up.
+static const nbi_desc_number numbers[] = {
+    NBI_NUMBER(nb_history_desc, bytes_max, NB_HISTORY_BYTES_DEFAULT, NB_HISTORY_CHANGE_BYTES_MIN, SIZE_MAX / 4),
+    NBI_NUMBER(nb_history_desc, tick_count_max, NB_HISTORY_TICK_COUNT_DEFAULT, 1, NB_HISTORY_TICK_COUNT_MAX),
+    NBI_NUMBER(nb_history_desc, event_count_max, NB_HISTORY_INPUT_COUNT_DEFAULT, 1, NB_INPUT_COUNT_LIMIT),
+    NBI_NUMBER(nb_history_desc, command_count_max, NB_HISTORY_INPUT_COUNT_DEFAULT, 1, NB_INPUT_COUNT_LIMIT),
+};
+const nbi_desc_rules nbi_history_rules = NBI_RULES(nb_history_desc, numbers);
+
 nb_history_desc nb_history_desc_default(void) {
-    return (nb_history_desc){.bytes_max = NB_HISTORY_BYTES_DEFAULT,
-                             .tick_count_max = NB_HISTORY_TICK_COUNT_DEFAULT,
-                             .event_count_max = NB_HISTORY_INPUT_COUNT_DEFAULT,
-                             .command_count_max = NB_HISTORY_INPUT_COUNT_DEFAULT,
-                             .hooks = nb_hooks_default()};
+    nb_history_desc desc = {.hooks = nb_hooks_default()};
+    nbi_desc_fill(&nbi_history_rules, &desc);
+    return desc;
 }
 
 static nb_history_desc resolve(const nb_history_desc *desc) {
     nb_history_desc out = *desc;
     out.hooks = nbi_hooks_resolve(&out.hooks);
-    if (out.bytes_max == 0) out.bytes_max = NB_HISTORY_BYTES_DEFAULT;
-    if (out.tick_count_max == 0) out.tick_count_max = NB_HISTORY_TICK_COUNT_DEFAULT;
-    if (out.event_count_max == 0) out.event_count_max = NB_HISTORY_INPUT_COUNT_DEFAULT;
-    if (out.command_count_max == 0) out.command_count_max = NB_HISTORY_INPUT_COUNT_DEFAULT;
+    nbi_desc_fill(&nbi_history_rules, &out);
     return out;
 }
 
@@ -97,35 +101,15 @@ static const char *fields_of(const char *caller) {
     return caller != NULL ? "nb_engine_desc.history" : "nb_history_desc";
 }
 
-static nb_result check_count(const nb_history_desc *desc, const char *caller, const char *field, uint32_t count,
-                             uint32_t count_max) {
-    if (count <= count_max) return NB_OK;
-    return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, called(caller, "nb_history_create"),
-                    "%s.%s is %u: at most %u", fields_of(caller), field, count, count_max);
-}
-
-static nb_result check_bytes(const nb_history_desc *desc, const char *caller) {
-    const char *function = called(caller, "nb_history_create"), *fields = fields_of(caller);
-    if (inputs_bytes(desc) > INPUT_BYTES_MAX) {
-        return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, function,
-                        "%s: the inputs of %u ticks take %zu bytes, at most %llu; lower tick_count_max, "
-                        "event_count_max or command_count_max",
-                        fields, desc->tick_count_max, inputs_bytes(desc), nb_llu(INPUT_BYTES_MAX));
-    }
-    // A quarter of all addresses leaves room for inputs and for rounding up.
-    if (desc->bytes_max <= SIZE_MAX / 4 && desc->bytes_max >= NB_HISTORY_CHANGE_BYTES_MIN) return NB_OK;
-    return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, function,
-                    "%s.bytes_max is %zu: at least %zu, at most %zu", fields, desc->bytes_max,
-                    NB_HISTORY_CHANGE_BYTES_MIN, SIZE_MAX / 4);
-}
-
 static nb_result check_desc(const nb_history_desc *desc, const char *caller) {
-    nb_result result = check_count(desc, caller, "tick_count_max", desc->tick_count_max, NB_HISTORY_TICK_COUNT_MAX);
-    if (result == NB_OK)
-        result = check_count(desc, caller, "event_count_max", desc->event_count_max, NB_INPUT_COUNT_LIMIT);
-    if (result == NB_OK)
-        result = check_count(desc, caller, "command_count_max", desc->command_count_max, NB_INPUT_COUNT_LIMIT);
-    return result == NB_OK ? check_bytes(desc, caller) : result;
+    const char *function = called(caller, "nb_history_create"), *fields = fields_of(caller);
+    nbi_desc_place place = {&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, function, fields};
+    nb_result result = nbi_desc_check(&nbi_history_rules, desc, &place);
+    if (result != NB_OK || inputs_bytes(desc) <= INPUT_BYTES_MAX) return result;
+    return nbi_fail(&desc->hooks, NB_ITEM_HISTORY_ARGUMENT, NB_ERR_RANGE, function,
+                    "%s: the inputs of %u ticks take %zu bytes, at most %llu; lower tick_count_max, event_count_max or "
+                    "command_count_max",
+                    fields, desc->tick_count_max, inputs_bytes(desc), nb_llu(INPUT_BYTES_MAX));
 }
 
 nb_result nbi_history_check(const nb_history_desc *desc) {

@@ -9,8 +9,11 @@
 #include "nebula/history.h"
 
 #include "../../base/base.h"
+#include "../../base/desc.h"
 
 #include <string.h>
+
+extern const nbi_desc_rules nbi_history_rules;
 
 // memcpy for what is mostly a single cell of 64 bytes or the 16 in front of it: thousands of those in a tick are not to
 // be a call each.

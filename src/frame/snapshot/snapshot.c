@@ -46,25 +46,23 @@ static nbi_snapshot_slot *slot_of(const nb_snapshot *snapshot) {
 
 // --- life ---
 
+static const nbi_desc_number numbers[] = {
+    NBI_NUMBER(nb_snapshots_desc, slot_count, NB_SNAPSHOT_SLOT_COUNT_DEFAULT, NB_SNAPSHOT_SLOT_COUNT_MIN,
+               NB_SNAPSHOT_SLOT_COUNT_MAX),
+    NBI_NUMBER(nb_snapshots_desc, region_count_max, NB_SNAPSHOT_REGION_COUNT_DEFAULT, 1, NB_SNAPSHOT_REGION_COUNT_MAX),
+};
+const nbi_desc_rules nbi_snapshots_rules = NBI_RULES(nb_snapshots_desc, numbers);
+
 nb_snapshots_desc nb_snapshots_desc_default(void) {
-    return (nb_snapshots_desc){
-        .slot_count = NB_SNAPSHOT_SLOT_COUNT_DEFAULT,
-        .region_count_max = NB_SNAPSHOT_REGION_COUNT_DEFAULT,
-        .hooks = nb_hooks_default(),
-    };
+    nb_snapshots_desc desc = {.hooks = nb_hooks_default()};
+    nbi_desc_fill(&nbi_snapshots_rules, &desc);
+    return desc;
 }
 
 static nb_result desc_check(const nb_snapshots_desc *desc, const char *function) {
-    if (desc->slot_count < NB_SNAPSHOT_SLOT_COUNT_MIN || desc->slot_count > NB_SNAPSHOT_SLOT_COUNT_MAX) {
-        return nbi_fail(&desc->hooks, NB_ITEM_SNAPSHOT_ARGUMENT, NB_ERR_RANGE, function,
-                        "slot_count is %u; %d to %d are possible", (unsigned)desc->slot_count,
-                        NB_SNAPSHOT_SLOT_COUNT_MIN, NB_SNAPSHOT_SLOT_COUNT_MAX);
-    }
-    if (desc->region_count_max > NB_SNAPSHOT_REGION_COUNT_MAX) {
-        return nbi_fail(&desc->hooks, NB_ITEM_SNAPSHOT_ARGUMENT, NB_ERR_RANGE, function,
-                        "region_count_max is %u; %d at most", (unsigned)desc->region_count_max,
-                        NB_SNAPSHOT_REGION_COUNT_MAX);
-    }
+    nbi_desc_place place = {&desc->hooks, NB_ITEM_SNAPSHOT_ARGUMENT, function, NULL};
+    nb_result result = nbi_desc_check(&nbi_snapshots_rules, desc, &place);
+    if (result != NB_OK) return result;
     if (desc->is_protected && !nbi_platform_has(NBI_ABILITY_PAGE_PROTECT)) {
         return nbi_fail(&desc->hooks, NB_ITEM_SNAPSHOT_OS, NB_ERR_UNSUPPORTED, function,
                         "is_protected: pages cannot be made read-only here");
@@ -88,9 +86,8 @@ static void slots_init(nb_snapshots *snapshots) {
 }
 
 nb_result nb_snapshots_create(const nb_snapshots_desc *desc, nb_snapshots **out) {
-    nb_snapshots_desc resolved = desc != NULL ? *desc : nb_snapshots_desc_default();
-    if (resolved.slot_count == 0) resolved.slot_count = NB_SNAPSHOT_SLOT_COUNT_DEFAULT;
-    if (resolved.region_count_max == 0) resolved.region_count_max = NB_SNAPSHOT_REGION_COUNT_DEFAULT;
+    nb_snapshots_desc resolved = desc != NULL ? *desc : (nb_snapshots_desc){0};
+    nbi_desc_fill(&nbi_snapshots_rules, &resolved);
     resolved.hooks = nbi_hooks_resolve(&resolved.hooks);
     if (out == NULL) return NBI_FAIL(&resolved.hooks, NB_ITEM_SNAPSHOT_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
     nb_result result = desc_check(&resolved, __func__);

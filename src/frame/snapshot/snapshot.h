@@ -8,8 +8,11 @@
 #include "nebula/snapshot.h"
 
 #include "../../base/base.h"
+#include "../../base/desc.h"
 #include "../../base/throttle.h"
 #include "../../platform/platform.h"
+
+extern const nbi_desc_rules nbi_snapshots_rules;
 
 // A slot's word: version above, pins below.
 #define NBI_SNAPSHOT_PIN_BITS 20

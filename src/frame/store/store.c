@@ -13,19 +13,24 @@
 
 #define WRITABLE_ALL ((uint32_t)(NB_COLUMN_SIMULATED | NB_COLUMN_LOCAL))
 
+static const nbi_desc_number numbers[] = {
+    NBI_NUMBER(nb_store_desc, table_count_max, TABLE_COUNT_DEFAULT, 1, NB_STORE_TABLE_COUNT_MAX)};
+const nbi_desc_rules nbi_store_rules = NBI_RULES(nb_store_desc, numbers);
+
 nb_store_desc nb_store_desc_default(void) {
-    return (nb_store_desc){.table_count_max = TABLE_COUNT_DEFAULT, .hooks = nb_hooks_default()};
+    nb_store_desc desc = {.hooks = nb_hooks_default()};
+    nbi_desc_fill(&nbi_store_rules, &desc);
+    return desc;
 }
 
 nb_result nb_store_create(const nb_store_desc *desc, nb_store **out) {
     nb_store_desc asked = desc != NULL ? *desc : (nb_store_desc){0};
     nb_hooks hooks = nbi_hooks_resolve(&asked.hooks);
     if (out == NULL) return NBI_FAIL(&hooks, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, "out is NULL");
-    if (asked.table_count_max == 0) asked.table_count_max = TABLE_COUNT_DEFAULT;
-    if (asked.table_count_max > NB_STORE_TABLE_COUNT_MAX) {
-        return NBI_FAIL(&hooks, NB_ITEM_STORE_ARGUMENT, NB_ERR_RANGE, "table_count_max %u is above %u",
-                        asked.table_count_max, NB_STORE_TABLE_COUNT_MAX);
-    }
+    nbi_desc_fill(&nbi_store_rules, &asked);
+    nbi_desc_place place = {&hooks, NB_ITEM_STORE_ARGUMENT, __func__, NULL};
+    nb_result result = nbi_desc_check(&nbi_store_rules, &asked, &place);
+    if (result != NB_OK) return result;
     if (asked.is_protectable && !nbi_platform_has(NBI_ABILITY_PAGE_PROTECT)) {
         return NBI_FAIL(&hooks, NB_ITEM_STORE_ARGUMENT, NB_ERR_UNSUPPORTED, "pages cannot be protected here");
     }

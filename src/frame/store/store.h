@@ -8,7 +8,10 @@
 #include "nebula/store.h"
 
 #include "../../base/base.h"
+#include "../../base/desc.h"
 #include "../../base/throttle.h"
+
+extern const nbi_desc_rules nbi_store_rules;
 
 // No slot; never an index, which has 24 bits.
 #define NBI_SLOT_NONE UINT32_MAX

@@ -189,3 +189,38 @@ TEST(services_are_stopped_with_the_engine) {
     rig_close(&r); // what was accepted is still served
     assert_int_equal(sum.value, 55);
 }
+
+// --- the desc that is read back ---
+
+TEST(desc_that_is_read_back_has_no_field_left_to_a_default) {
+    nb_engine *engine = NULL;
+    assert_int_equal(nb_engine_create(NULL, &engine), NB_OK);
+    const nb_engine_desc *desc = nb_engine_desc_get(engine);
+    assert_int_equal(desc->loop.tick_rate.num, 60);
+    assert_int_equal(desc->loop.tick_rate.den, 1);
+    assert_true(desc->loop.frame_ns_max != 0 && desc->loop.tick_count_max != 0 && desc->loop.gap_ns != 0);
+    assert_true(desc->scheduler_desc.worker_count != 0 && desc->scheduler_desc.task_count_max != 0);
+    assert_int_equal(desc->budget.target_ns, 16666667);
+    assert_true(desc->budget.level_count != 0 && desc->budget.window_frames != 0);
+    assert_true(desc->world.table_count_max != 0 && desc->snapshots.slot_count != 0);
+    assert_true(desc->input.event_count_max != 0 && desc->async.job_count_max != 0 && desc->history.bytes_max != 0);
+    assert_true(desc->stage_bytes_max == NB_STAGE_BYTES_MAX_DEFAULT && desc->shutdown_ns == NB_SHUTDOWN_NS_DEFAULT);
+    // An engine made of it is the same one.
+    nb_engine_desc copy = *desc;
+    copy.labels = copy.scheduler_desc.labels = NULL;
+    copy.scheduler_desc.arenas = NULL;
+    nb_engine *other = NULL;
+    assert_int_equal(nb_engine_create(&copy, &other), NB_OK);
+    assert_int_equal(nb_engine_desc_get(other)->scheduler_desc.worker_count, desc->scheduler_desc.worker_count);
+    assert_int_equal(nb_engine_destroy(other), NB_OK);
+    assert_int_equal(nb_engine_destroy(engine), NB_OK);
+}
+
+TEST(desc_that_is_read_back_says_that_there_are_no_workers) {
+    nb_engine_desc desc = {.scheduler_desc = {.worker_count = NB_WORKER_COUNT_NONE}, .loop = {.pace_rate = {30, 1}}};
+    nb_engine *engine = NULL;
+    assert_int_equal(nb_engine_create(&desc, &engine), NB_OK);
+    assert_int_equal(nb_engine_desc_get(engine)->scheduler_desc.worker_count, NB_WORKER_COUNT_NONE);
+    assert_int_equal(nb_engine_desc_get(engine)->budget.target_ns, 33333333);
+    assert_int_equal(nb_engine_destroy(engine), NB_OK);
+}

@@ -194,7 +194,8 @@ TEST(pool_that_is_full_names_module_and_field) {
         const char *function, *text, *advice;
     } rows[] = {
         {FILLS_STAGE, NB_ITEM_STORE_STAGE, 2, "nb_store_stage_spawn",
-         "module \"geology\", tick handler: staging buffer full", "(65536 bytes); raise nb_engine_desc.stage_bytes_max"},
+         "module \"geology\", tick handler: staging buffer full",
+         "(65536 bytes); raise nb_engine_desc.stage_bytes_max"},
         {FILLS_TABLE, NB_ITEM_STORE_FULL, 1, "nb_store_stage_spawn", "table 'rocks' has no room for more than 500 rows",
          "raise nb_table_desc.row_count_max"},
         {FILLS_STAGES, NB_ITEM_ENGINE_FULL, 1, "nb_context_stage", "module \"geology\": no room for more than 2 stages",
@@ -300,12 +301,13 @@ TEST(history_that_cannot_be_names_its_field) {
     desc.hooks = log_lines_hooks(&log);
     assert_int_equal(nb_engine_create(&desc, &engine), NB_ERR_RANGE);
     assert_string_equal(log_lines_first(&log, NB_ITEM_HISTORY_ARGUMENT)->function, "nb_engine_create");
-    assert_says(&log, NB_ITEM_HISTORY_ARGUMENT, "nb_engine_desc.history.bytes_max is 1000: at least 4096");
+    assert_says(&log, NB_ITEM_HISTORY_ARGUMENT, "nb_engine_desc.history.bytes_max is 1000; 4096 to ");
     desc.history.bytes_max = 0;
     desc.history.event_count_max = NB_INPUT_COUNT_LIMIT + 1;
     desc.hooks = log_lines_hooks(&log);
     assert_int_equal(nb_engine_create(&desc, &engine), NB_ERR_RANGE);
-    assert_says(&log, NB_ITEM_HISTORY_ARGUMENT, "nb_engine_desc.history.event_count_max is 65537: at most 65536");
+    assert_says(&log, NB_ITEM_HISTORY_ARGUMENT,
+                "nb_engine_desc.history.event_count_max is 65537; 1 to 65536 are possible");
     // By hand it is the history's own desc.
     nb_history_desc own = {.world = (nb_store *)(void *)&own, .event_count_max = NB_INPUT_COUNT_LIMIT + 1};
     nb_history *history = NULL;
