@@ -184,6 +184,11 @@ typedef struct nb_engine_desc {
     nb_snapshots_desc snapshots;
     nb_input_desc input;
     nb_async_desc async; // of nb_engine_async; scheduler, token, labels and hooks are the engine's
+    // Between the frames of nb_engine_run and nb_engine_run_ticks: after each frame this may save, load, rewind, attach
+    // and detach, whatever is refused inside a frame. It runs on the coordinator, and no frame runs while it does. A
+    // negative result ends the run, which returns it. NULL = nothing is called.
+    nb_result (*between)(nb_engine *engine, void *user);
+    void *between_user;
     uint64_t seed; // of all random numbers of the game
     // Spans of phases, handlers, jobs, tasks, steps and blocking calls of async jobs, by their labels; borrowed, must
     // outlive the engine, may be NULL. The engine attaches the coordinator, its io threads and the workers, also those

@@ -508,6 +508,12 @@ static void clear_stop(nb_engine *engine) {
     nbi_atomic_store_release_u32(&engine->loop.is_quitting, 0);
 }
 
+static nb_result between(nb_engine *engine) {
+    if (engine->desc.between == NULL) return NB_OK;
+    nb_result result = engine->desc.between(engine, engine->desc.between_user);
+    return result < 0 ? result : NB_OK;
+}
+
 nb_result nb_engine_run(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = enter(engine, __func__);
@@ -517,6 +523,7 @@ nb_result nb_engine_run(nb_engine *engine) {
         if (result == NB_OK) result = prepare(engine, __func__); // on_detach may have made a world
         if (result == NB_OK) result = nb_loop_begin(&engine->loop);
         if (result == NB_OK) run_begun(engine); // what a handler failed with does not end the run
+        if (result == NB_OK) result = between(engine);
     }
     clear_stop(engine);
     engine->is_running = false;
@@ -534,6 +541,7 @@ nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count) {
         if (result == NB_OK) result = nb_loop_run_to_tick(&engine->loop, nb_loop_tick_count(&engine->loop) + 1);
         if (result == NB_OK) result = nb_loop_begin_delta(&engine->loop, 0);
         if (result == NB_OK) run_begun(engine);
+        if (result == NB_OK) result = between(engine);
     }
     nb_loop_resume(&engine->loop); // forgets a tick that a hold has kept back
     if (was_paused) nb_loop_pause(&engine->loop);
