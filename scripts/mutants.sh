@@ -12,9 +12,9 @@ base=$work/base
 tab=$(printf '\t')
 export CC="${CC:-gcc}" NB_TEST_SIZE=quick # a mutant that needs a larger size says so
 
-# The choice without arguments: what two cores judge in about three minutes.
+# The choice without arguments: what two cores judge in about a minute and a half.
 commit_count=30 # mutants of what has changed in so many commits
-changed_max=150
+changed_max=100
 sample_size=30 # of all others
 
 # A deadlock is a way of failing. Its time-out follows the time of the same case without the mutant: four times as long and

@@ -115,8 +115,14 @@ static uint64_t run_hash_of(uint32_t workers, uint64_t rate, bool has_stalls, ui
 }
 
 TEST(state_is_the_same_for_any_workers_and_frame_rate) {
+#if defined(__SANITIZE_THREAD__)
+    // Races are the same at any rate, and none without workers: the other presets compare all.
+    static const uint32_t workers[] = {2, 8};
+    static const uint64_t rates[] = {0, 60};
+#else
     static const uint32_t workers[] = {0, 1, 2, 4, 8};
     static const uint64_t rates[] = {0, 24, 60, 144};
+#endif
     uint64_t tick_count = test_size(120, 1200, 12000); // whole frames at each rate: 2 s, 20 s, 200 s
     uint64_t expected = run_hash_of(0, 0, false, tick_count);
     assert_true(expected != 0);
