@@ -32,6 +32,7 @@ BEGIN {
     n = split("assert ctype errno float inttypes iso646 limits math setjmp stdalign stdarg stdbool stddef stdint stdio stdlib stdnoreturn string " \
               "cpuid arm_neon arm_acle intrin sanitizer/asan_interface sanitizer/msan_interface sanitizer/tsan_interface", iso, " ")
     for (i = 1; i <= n; ++i) allowed[iso[i] ".h"] = 1
+    allowed["type_traits"] = 1 # in C++, where C has typeof
     for (i = 1; i < ARGC; ++i) {
         parts = split(ARGV[i], part, "/")
         if (part[1] == "src" && parts >= 3) {

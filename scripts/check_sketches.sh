@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_sketches.sh [ROOT]: the usage sketch of every public header compiles. A sketch is the lines of the header that start
-# with "//" and five spaces. Function definitions and NB_..._DEFINE(...) lines go to file scope, the rest into a function.
+# with "//" and five spaces. Function definitions and lines of NB_..._DEFINE(...), NB_STRUCT(...) and NB_ROW(...) go to file
+# scope, the rest into a function.
 # A prelude declares the callbacks and types of the user that a sketch names: tests/headers/<name>.prelude for nebula/<name>.h,
 # also where <name> has folders.
 set -eu
@@ -22,7 +23,7 @@ split_sketch() { # header scope(file|body)
         line = substr($0, 8)
         gsub(/\.\.\./, "", line)
         if (in_function) { emit(line, "file"); if (line ~ /^\}/) in_function = 0; next }
-        if (line ~ /^#/ || line ~ /^NB_[A-Z0-9_]*(DEFINE|DECLARE)[A-Z0-9_]*\(/) { emit(line, "file"); next }
+        if (line ~ /^#/ || line ~ /^NB_([A-Z0-9_]*(DEFINE|DECLARE)[A-Z0-9_]*|STRUCT|ROW)\(/) { emit(line, "file"); next }
         if (line ~ /^(typedef|struct|enum)[^=]*\{/ && line !~ /\}.*;/) { in_type = 1 }
         if (in_type) { emit(line, "file"); if (line ~ /^\}/) in_type = 0; next }
         if (line ~ /^(typedef|struct|enum).*\}.*;/ && line !~ /=/) { emit(line, "file"); next }

@@ -77,6 +77,7 @@
     X(STATE_SAVE, state_save, 922)                     \
     X(STATE_LAYOUT, state_layout, 923)                 \
     X(STATE_ADDRESS, state_address, 924)               \
+    X(STORE_TYPE, store_type, 929)                     \
     X(STORE_ARGUMENT, store_argument, 930)             \
     X(STORE_NAME, store_name, 931)                     \
     X(STORE_STARTED, store_started, 932)               \

@@ -45,4 +45,5 @@
 #include "nebula/timeline.h"
 #include "nebula/token.h"
 #include "nebula/trace.h"
+#include "nebula/type.h"
 #include "nebula/types.h"

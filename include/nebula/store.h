@@ -8,7 +8,7 @@
 //     enum { POSITION, VELOCITY };
 //     const nb_column_desc position = {"position", sizeof(float), NB_COLUMN_INTERPOLATE};
 //     const nb_column_desc velocity = {"velocity", sizeof(float)}, columns[] = {position, velocity};
-//     nb_table_desc desc = {"ships", 1000, columns, 2};
+//     nb_table_desc desc = {.name = "ships", .row_count_max = 1000, .columns = columns, .column_count = 2};
 //     nb_store *store = NULL;
 //     nb_table ships = {0};
 //     nb_entity ship = {0};
@@ -28,6 +28,7 @@
 #include "nebula/atomic.h"
 #include "nebula/handle.h"
 #include "nebula/hooks.h"
+#include "nebula/type.h"
 #include "nebula/types.h"
 
 // Rows of a block, the unit of change: 64 rows of 16 to 64 bytes are 1 to 4 KiB, large enough to copy at full speed and
@@ -53,12 +54,6 @@
 typedef struct nb_table {
     uint32_t value; // its place in the order of declaration, from 1
 } nb_table;
-
-// A row for as long as it lives: {table, generation, slot}. Zero is null; a despawned one is never valid again, unless
-// the state is rewound to where it lived.
-typedef struct nb_entity {
-    uint64_t value;
-} nb_entity;
 
 // An entity as kept outside simulated state. After a rewind the same nb_entity may name another life; the incarnation,
 // which never rewinds and is in no hash, tells them apart.
@@ -99,6 +94,8 @@ typedef struct nb_table_desc {
     uint32_t column_count;         // 1..NB_STORE_COLUMN_COUNT_MAX
     bool is_local;                 // no part of simulated state: all its columns are local
     bool is_singleton; // exactly one row, there from the declaration on, which is never despawned; row_count_max is 1
+    // In place of columns: a column for each member of the row's struct, see type.h. Needed only during the call.
+    const nb_type *type;
 } nb_table_desc;
 
 typedef struct nb_store_desc {
@@ -119,6 +116,8 @@ typedef struct nb_store_column {
 typedef struct nb_store_table {
     const nb_store_column *columns;
     const nb_entity *entities; // by row
+    const uint8_t *column_at;  // by the offset of a member in the row's struct: its column, or UINT8_MAX
+    uint32_t row_bytes;        // of that struct; 0 = the table has none
     uint32_t column_count;
     uint32_t row_count;
 } nb_store_table;
@@ -264,6 +263,14 @@ typedef enum nb_save_kind {
 #define NB_STORE_SINGLETON(store, table, column, type) NB_STORE_ROW(store, table, column, type, 0)
 #define NB_STORE_SINGLETON_WRITE(store, table, column, type) NB_STORE_ROW_WRITE(store, table, column, type, 0)
 
+// All rows of the column of a member of the row's struct, in a table that was declared by its type.
+#define NB_STORE_MEMBER(store, table, row_type, member)    \
+    NBI_CAST(const NBI_TYPEOF(NBI_OF(row_type)->member) *, \
+             nb_store_member((store), (table), offsetof(row_type, member), sizeof(NBI_OF(row_type)->member)))
+#define NB_STORE_MEMBER_WRITE(store, table, row_type, member) \
+    NBI_CAST(NBI_TYPEOF(NBI_OF(row_type)->member) *,          \
+             nb_store_member_write((store), (table), offsetof(row_type, member), sizeof(NBI_OF(row_type)->member)))
+
 // Every row of a table, in order.
 #define NB_STORE_EACH_ROW(row, store, table) \
     for (uint32_t row = 0, row##_end = nb_store_row_count((store), (table)); row < row##_end; ++row)
@@ -383,6 +390,17 @@ NB_INLINE const nb_store_column *nbi_store_column_at(const nb_store *store, nb_t
     return &head->columns[column];
 }
 
+// Private: the column of a member of the row's struct, where offset and size are right.
+NB_INLINE const nb_store_column *nbi_store_member_at(const nb_store *store, nb_table table, size_t offset_bytes,
+                                                     size_t size_bytes) {
+    if (store == NULL || table.value - 1 >= store->table_count) return NULL;
+    const nb_store_table *head = &store->tables[table.value - 1];
+    if (offset_bytes >= head->row_bytes) return NULL;
+    uint32_t column = head->column_at[offset_bytes];
+    if (column >= head->column_count || head->columns[column].size_bytes != size_bytes) return NULL;
+    return &head->columns[column];
+}
+
 // Private: whether nb_store_allow lets a column be written now.
 NB_INLINE bool nbi_store_is_writable(const nb_store *store, const nb_store_column *column) {
     return (nbi_atomic_load_relaxed_u32(&store->writable) & column->flags) != 0;
@@ -448,6 +466,27 @@ NB_INLINE void *nb_store_row_write(nb_store *store, nb_table table, uint32_t col
     return nb_store_refuse(store, table, column, size_bytes, row, "nb_store_row_write");
 }
 
+// What NB_STORE_MEMBER calls.
+// Thread: any, while no thread writes the rows read. Owner: the store. Fails: NULL, reported.
+NB_INLINE const void *nb_store_member(const nb_store *store, nb_table table, size_t offset_bytes, size_t size_bytes) {
+    const nb_store_column *found = nbi_store_member_at(store, table, offset_bytes, size_bytes);
+    if (NB_LIKELY(found != NULL)) return found->rows;
+    return nb_store_refuse(store, table, UINT32_MAX, size_bytes, 0, "nb_store_member");
+}
+
+// What NB_STORE_MEMBER_WRITE calls: every block counts as changed.
+// Thread: any; two may not write one row. Owner: the store. Fails: NULL, reported.
+NB_INLINE void *nb_store_member_write(nb_store *store, nb_table table, size_t offset_bytes, size_t size_bytes) {
+    const nb_store_column *found = nbi_store_member_at(store, table, offset_bytes, size_bytes);
+    uint32_t column = found != NULL ? NBI_CAST(uint32_t, found - store->tables[table.value - 1].columns) : UINT32_MAX;
+    return nb_store_rows_write(store, table, column, size_bytes, 0, UINT32_MAX);
+}
+
+// Copies a whole row into a struct of the table's type.
+// Thread: any, while no thread writes the row. Owner: the caller's struct. Fails: NB_ERR_MISUSE (NULL, no table with a
+// type of that size), NB_ERR_RANGE (no such row).
+NB_API nb_result nb_store_row_get(const nb_store *store, nb_table table, uint32_t row, void *out, size_t size_bytes);
+
 // --- ticks ---
 
 // Says what may be written from now on: NB_COLUMN_SIMULATED, NB_COLUMN_LOCAL, both (as at first) or 0. Other writes,
@@ -489,6 +528,17 @@ NB_API nb_result nb_store_stage_init(nb_store_stage *stage, nb_store *store, con
 // Thread: the stage's own. Owner: the stage. Fails: NB_FULL (no memory left; counted, logged the first time),
 // NB_ERR_MISUSE (NULL, no table, a singleton, already applied), NB_ERR_PERMISSION.
 NB_API nb_result nb_store_stage_spawn(nb_store_stage *stage, nb_table table, nb_staged *out);
+
+// Stages a row with its values, a struct of the table's type. out may be NULL.
+// Thread: the stage's own. Owner: the row is copied. Fails: as nb_store_stage_spawn; NB_ERR_MISUSE (a table without a
+// type of that size).
+NB_API nb_result nb_store_stage_spawn_row(nb_store_stage *stage, nb_table table, const void *row, size_t size_bytes,
+                                          nb_staged *out);
+
+// Stages `count` rows from an array of such structs, all or none.
+// Thread: the stage's own. Owner: the rows are copied. Fails: as nb_store_stage_spawn_row.
+NB_API nb_result nb_store_stage_spawn_rows(nb_store_stage *stage, nb_table table, const void *rows, size_t size_bytes,
+                                           uint32_t count);
 
 // What NB_STORE_STAGED_WRITE calls.
 // Thread: the stage's own. Owner: the stage. Fails: NULL, reported.

@@ -6,7 +6,7 @@
 // what nb_store_view_* returns is valid as long as the snapshot is held.
 //
 //     const nb_column_desc columns[] = {{"x", sizeof(float), NB_COLUMN_SNAPSHOT}};
-//     nb_table_desc desc = {"ships", 1000, columns, 1};
+//     nb_table_desc desc = {.name = "ships", .row_count_max = 1000, .columns = columns, .column_count = 1};
 //     nb_store *store = NULL;
 //     nb_snapshots *snapshots = NULL;
 //     nb_table ships = {0};

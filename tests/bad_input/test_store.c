@@ -409,3 +409,58 @@ TEST(save_and_load_refuse_bad_arguments) {
     assert_int_equal(size, 0x5A);
     subject_close(&s);
 }
+
+// --- tables with a type ---
+
+typedef struct crate {
+    uint32_t weight, value;
+} crate;
+NB_ROW(crate, NB_COLUMN(weight, NB_PLAIN), NB_COLUMN(value, NB_PLAIN))
+
+TEST(types_that_are_none_are_refused) {
+    static const nb_type empty = {"empty", 4, 0, NULL};
+    refused_default(NB_ERR_MISUSE, NB_ITEM_STORE_TYPE, nb_type_check(NULL, NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_STORE_TYPE, nb_type_check(&empty, NULL));
+    accepted(NB_OK, nb_type_check(crate_type(), NULL));
+    test_heap heap = {0};
+    nb_store *world = NULL;
+    nb_table table = {0x5A};
+    nb_store_desc desc = {.hooks = bad_hooks(&heap)};
+    accepted(NB_OK, nb_store_create(&desc, &world));
+    uint64_t calls = heap.call_count.value;
+    nb_table_desc both = {.name = "both", .type = crate_type(), .columns = columns, .column_count = 2};
+    nb_table_desc none = {.name = "none", .type = &empty};
+    refused(NB_ERR_MISUSE, NB_ITEM_STORE_ARGUMENT, nb_store_table_add(world, &both, &table));
+    refused(NB_ERR_MISUSE, NB_ITEM_STORE_TYPE, nb_store_table_add(world, &none, &table));
+    assert_int_equal(heap.call_count.value, calls);
+    assert_int_equal(table.value, 0x5A);
+    silent(nb_store_destroy(world));
+}
+
+TEST(rows_that_are_none_are_refused) {
+    subject s;
+    subject_open(&s);
+    crate row = {1, 2};
+    static unsigned char memory[1024];
+    nb_store_stage stage;
+    nb_store_stage_desc desc = {.memory = memory, .size_bytes = sizeof memory};
+    accepted(NB_OK, nb_store_stage_init(&stage, s.world, &desc));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_store_stage_spawn_row(NULL, s.rows, &row, sizeof row, NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_store_stage_spawn_rows(NULL, s.rows, &row, sizeof row, 1));
+    refused(NB_ERR_MISUSE, NB_ITEM_STORE_ARGUMENT,
+            nb_store_stage_spawn_row(&stage, (nb_table){9}, &row, sizeof row, NULL));
+    refused(NB_ERR_MISUSE, NB_ITEM_STORE_ARGUMENT,
+            nb_store_stage_spawn_rows(&stage, (nb_table){0}, &row, sizeof row, 1));
+    refused(NB_ERR_MISUSE, NB_ITEM_STORE_ARGUMENT, nb_store_stage_spawn_row(&stage, s.rows, &row, sizeof row, NULL));
+    refused(NB_ERR_MISUSE, NB_ITEM_STORE_ARGUMENT, nb_store_stage_spawn_rows(&stage, s.plain, NULL, 8, 1));
+    refused(NB_ERR_MISUSE, NB_ITEM_STORE_ARGUMENT, nb_store_stage_spawn_row(&stage, s.single, &row, 8, NULL));
+    refused_default(NB_ERR_MISUSE, NB_ITEM_BASE_NULL, nb_store_row_get(NULL, s.rows, 0, &row, sizeof row));
+    refused(NB_ERR_MISUSE, NB_ITEM_STORE_ARGUMENT, nb_store_row_get(s.world, (nb_table){9}, 0, &row, sizeof row));
+    refused(NB_ERR_MISUSE, NB_ITEM_STORE_ARGUMENT, nb_store_row_get(s.world, s.rows, 0, NULL, sizeof row));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_store_member(NULL, s.rows, 0, 4));
+    refused_default(NULL, NB_ITEM_BASE_NULL, nb_store_member_write(NULL, s.rows, 0, 4));
+    refused(NULL, NB_ITEM_STORE_ARGUMENT, nb_store_member(s.world, s.rows, 0, 4)); // it has columns, and no type
+    refused(NULL, NB_ITEM_STORE_ARGUMENT, nb_store_member_write(s.world, (nb_table){9}, SIZE_MAX, 4));
+    assert_int_equal(row.weight, 1);
+    subject_close(&s);
+}

@@ -349,9 +349,18 @@ static nb_result notes_load(void *user, const void *bytes, size_t size_bytes) {
 // --- the whole ---
 
 static bool open_states(game *g) {
-    nb_table_desc bodies = {"bodies", GAME_BODY_MAX, body_columns, BODY_COLUMN_COUNT, false, false};
-    nb_table_desc weather = {"weather", 1, weather_columns, WEATHER_COLUMN_COUNT, false, true};
-    nb_table_desc sparks = {"sparks", SPARK_MAX, spark_columns, SPARK_COLUMN_COUNT, true, false};
+    nb_table_desc bodies = {
+        .name = "bodies", .row_count_max = GAME_BODY_MAX, .columns = body_columns, .column_count = BODY_COLUMN_COUNT};
+    nb_table_desc weather = {.name = "weather",
+                             .row_count_max = 1,
+                             .columns = weather_columns,
+                             .column_count = WEATHER_COLUMN_COUNT,
+                             .is_singleton = true};
+    nb_table_desc sparks = {.name = "sparks",
+                            .row_count_max = SPARK_MAX,
+                            .columns = spark_columns,
+                            .column_count = SPARK_COLUMN_COUNT,
+                            .is_local = true};
     nb_provider_desc score = {.name = "score", .data = &g->score, .size_bytes = sizeof g->score};
     nb_provider_desc buttons = {.name = "buttons", .data = &g->buttons, .size_bytes = sizeof g->buttons};
     nb_provider_desc notes = {.name = "notes", .save = notes_save, .load = notes_load, .user = g};

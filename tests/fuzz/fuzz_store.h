@@ -33,9 +33,10 @@ static inline fuzz_tables fuzz_tables_add(nb_store *world) {
                                            {"tag", sizeof(fuzz_tag), NB_COLUMN_DEFAULT, fields, 2},
                                            {"glow", sizeof(uint32_t), NB_COLUMN_LOCAL, NULL, 0}};
     static const nb_column_desc single[] = {{"value", sizeof(uint32_t), NB_COLUMN_DEFAULT, NULL, 0}};
-    nb_table_desc descs[] = {{"pawns", FUZZ_PAWN_MAX, pawns, FUZZ_PAWN_COLUMNS, false, false},
-                             {"weather", 1, single, 1, false, true},
-                             {"sparks", 4, single, 1, true, false}};
+    nb_table_desc descs[] = {
+        {.name = "pawns", .row_count_max = FUZZ_PAWN_MAX, .columns = pawns, .column_count = FUZZ_PAWN_COLUMNS},
+        {.name = "weather", .columns = single, .column_count = 1, .is_singleton = true},
+        {.name = "sparks", .row_count_max = 4, .columns = single, .column_count = 1, .is_local = true}};
     fuzz_tables tables;
     fuzz_expect(nb_store_table_add(world, &descs[0], &tables.pawns) == NB_OK);
     fuzz_expect(nb_store_table_add(world, &descs[1], &tables.weather) == NB_OK);

@@ -141,42 +141,63 @@ static nb_result report_full(nbi_store *self, nbi_table *table) {
     return NB_FULL;
 }
 
-static void fill_row(nbi_store *self, nbi_table *table, uint32_t row, const unsigned char *values) {
-    for (uint32_t i = 0; i < table->head->column_count; ++i) {
-        const nb_store_column *column = &table->heads[i], *previous = &table->columns[i].previous;
-        mark_row(self, column, row);
-        if (values != NULL)
-            memcpy(nbi_row_at(column, row), values + table->columns[i].staged_offset, column->size_bytes);
-        if (previous->rows == NULL) continue;
-        mark_row(self, previous, row);
-        memcpy(nbi_row_at(previous, row), nbi_row_at(column, row), column->size_bytes);
-    }
-    mark_row(self, &table->entities, row);
-    if (table->marks.rows == NULL) return;
-    mark_row(self, &table->marks, row);
-    table->marks.rows[row] = 1;
+static void mark_rows(const nbi_store *self, const nb_store_column *column, uint32_t first, uint32_t count) {
+    uint32_t last = (first + count - 1) / NB_STORE_BLOCK_ROWS;
+    for (uint32_t i = first / NB_STORE_BLOCK_ROWS; i <= last; ++i) nbi_store_mark(column, i, self->visible.version);
 }
 
-nb_result nbi_store_row_add(nbi_store *self, nbi_table *table, const unsigned char *values, nb_entity *out) {
-    uint32_t row = table->head->row_count;
-    nb_handle handle;
-    if (row >= table->row_count_max || nb_handle_pool_acquire(table->pool, &handle) != NB_OK) {
-        return report_full(self, table);
+// One value of each of `count` structs that are stride_bytes apart. Sizes that are known make the copy a move.
+static void gather(unsigned char *to, const unsigned char *from, size_t size_bytes, size_t stride_bytes,
+                   uint32_t count) {
+    if (size_bytes == 4)
+        for (uint32_t i = 0; i < count; ++i) memcpy(to + (size_t)i * 4, from + i * stride_bytes, 4);
+    else if (size_bytes == 8)
+        for (uint32_t i = 0; i < count; ++i) memcpy(to + (size_t)i * 8, from + i * stride_bytes, 8);
+    else
+        for (uint32_t i = 0; i < count; ++i) memcpy(to + i * size_bytes, from + i * stride_bytes, size_bytes);
+}
+
+static void fill_rows(nbi_store *self, nbi_table *table, uint32_t first, uint32_t count, const unsigned char *values) {
+    for (uint32_t i = 0; i < table->head->column_count; ++i) {
+        const nb_store_column *column = &table->heads[i], *previous = &table->columns[i].previous;
+        unsigned char *rows = nbi_row_at(column, first);
+        mark_rows(self, column, first, count);
+        if (values != NULL)
+            gather(rows, values + table->columns[i].staged_offset, column->size_bytes, table->staged_size_bytes, count);
+        if (previous->rows == NULL) continue;
+        mark_rows(self, previous, first, count);
+        memcpy(nbi_row_at(previous, first), rows, (size_t)column->size_bytes * count);
     }
-    uint32_t slot = nb_handle_index(handle);
+    mark_rows(self, &table->entities, first, count);
+    if (table->marks.rows == NULL) return;
+    mark_rows(self, &table->marks, first, count);
+    memset(table->marks.rows + first, 1, count);
+}
+
+// An entity for the row behind the last. False: there is no slot.
+static bool take_entity(nbi_store *self, nbi_table *table, nb_entity *out) {
+    nb_handle handle;
+    if (nb_handle_pool_acquire(table->pool, &handle) != NB_OK) return false;
+    uint32_t row = table->head->row_count++, slot = nb_handle_index(handle);
     uint64_t table_bits = (uint64_t)(table - self->tables + 1) << 56;
-    nb_entity entity = {table_bits | handle.value};
-    nbi_table_clear_to(table, row + 1);
-    table->head->row_count = row + 1;
-    memcpy(nbi_row_at(&table->entities, row), &entity, sizeof entity);
+    *out = (nb_entity){table_bits | handle.value};
+    memcpy(nbi_row_at(&table->entities, row), out, sizeof *out);
     table->incarnations[row] = ++self->incarnation_last;
     table->slot_rows[slot] = row;
     if (slot == table->slot_last) table->slot_last = NBI_SLOT_NONE;
     mark_slot(self, table, slot);
-    fill_row(self, table, row, values);
-    self->spawn_count += 1;
-    *out = entity;
-    return NB_OK;
+    return true;
+}
+
+nb_result nbi_store_rows_add(nbi_store *self, nbi_table *table, const unsigned char *values, uint64_t count,
+                             nb_entity *last) {
+    uint32_t first = table->head->row_count, room = table->row_count_max - first, added = 0;
+    uint32_t wanted = count < room ? (uint32_t)count : room;
+    nbi_table_clear_to(table, first + wanted);
+    while (added < wanted && take_entity(self, table, last)) ++added;
+    if (added != 0) fill_rows(self, table, first, added, values);
+    self->spawn_count += added;
+    return added == count ? NB_OK : report_full(self, table);
 }
 
 // Rows behind the last stay zero: copies of whole blocks are then equal for equal states.
@@ -206,17 +227,34 @@ void nbi_store_row_remove(nbi_store *self, nbi_table *table, uint32_t row) {
 
 static nb_result check_direct(nbi_store *self, nbi_table *table, uint64_t object, const char *function) {
     if (table == NULL) {
-        return NBI_WORLD_FAIL(self, object, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function, "there is no such table");
+        return NBI_STORE_FAIL(self, object, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function, "there is no such table");
     }
     if (table->is_singleton) {
-        return NBI_WORLD_FAIL(self, object, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function,
+        return NBI_STORE_FAIL(self, object, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function,
                               "singleton '%s' has one row for ever", table->name);
     }
     if (self->is_in_tick) {
-        return NBI_WORLD_FAIL(self, object, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, function,
+        return NBI_STORE_FAIL(self, object, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, function,
                               "rows of table '%s' come and go through stages during a tick", table->name);
     }
     return nbi_table_is_writable(self, table, function) ? NB_OK : NB_ERR_PERMISSION;
+}
+
+nb_result nb_store_row_get(const nb_store *store, nb_table table, uint32_t row, void *out, size_t size_bytes) {
+    if (store == NULL) return NBI_FAIL_NULL("store");
+    const nbi_store *self = nbi_store_const_of(store);
+    const nbi_table *found = nbi_table_of(self, table);
+    if (found == NULL || out == NULL || size_bytes == 0 || found->head->row_bytes != size_bytes) {
+        return NBI_STORE_FAIL(self, table.value, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, __func__,
+                              "there is no table %u with rows of %zu bytes, or out is NULL", table.value, size_bytes);
+    }
+    if (row >= found->head->row_count) return NB_ERR_RANGE;
+    memset(out, 0, size_bytes);
+    for (uint32_t i = 0; i < found->head->column_count; ++i) {
+        const nb_store_column *column = &found->heads[i];
+        memcpy((unsigned char *)out + found->columns[i].staged_offset, nbi_row_at(column, row), column->size_bytes);
+    }
+    return NB_OK;
 }
 
 nb_result nb_store_spawn(nb_store *store, nb_table table, nb_entity *out) {
@@ -227,7 +265,7 @@ nb_result nb_store_spawn(nb_store *store, nb_table table, nb_entity *out) {
     nb_result result = check_direct(self, found, table.value, __func__);
     if (result != NB_OK) return result;
     self->is_started = true;
-    return nbi_store_row_add(self, found, NULL, out);
+    return nbi_store_rows_add(self, found, NULL, 1, out);
 }
 
 nb_result nb_store_despawn(nb_store *store, nb_entity entity) {
@@ -237,7 +275,7 @@ nb_result nb_store_despawn(nb_store *store, nb_entity entity) {
     nbi_table *table = nbi_store_lookup(self, entity, &row);
     if (table == NULL) {
         self->stale_count += 1;
-        return NBI_WORLD_FAIL(self, entity.value, NB_ITEM_STORE_STALE, NB_ERR_STALE, __func__,
+        return NBI_STORE_FAIL(self, entity.value, NB_ITEM_STORE_STALE, NB_ERR_STALE, __func__,
                               "entity 0x%llx does not live", nb_llu(entity.value));
     }
     nb_result result = check_direct(self, table, nb_entity_table(entity).value, __func__);
@@ -328,13 +366,13 @@ static void forget_teleports(const nbi_store *self, const nbi_table *table, uint
 }
 
 static nb_result fail_driven(const nbi_store *self, const char *function) {
-    return NBI_WORLD_FAIL(self, 0, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, function, "the engine runs this store's ticks");
+    return NBI_STORE_FAIL(self, 0, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, function, "the engine runs this store's ticks");
 }
 
 nb_result nb_store_tick_begin(nb_store *store) {
     if (store == NULL) return NBI_FAIL_NULL("store");
     nbi_store *self = nbi_store_of(store);
-    if (self->is_in_tick) return NBI_WORLD_FAIL(self, 0, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, __func__, "a tick is on");
+    if (self->is_in_tick) return NBI_STORE_FAIL(self, 0, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, __func__, "a tick is on");
     if (self->is_driven) return fail_driven(self, __func__);
     nbi_store_tick_begin(self);
     return NB_OK;
@@ -360,13 +398,13 @@ nb_result nb_store_teleport(nb_store *store, nb_entity entity) {
     uint32_t row = 0;
     nbi_table *table = nbi_store_lookup(self, entity, &row);
     if (table == NULL) {
-        return NBI_WORLD_FAIL(self, entity.value, NB_ITEM_STORE_STALE, NB_ERR_STALE, __func__,
+        return NBI_STORE_FAIL(self, entity.value, NB_ITEM_STORE_STALE, NB_ERR_STALE, __func__,
                               "entity 0x%llx does not live", nb_llu(entity.value));
     }
     if (!nbi_table_is_writable(self, table, __func__)) return NB_ERR_PERMISSION;
     if (table->marks.rows == NULL) {
         uint64_t object = (uint64_t)(table - self->tables) + 1;
-        return NBI_WORLD_FAIL(self, object, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, __func__,
+        return NBI_STORE_FAIL(self, object, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, __func__,
                               "table '%s' has no interpolated column", table->name);
     }
     mark_row(self, &table->marks, row);
@@ -397,7 +435,7 @@ static void settle_teleports(const nbi_store *self, const nbi_table *table) {
 nb_result nb_store_tick_end(nb_store *store) {
     if (store == NULL) return NBI_FAIL_NULL("store");
     nbi_store *self = nbi_store_of(store);
-    if (!self->is_in_tick) return NBI_WORLD_FAIL(self, 0, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, __func__, "no tick is on");
+    if (!self->is_in_tick) return NBI_STORE_FAIL(self, 0, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, __func__, "no tick is on");
     if (self->is_driven) return fail_driven(self, __func__);
     nbi_store_tick_end(self);
     return NB_OK;

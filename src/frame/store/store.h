@@ -31,6 +31,7 @@ typedef struct nbi_table {
     char name[NB_STORE_NAME_SIZE];
     nb_store_table *head;
     nb_store_column *heads; // head->columns, to write
+    uint8_t *column_at;     // head->column_at, to write
     nbi_column *columns;
     nb_handle_pool *pool;
     nb_handle_pool *spare_pool; // loaded state is checked in it, then the two change places
@@ -94,7 +95,7 @@ static inline const nbi_store *nbi_store_const_of(const nb_store *store) {
 }
 
 // A mistake about one object of the store, a table, column or entity, which a handler may repeat in each frame.
-#define NBI_WORLD_FAIL(self, object, item, result, function, ...)                                                  \
+#define NBI_STORE_FAIL(self, object, item, result, function, ...)                                                  \
     nbi_fail_throttled(&(self)->hooks, (nbi_throttle *)(uintptr_t) & (self)->throttle, (object), (item), (result), \
                        (function), __VA_ARGS__)
 
@@ -148,8 +149,10 @@ void nbi_store_tick_end(nbi_store *self);
 // The table and row of a live entity; NULL for any other.
 nbi_table *nbi_store_lookup(const nbi_store *self, nb_entity entity, uint32_t *out_row);
 
-// A new row with these values (in the layout of a staged row; NULL = zero). NB_FULL is counted and logged.
-nb_result nbi_store_row_add(nbi_store *self, nbi_table *table, const unsigned char *values, nb_entity *out);
+// New rows with these values, in the layout of staged rows; NULL = zero. *last is the entity of the last row. NB_FULL
+// is counted and logged: rows that fit are there.
+nb_result nbi_store_rows_add(nbi_store *self, nbi_table *table, const unsigned char *values, uint64_t count,
+                             nb_entity *last);
 
 // Visits what a table keeps by row and stamps with versions: columns, previous values, entities, marks. Ends with NULL;
 // rows is NULL in those that the table does without.

@@ -95,7 +95,7 @@ uint64_t nb_store_table_hash(const nb_store *store, nb_table table) {
     const nbi_store *self = nbi_store_const_of(store);
     const nbi_table *found = nbi_table_of(self, table);
     if (found != NULL) return found->hash;
-    NBI_WORLD_FAIL(self, table.value, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, __func__, "there is no table %u",
+    NBI_STORE_FAIL(self, table.value, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, __func__, "there is no table %u",
                    table.value);
     return 0;
 }
@@ -108,7 +108,7 @@ uint64_t nb_store_column_hash(const nb_store *store, nb_table table, uint32_t co
     const nbi_store *self = nbi_store_const_of(store);
     const nbi_table *found = nbi_table_of(self, table);
     if (found != NULL && column < found->head->column_count) return found->columns[column].hash;
-    NBI_WORLD_FAIL(self, nbi_column_object(table, column), NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, __func__,
+    NBI_STORE_FAIL(self, nbi_column_object(table, column), NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, __func__,
                    "there is no column %u in table %u", column, table.value);
     return 0;
 }

@@ -21,6 +21,10 @@ typedef struct command {
                       // link: offsets of the spawns, who gets the value and whose entity it is
 } command;
 
+// In command.table of a spawn: so many rows as its entity's value says, one behind the other. They have no entities of
+// their own to ask for.
+#define MANY (UINT32_C(1) << 31)
+
 nb_store_stage_desc nb_store_stage_desc_default(void) { return (nb_store_stage_desc){0}; }
 
 nb_result nb_store_stage_init(nb_store_stage *stage, nb_store *store, const nb_store_stage_desc *desc) {
@@ -74,7 +78,7 @@ static void name_stage(const nb_store_stage *stage, char *text, size_t size_byte
 }
 
 #define STAGE_FAIL(stage, object, item, result, ...) \
-    NBI_WORLD_FAIL(nbi_store_of((stage)->store), (object), (item), (result), function, __VA_ARGS__)
+    NBI_STORE_FAIL(nbi_store_of((stage)->store), (object), (item), (result), function, __VA_ARGS__)
 
 static nb_result check_open(const nb_store_stage *stage, nb_table table, const char *function) {
     nb_result result = check_stage(stage, function);
@@ -155,6 +159,46 @@ nb_result nb_store_stage_spawn(nb_store_stage *stage, nb_table table, nb_staged 
     return NB_OK;
 }
 
+// The table whose rows are structs of this size; NULL, reported, where it has none.
+static const nbi_table *typed_table(const nb_store_stage *stage, nb_table table, const void *rows, size_t size_bytes,
+                                    const char *function) {
+    const nbi_table *found = nbi_table_of(nbi_store_of(stage->store), table);
+    if (rows != NULL && found->head->row_bytes == size_bytes && size_bytes != 0) return found;
+    STAGE_FAIL(stage, table.value, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE,
+               "table '%s' takes rows of %u bytes, not %zu at %p", found->name, found->head->row_bytes, size_bytes,
+               rows);
+    return NULL;
+}
+
+nb_result nb_store_stage_spawn_row(nb_store_stage *stage, nb_table table, const void *row, size_t size_bytes,
+                                   nb_staged *out) {
+    nb_result result = check_open(stage, table, __func__);
+    if (result != NB_OK) return result;
+    const nbi_table *found = typed_table(stage, table, row, size_bytes, __func__);
+    if (found == NULL) return NB_ERR_MISUSE;
+    command *added = push(stage, size_bytes, found->staged_alignment);
+    if (added == NULL) return report_full(stage, __func__);
+    added->table = table.value - 1;
+    memcpy(stage->memory + added->values, row, size_bytes);
+    if (out != NULL) *out = (nb_staged){(uint64_t)stage->turn << 32 | (added->offset + 1)};
+    return NB_OK;
+}
+
+nb_result nb_store_stage_spawn_rows(nb_store_stage *stage, nb_table table, const void *rows, size_t size_bytes,
+                                    uint32_t count) {
+    nb_result result = check_open(stage, table, __func__);
+    if (result != NB_OK) return result;
+    const nbi_table *found = typed_table(stage, table, rows, size_bytes, __func__);
+    if (found == NULL) return NB_ERR_MISUSE;
+    if (count == 0) return NB_OK;
+    command *added = push(stage, (uint64_t)size_bytes * count, found->staged_alignment);
+    if (added == NULL) return report_full(stage, __func__);
+    added->table = (table.value - 1) | MANY;
+    added->entity.value = count;
+    memcpy(stage->memory + added->values, rows, size_bytes * count);
+    return NB_OK;
+}
+
 nb_result nb_store_stage_despawn(nb_store_stage *stage, nb_entity entity) {
     nb_result result = check_open(stage, nb_entity_table(entity), __func__);
     if (result != NB_OK) return result;
@@ -170,7 +214,7 @@ static command *find_spawn(const nb_store_stage *stage, nb_staged staged) {
     if (staged.value >> 32 != stage->turn || offset % NB_ALIGNOF(command) != 0) return NULL;
     if (offset + sizeof(command) > stage->used_bytes) return NULL;
     command *found = command_at(stage, (uint32_t)offset);
-    return found->offset == offset && found->values != 0 ? found : NULL;
+    return found->offset == offset && found->values != 0 && (found->table & MANY) == 0 ? found : NULL;
 }
 
 static nb_result fail_stale(const nb_store_stage *stage, nb_staged staged, const char *function) {
@@ -189,7 +233,7 @@ static void *staged_write(const nb_store_stage *stage, nb_staged staged, uint32_
     }
     const nbi_table *table = &self->tables[found->table];
     if (column >= table->head->column_count || table->heads[column].size_bytes != size_bytes) {
-        NBI_WORLD_FAIL(self, nbi_column_object((nb_table){found->table + 1}, column) ^ (uint64_t)size_bytes << 40,
+        NBI_STORE_FAIL(self, nbi_column_object((nb_table){found->table + 1}, column) ^ (uint64_t)size_bytes << 40,
                        NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function, "table '%s' has no column %u of %zu bytes",
                        table->name, column, size_bytes);
         return NULL;
@@ -309,6 +353,16 @@ static void apply_link(nbi_store *self, const nb_store_stage *stage, const comma
         memcpy(nbi_row_at(&table->columns[column].previous, row), &target, sizeof target);
 }
 
+static nb_result apply_spawn(nbi_store *self, const nb_store_stage *stage, command *spawn) {
+    nbi_table *table = &self->tables[spawn->table & ~MANY];
+    const unsigned char *values = stage->memory + spawn->values;
+    if (self->skips_local && table->is_local) return NB_OK;
+    if (!nbi_table_is_writable(self, table, "nb_store_apply")) return NB_OK;
+    if ((spawn->table & MANY) == 0) return nbi_store_rows_add(self, table, values, 1, &spawn->entity);
+    nb_entity last;
+    return nbi_store_rows_add(self, table, values, spawn->entity.value, &last);
+}
+
 static nb_result apply_stage(nbi_store *self, nb_store_stage *stage) {
     nb_result result = NB_OK;
     uint32_t offset = 0;
@@ -323,10 +377,7 @@ static nb_result apply_stage(nbi_store *self, nb_store_stage *stage) {
             apply_despawn(self, next->entity);
             continue;
         }
-        nbi_table *table = &self->tables[next->table];
-        if (self->skips_local && table->is_local) continue;
-        if (!nbi_table_is_writable(self, table, "nb_store_apply")) continue;
-        if (nbi_store_row_add(self, table, stage->memory + next->values, &next->entity) != NB_OK) result = NB_FULL;
+        if (apply_spawn(self, stage, next) != NB_OK) result = NB_FULL;
     }
     stage->is_applied = true;
     return result;
@@ -336,7 +387,7 @@ nb_result nb_store_apply(nb_store *store, nb_store_stage **stages, size_t stage_
     if (store == NULL) return NBI_FAIL_NULL("store");
     nbi_store *self = nbi_store_of(store);
     if (self->is_driven && self->is_in_tick) {
-        return NBI_WORLD_FAIL(self, 0, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, __func__,
+        return NBI_STORE_FAIL(self, 0, NB_ITEM_STORE_TICK, NB_ERR_MISUSE, __func__,
                               "the engine applies what ticks stage; do not apply it yourself");
     }
     return nbi_store_apply(self, stages, stage_count);

@@ -3,6 +3,7 @@
 // a declaration afterwards.
 
 #include "store.h"
+#include "type.h"
 
 #include "nebula/hash.h"
 
@@ -17,8 +18,6 @@
 #define ROW_ALIGNMENT NB_CACHE_LINE
 
 nb_table_desc nb_table_desc_default(void) { return (nb_table_desc){.row_count_max = ROW_COUNT_DEFAULT}; }
-
-// --- checks ---
 
 #define REFUSE(item, result, ...) nbi_fail(&self->hooks, (item), (result), "nb_store_table_add", __VA_ARGS__)
 
@@ -73,6 +72,66 @@ static nb_result check_column(const nbi_store *self, const nb_table_desc *desc, 
     }
     return check_fields(self, column);
 }
+
+// --- a type in place of columns ---
+
+// Values of all structs among a row's columns: a row of 64 columns with four values each.
+#define TYPE_FIELD_COUNT_MAX 256u
+
+// What a type comes to.
+typedef struct typed_columns {
+    nb_column_desc columns[NB_STORE_COLUMN_COUNT_MAX];
+    nb_store_field fields[TYPE_FIELD_COUNT_MAX];
+    uint32_t field_count;
+} typed_columns;
+
+static uint32_t flags_of(const nb_table_desc *desc, const nb_member *member) {
+    bool is_local = desc->is_local || (member->flags & NB_LOCAL) != 0;
+    uint32_t flags = is_local ? NB_COLUMN_LOCAL : NB_COLUMN_SIMULATED;
+    if ((member->flags & NB_TICK_ONLY) == 0) flags |= NB_COLUMN_SNAPSHOT;
+    return (member->flags & NB_INTERPOLATE) != 0 ? flags | NB_COLUMN_INTERPOLATE : flags;
+}
+
+// A member with a type of its own is a column whose padding is known.
+static bool add_column(typed_columns *out, const nb_table_desc *desc, uint32_t index) {
+    const nb_member *member = &desc->type->members[index];
+    nb_column_desc *column = &out->columns[index];
+    *column = (nb_column_desc){.name = member->name, .size_bytes = member->size_bytes, .flags = flags_of(desc, member)};
+    if (member->kind != NB_KIND_STRUCT) return true;
+    const nb_type *inner = member->type();
+    uint32_t first = out->field_count;
+    for (uint32_t at = 0; at < member->size_bytes; at += inner->size_bytes) {
+        if (!nbi_type_fields(inner, at, out->fields, TYPE_FIELD_COUNT_MAX, &out->field_count)) return false;
+    }
+    column->fields = &out->fields[first];
+    column->field_count = out->field_count - first;
+    return true;
+}
+
+static nb_result describe_type(const nbi_store *self, nb_table_desc *desc, typed_columns *out) {
+    const nb_type *type = desc->type;
+    if (desc->columns != NULL || desc->column_count != 0) {
+        return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, "table '%s' has both columns and a type",
+                      desc->name != NULL ? desc->name : "");
+    }
+    nb_result result = nb_type_check(type, &self->hooks);
+    if (result != NB_OK) return result;
+    if (type->member_count > NB_STORE_COLUMN_COUNT_MAX || type->size_bytes > NB_STORE_ELEMENT_SIZE_MAX) {
+        return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_RANGE, "type \"%s\": %u members or %u bytes are too many",
+                      type->name, type->member_count, type->size_bytes);
+    }
+    out->field_count = 0;
+    for (uint32_t i = 0; i < type->member_count; ++i) {
+        if (add_column(out, desc, i)) continue;
+        return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_RANGE, "type \"%s\" has more than %u values in its structs",
+                      type->name, TYPE_FIELD_COUNT_MAX);
+    }
+    desc->columns = out->columns;
+    desc->column_count = type->member_count;
+    return NB_OK;
+}
+
+// --- checks ---
 
 static nb_result check_counts(const nbi_store *self, const nb_table_desc *desc) {
     if (desc->columns == NULL || desc->column_count == 0) {
@@ -169,7 +228,8 @@ static nb_result allocate_meta(nbi_store *self, nbi_table *table, const nb_table
     for (uint32_t i = 0; i < desc->column_count; ++i) {
         if (desc->columns[i].fields != NULL) padding_bytes += desc->columns[i].size_bytes;
     }
-    table->meta_bytes = heads_bytes + columns_bytes + padding_bytes; // at most 64 MiB
+    size_t map_bytes = desc->type != NULL ? desc->type->size_bytes : 0;
+    table->meta_bytes = heads_bytes + columns_bytes + padding_bytes + map_bytes; // at most 65 MiB
     unsigned char *memory =
         nbi_alloc(&self->hooks, table->meta_bytes, NB_ALIGNOF(nb_store_column), "nb_store_table_add");
     if (memory == NULL) return NB_ERR_MEMORY;
@@ -183,6 +243,7 @@ static nb_result allocate_meta(nbi_store *self, nbi_table *table, const nb_table
         table->columns[i].padding = padding;
         padding += desc->columns[i].size_bytes;
     }
+    table->column_at = map_bytes != 0 ? padding : NULL;
     return NB_OK;
 }
 
@@ -291,6 +352,22 @@ static void describe_columns(nbi_table *table, const nb_table_desc *desc) {
     table->staged_alignment = alignment;
 }
 
+// A staged row of a table with a type is the struct itself, and members are found by their offset.
+static void describe_members(nbi_table *table, const nb_type *type) {
+    uint32_t alignment = 1;
+    memset(table->column_at, UINT8_MAX, type->size_bytes);
+    for (uint32_t i = 0; i < type->member_count; ++i) {
+        const nb_member *member = &type->members[i];
+        table->columns[i].staged_offset = member->offset_bytes;
+        table->column_at[member->offset_bytes] = (uint8_t)i;
+        if (member->align_bytes > alignment) alignment = member->align_bytes;
+    }
+    table->staged_size_bytes = type->size_bytes;
+    table->staged_alignment = alignment;
+    table->head->column_at = table->column_at;
+    table->head->row_bytes = type->size_bytes;
+}
+
 static uint64_t mix(uint64_t hash, const void *data, size_t size_bytes) { return nb_hash64(data, size_bytes, hash); }
 
 // Local tables and columns are no part of what is saved: adding one keeps old saves good.
@@ -321,6 +398,7 @@ static nb_result build_table(nbi_store *self, nbi_table *table, const nb_table_d
     nb_result result = allocate_meta(self, table, desc);
     if (result != NB_OK) return result;
     describe_columns(table, desc);
+    if (desc->type != NULL) describe_members(table, desc->type);
     result = allocate_rows(self, table);
     if (result == NB_OK) result = create_pools(self, table);
     table->head->columns = table->heads;
@@ -328,10 +406,10 @@ static nb_result build_table(nbi_store *self, nbi_table *table, const nb_table_d
     return result;
 }
 
-nb_result nb_store_table_add(nb_store *store, const nb_table_desc *desc, nb_table *out) {
+nb_result nb_store_table_add(nb_store *store, const nb_table_desc *given, nb_table *out) {
     if (store == NULL) return NBI_FAIL_NULL("store");
     nbi_store *self = nbi_store_of(store);
-    if (desc == NULL || out == NULL) {
+    if (given == NULL || out == NULL) {
         return NBI_FAIL(&self->hooks, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, "desc or out is NULL");
     }
     if (self->is_started) {
@@ -341,7 +419,10 @@ nb_result nb_store_table_add(nb_store *store, const nb_table_desc *desc, nb_tabl
     if (self->is_protected) {
         return NBI_FAIL(&self->hooks, NB_ITEM_STORE_PROTECTED, NB_ERR_MISUSE, "the store is read-only now");
     }
-    nb_result result = check_desc(self, desc);
+    typed_columns typed;
+    nb_table_desc desc = *given;
+    nb_result result = desc.type != NULL ? describe_type(self, &desc, &typed) : NB_OK;
+    if (result == NB_OK) result = check_desc(self, &desc);
     if (result != NB_OK) return result;
     if (store->table_count == self->table_count_max) {
         nbi_log(&self->hooks, NB_LOG_WARNING, NB_ITEM_STORE_FULL, __func__, "there are %u tables already",
@@ -349,7 +430,7 @@ nb_result nb_store_table_add(nb_store *store, const nb_table_desc *desc, nb_tabl
         return NB_FULL;
     }
     nbi_table *table = &self->tables[store->table_count];
-    result = build_table(self, table, desc);
+    result = build_table(self, table, &desc);
     if (result != NB_OK) {
         nbi_table_deinit(self, table);
         return result;
@@ -357,7 +438,7 @@ nb_result nb_store_table_add(nb_store *store, const nb_table_desc *desc, nb_tabl
     store->table_count += 1;
     self->layout_hash = layout_of(table, self->layout_hash);
     nb_entity entity;
-    if (table->is_singleton) nbi_store_row_add(self, table, NULL, &entity);
+    if (table->is_singleton) nbi_store_rows_add(self, table, NULL, 1, &entity);
     *out = (nb_table){store->table_count};
     return NB_OK;
 }
@@ -374,7 +455,7 @@ static const nbi_table *table_or_report(const nb_store *store, nb_table table, c
     const nbi_table *found = nbi_table_of(self, table);
     if (found != NULL && out != NULL) return found;
     const char *format = found == NULL ? "there is no table %u" : "table %u: out is NULL";
-    NBI_WORLD_FAIL(self, table.value, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function, format, table.value);
+    NBI_STORE_FAIL(self, table.value, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function, format, table.value);
     return NULL;
 }
 
@@ -382,7 +463,7 @@ static const nbi_table *column_or_report(const nb_store *store, nb_table table, 
                                          const char *function) {
     const nbi_table *found = table_or_report(store, table, out, function);
     if (found == NULL || column < found->head->column_count) return found;
-    NBI_WORLD_FAIL(nbi_store_const_of(store), nbi_column_object(table, column), NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE,
+    NBI_STORE_FAIL(nbi_store_const_of(store), nbi_column_object(table, column), NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE,
                    function, "table '%s' has no column %u", found->name, column);
     return NULL;
 }
@@ -449,7 +530,7 @@ static nb_column_view view_of(const nbi_table *table, const nb_store_column *col
 static nb_result fail_not_interpolated(const nb_store *store, const nbi_table *table, const char *function) {
     const nbi_store *self = nbi_store_const_of(store);
     uint64_t object = (uint64_t)(table - self->tables) + 1;
-    return NBI_WORLD_FAIL(self, object, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function,
+    return NBI_STORE_FAIL(self, object, NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function,
                           "not interpolated in table '%s'", table->name);
 }
 
@@ -505,7 +586,7 @@ void *nb_store_refuse(const nb_store *store, nb_table table, uint32_t column, si
         nbi_store_deny(self, &self->tables[table.value - 1], function);
         return NULL;
     }
-    NBI_WORLD_FAIL(nbi_store_const_of(store), nbi_column_object(table, column) ^ (uint64_t)size_bytes << 40,
+    NBI_STORE_FAIL(nbi_store_const_of(store), nbi_column_object(table, column) ^ (uint64_t)size_bytes << 40,
                    NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function,
                    "'%s.%s' has %u rows of %u bytes: row %u of %zu bytes was asked for", found->name,
                    found->columns[column].name, found->head->row_count, found->heads[column].size_bytes, row,

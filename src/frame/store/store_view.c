@@ -160,7 +160,7 @@ static const void *rows_of(const nb_snapshot *snapshot, const nb_store *store, n
     uint32_t region = 0;
     if (is_there) region = is_previous ? found->columns[column].previous_region : found->columns[column].region;
     if (region == 0 || found->heads[column].size_bytes != size_bytes) {
-        NBI_WORLD_FAIL(self, nbi_column_object(table, column), NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function,
+        NBI_STORE_FAIL(self, nbi_column_object(table, column), NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, function,
                        "table %u '%s' has no column %u '%s' of %zu bytes in the snapshot", table.value,
                        found != NULL ? found->name : "", column, is_there ? found->columns[column].name : "",
                        size_bytes);

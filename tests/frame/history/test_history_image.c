@@ -193,7 +193,8 @@ typedef struct field {
 static void field_open(field *f, uint32_t row_count_max, nb_history_desc desc) {
     static const nb_column_desc columns[COLUMN_COUNT] = {{.name = "place", .size_bytes = sizeof(cell)},
                                                          {.name = "kind", .size_bytes = 1}};
-    nb_table_desc units = {"units", row_count_max, columns, COLUMN_COUNT, false, false};
+    nb_table_desc units = {
+        .name = "units", .row_count_max = row_count_max, .columns = columns, .column_count = COLUMN_COUNT};
     memset(f, 0, sizeof *f);
     assert_int_equal(nb_store_create(NULL, &f->world), NB_OK);
     assert_int_equal(nb_store_table_add(f->world, &units, &f->units), NB_OK);

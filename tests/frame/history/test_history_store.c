@@ -257,7 +257,8 @@ TEST(read_only_world_is_saved_and_not_rewound) {
     nb_store *world = NULL;
     nb_table units = {0};
     nb_store_desc desc = {.is_protectable = true};
-    nb_table_desc table = {"units", 100, unit_columns, UNIT_COLUMNS, false, false};
+    nb_table_desc table = {
+        .name = "units", .row_count_max = 100, .columns = unit_columns, .column_count = UNIT_COLUMNS};
     assert_int_equal(nb_store_create(&desc, &world), NB_OK);
     assert_int_equal(nb_store_table_add(world, &table, &units), NB_OK);
     nb_history *history = NULL;

@@ -42,9 +42,18 @@ typedef struct fixture {
 
 static inline fixture fixture_open_desc(uint32_t unit_count_max, nb_store_desc desc) {
     fixture f = {.unit_count_max = unit_count_max};
-    nb_table_desc units = {"units", unit_count_max, unit_columns, UNIT_COLUMNS, false, false};
-    nb_table_desc sparks = {"sparks", 100, spark_columns, SPARK_COLUMNS, true, false};
-    nb_table_desc clock = {"clock", 0, clock_columns, CLOCK_COLUMNS, false, true};
+    nb_table_desc units = {
+        .name = "units", .row_count_max = unit_count_max, .columns = unit_columns, .column_count = UNIT_COLUMNS};
+    nb_table_desc sparks = {.name = "sparks",
+                            .row_count_max = 100,
+                            .columns = spark_columns,
+                            .column_count = SPARK_COLUMNS,
+                            .is_local = true};
+    nb_table_desc clock = {.name = "clock",
+                           .row_count_max = 0,
+                           .columns = clock_columns,
+                           .column_count = CLOCK_COLUMNS,
+                           .is_singleton = true};
     assert_int_equal(nb_store_create(&desc, &f.world), NB_OK);
     assert_int_equal(nb_store_table_add(f.world, &units, &f.units), NB_OK);
     assert_int_equal(nb_store_table_add(f.world, &sparks, &f.sparks), NB_OK);
@@ -66,8 +75,13 @@ static inline fixture fixture_logged(uint32_t unit_count_max, test_log *log) {
 // A world with two tables, as far as it comes.
 static inline nb_result declare_two_tables(nb_store_desc desc, nb_store **world) {
     nb_table table = {0};
-    nb_table_desc units = {"units", 100, unit_columns, UNIT_COLUMNS, false, false};
-    nb_table_desc clock = {"clock", 0, clock_columns, CLOCK_COLUMNS, false, true};
+    nb_table_desc units = {
+        .name = "units", .row_count_max = 100, .columns = unit_columns, .column_count = UNIT_COLUMNS};
+    nb_table_desc clock = {.name = "clock",
+                           .row_count_max = 0,
+                           .columns = clock_columns,
+                           .column_count = CLOCK_COLUMNS,
+                           .is_singleton = true};
     nb_result result = nb_store_create(&desc, world);
     if (result == NB_OK) result = nb_store_table_add(*world, &units, &table);
     if (result == NB_OK) result = nb_store_table_add(*world, &clock, &table);

@@ -18,7 +18,8 @@ static uint32_t declare_with_failing_heap(bool is_lasting) {
         assert_ok_or_no_memory(result, &log);
         // The table that failed is not there, and its name is free.
         if (result != NB_OK && world != NULL) {
-            nb_table_desc again = {"units", 100, unit_columns, UNIT_COLUMNS, false, false};
+            nb_table_desc again = {
+                .name = "units", .row_count_max = 100, .columns = unit_columns, .column_count = UNIT_COLUMNS};
             nb_table table = nb_store_table_find(world, "units");
             heap.fail_at = heap.fail_from = 0;
             if (table.value == 0) assert_int_equal(nb_store_table_add(world, &again, &table), NB_OK);

@@ -188,7 +188,11 @@ TEST(no_table_is_declared_while_protected) {
     test_log log = {0};
     nb_hooks hooks = test_hooks(&log, NULL);
     nb_store_desc desc = {.is_protectable = true, .hooks = hooks};
-    nb_table_desc clock = {"clock", 0, clock_columns, CLOCK_COLUMNS, false, true};
+    nb_table_desc clock = {.name = "clock",
+                           .row_count_max = 0,
+                           .columns = clock_columns,
+                           .column_count = CLOCK_COLUMNS,
+                           .is_singleton = true};
     nb_store *world = NULL;
     nb_table table = {0};
     assert_int_equal(nb_store_create(&desc, &world), NB_OK);
@@ -237,8 +241,16 @@ TEST(pages_that_are_not_there_are_a_clean_error) {
         names[i][0] = (char)('a' + i), names[i][1] = 0;
         columns[i] = (nb_column_desc){.name = names[i], .size_bytes = NB_STORE_ELEMENT_SIZE_MAX};
     }
-    nb_table_desc huge = {"huge", NB_HANDLE_CAPACITY_MAX, columns, 16, true, false};
-    nb_table_desc clock = {"clock", 0, clock_columns, CLOCK_COLUMNS, false, true};
+    nb_table_desc huge = {.name = "huge",
+                          .row_count_max = NB_HANDLE_CAPACITY_MAX,
+                          .columns = columns,
+                          .column_count = 16,
+                          .is_local = true};
+    nb_table_desc clock = {.name = "clock",
+                           .row_count_max = 0,
+                           .columns = clock_columns,
+                           .column_count = CLOCK_COLUMNS,
+                           .is_singleton = true};
     assert_int_equal(nb_store_create(&desc, &world), NB_OK);
     uint64_t live_count = heap.live_count.value;
     assert_int_equal(nb_store_table_add(world, &huge, &table), NB_ERR_MEMORY);

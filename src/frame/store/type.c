@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Descriptions of structs: whether they name every byte that is not padding, and where their values are.
+
+#include "type.h"
+
+#include <string.h>
+
+#include "../../base/base.h"
+
+#define REFUSE(result, ...) nbi_fail(hooks, NB_ITEM_STORE_TYPE, (result), "nb_type_check", __VA_ARGS__)
+
+static uint32_t round_up(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
+
+static bool is_named(const char *name) {
+    return name != NULL && name[0] != 0 && memchr(name, 0, NB_STORE_NAME_SIZE) != NULL;
+}
+
+// The members in the order of their offsets: the one behind `last`, or the first for NULL; NULL at the end.
+static const nb_member *next_member(const nb_type *type, const nb_member *last) {
+    const nb_member *found = NULL;
+    for (uint32_t i = 0; i < type->member_count; ++i) {
+        const nb_member *member = &type->members[i];
+        bool is_behind = last == NULL || member->offset_bytes > last->offset_bytes ||
+                         (member->offset_bytes == last->offset_bytes && member > last);
+        if (is_behind && (found == NULL || member->offset_bytes < found->offset_bytes)) found = member;
+    }
+    return found;
+}
+
+static nb_result check_member(const nb_type *type, const nb_member *member, const nb_hooks *hooks) {
+    if (!is_named(member->name)) {
+        return REFUSE(NB_ERR_MISUSE, "type \"%s\": a member has no name of 1 to %d bytes", type->name,
+                      NB_STORE_NAME_SIZE - 1);
+    }
+    bool is_inside = member->size_bytes > 0 && member->offset_bytes < type->size_bytes &&
+                     member->size_bytes <= type->size_bytes - member->offset_bytes;
+    bool is_aligned = member->align_bytes > 0 && nbi_is_power_of_two(member->align_bytes);
+    if (!is_inside || !is_aligned) {
+        return REFUSE(NB_ERR_RANGE, "type \"%s\": member \"%s\" has offset %u, size %u and alignment %u in %u bytes",
+                      type->name, member->name, member->offset_bytes, member->size_bytes, member->align_bytes,
+                      type->size_bytes);
+    }
+    bool has_type = member->type != NULL && member->type() != NULL;
+    if (has_type != (member->kind == NB_KIND_STRUCT) || (uint32_t)member->kind >= NB_KIND_COUNT) {
+        return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" is a struct without a type, or the reverse",
+                      type->name, member->name);
+    }
+    if (has_type && (member->type()->size_bytes == 0 || member->size_bytes % member->type()->size_bytes != 0)) {
+        return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" has %u bytes, and its type \"%s\" has %u", type->name,
+                      member->name, member->size_bytes, member->type()->name, member->type()->size_bytes);
+    }
+    return NB_OK;
+}
+
+// Bytes that belong to no member, but for the padding in front of what needs an alignment.
+static nb_result refuse_gap(const nb_type *type, uint32_t from, uint32_t to, const nb_hooks *hooks) {
+    return REFUSE(NB_ERR_MISUSE, "type \"%s\": bytes %u to %u belong to no member; name all members of the struct",
+                  type->name, from, to - 1);
+}
+
+static nb_result check_coverage(const nb_type *type, const nb_hooks *hooks) {
+    uint32_t end = 0, align = 1;
+    const nb_member *member = NULL;
+    while ((member = next_member(type, member)) != NULL) {
+        if (member->offset_bytes < end) {
+            return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" begins inside another one; name each member once",
+                          type->name, member->name);
+        }
+        if (member->offset_bytes != round_up(end, member->align_bytes))
+            return refuse_gap(type, end, member->offset_bytes, hooks);
+        end = member->offset_bytes + member->size_bytes;
+        if (member->align_bytes > align) align = member->align_bytes;
+    }
+    return round_up(end, align) == type->size_bytes ? NB_OK : refuse_gap(type, end, type->size_bytes, hooks);
+}
+
+static nb_result check(const nb_type *type, uint32_t depth, const nb_hooks *hooks) {
+    if (type == NULL || !is_named(type->name) || type->members == NULL || type->member_count == 0) {
+        return REFUSE(NB_ERR_MISUSE, "a type is NULL, or has no name of 1 to %d bytes or no members",
+                      NB_STORE_NAME_SIZE - 1);
+    }
+    if (depth == NB_TYPE_DEPTH_MAX) {
+        return REFUSE(NB_ERR_RANGE, "type \"%s\" is more than %u structs deep", type->name, NB_TYPE_DEPTH_MAX);
+    }
+    nb_result result = NB_OK;
+    for (uint32_t i = 0; i < type->member_count && result == NB_OK; ++i) {
+        const nb_member *member = &type->members[i];
+        result = check_member(type, member, hooks);
+        if (result == NB_OK && member->kind == NB_KIND_STRUCT) result = check(member->type(), depth + 1, hooks);
+    }
+    return result == NB_OK ? check_coverage(type, hooks) : result;
+}
+
+nb_result nb_type_check(const nb_type *type, const nb_hooks *hooks) {
+    nb_hooks resolved = nbi_hooks_resolve(hooks != NULL ? hooks : &(nb_hooks){0});
+    return check(type, 0, &resolved);
+}
+
+bool nbi_type_fields(const nb_type *type, uint32_t base_bytes, nb_store_field *fields, uint32_t count_max,
+                     uint32_t *count) {
+    for (uint32_t i = 0; i < type->member_count; ++i) {
+        const nb_member *member = &type->members[i];
+        uint32_t at = base_bytes + member->offset_bytes, end = at + member->size_bytes;
+        const nb_type *inner = member->kind == NB_KIND_STRUCT ? member->type() : NULL;
+        for (; inner != NULL && at < end; at += inner->size_bytes) {
+            if (!nbi_type_fields(inner, at, fields, count_max, count)) return false;
+        }
+        if (inner != NULL) continue;
+        if (*count == count_max) return false;
+        fields[(*count)++] = (nb_store_field){at, member->size_bytes};
+    }
+    return true;
+}
