@@ -4,7 +4,9 @@
 #include "engine/engine.h"
 #include "state/state.h"
 
+#include "../base/input.h"
 #include "../base/loop.h"
+#include "../base/trace.h"
 
 // Being late says nothing about work after a pause of the whole program, a load or a jump.
 static void forgive_late(nb_engine *engine) {
@@ -13,8 +15,6 @@ static void forgive_late(nb_engine *engine) {
     engine->run_forgiven = engine->run_number;
     if (is_elsewhere || engine->time.is_discontinuity) nb_fence_forgive(engine->fence, false);
 }
-
-#include "../base/input.h"
 
 static void frame_start(nb_engine *engine) {
     if (engine->timelines != NULL) nb_timelines_reclaim(engine->timelines, 0, NULL);
@@ -118,7 +118,7 @@ static void frame_end(nb_engine *engine) {
     if (engine->epochs != NULL) nb_timeline_signal(engine->epochs, engine->time.index + 1);
 }
 
-void nbi_frame_run(nb_engine *engine) {
+static void run_phases(nb_engine *engine) {
     bool has_picture = !engine->desc.is_headless;
     nbi_phase_run(engine, NB_PHASE_FRAME_START, frame_start, NULL);
     nbi_phase_run(engine, NB_PHASE_INPUT, take_input, NULL);
@@ -137,4 +137,42 @@ void nbi_frame_run(nb_engine *engine) {
     nbi_phase_run(engine, NB_PHASE_ASYNC_POLL, async_poll, NULL);
     nbi_phase_run(engine, NB_PHASE_BUDGET_ADAPT, nbi_work_adapt, NULL);
     nbi_phase_run(engine, NB_PHASE_FRAME_END, NULL, frame_end);
+}
+
+static void open_frame(nb_engine *engine) {
+    engine->phase_start_ns = engine->frame_start_ns = nbi_engine_now_ns(engine);
+    engine->wait_ns = engine->device_ns = 0;
+    engine->is_in_frame = true;
+    engine->closed_barriers = 0;
+    engine->failure = NB_OK;
+    engine->is_degraded = false;
+    engine->time = nb_loop_frame_get(&engine->loop);
+    // In each frame: the host may attach the thread itself, and detach it.
+    if (engine->desc.trace != NULL)
+        engine->trace = nbi_trace_join(engine->desc.trace, "coordinator", &engine->trace_own);
+}
+
+// What a module does in its on_detach is not part of the frame, but the loop's frame goes on until it has.
+static void close_frame(nb_engine *engine) {
+    nbi_atomic_store_relaxed_u32(&engine->phase, NB_PHASE_NONE);
+    nbi_store_allow(engine, NB_PHASE_NONE);
+    nbi_modules_note(engine, NBI_HEALTH_FRAMES);
+    engine->is_in_frame = false;
+    nbi_modules_settle(engine);
+    nb_loop_end(&engine->loop);
+    engine->stats.frame_ns = nbi_loop_since(engine->phase_start_ns, engine->frame_start_ns);
+    engine->stats.work_ns = nbi_work_ns(engine);
+    ++engine->stats.frame_count;
+}
+
+nb_result nbi_frame_run(nb_engine *engine) {
+    nbi_modules_settle(engine);
+    open_frame(engine);
+    nbi_owner *before = nbi_owner_enter(engine->owner);
+    uint32_t fp_mode = nbi_fp_enter();
+    run_phases(engine);
+    nbi_fp_leave(fp_mode);
+    nbi_owner_leave(before);
+    close_frame(engine);
+    return engine->failure;
 }

@@ -67,7 +67,7 @@ static void take_input(const nb_context *context, peer *p, uint64_t tick) {
     bool is_short = p->index == 1 && p->sim->config.history_events < PEER_COUNT * PART_MAX;
     EXPLORE_CHECK(result == NB_ERR_RANGE || (result == NB_FULL && is_short));
     nb_history_stats kept = nb_history_stats_get(nb_engine_history(p->engine));
-    EXPLORE_CHECK(result == NB_FULL || tick_now(p) - tick > ROLLBACK_MAX || tick < p->engine->correct_oldest ||
+    EXPLORE_CHECK(result == NB_FULL || tick_now(p) - tick > ROLLBACK_MAX || tick < p->engine->correction.oldest ||
                   !kept.has_begun || tick < kept.tick_oldest);
     if (is_again) return;
     p->refused[tick] = true;

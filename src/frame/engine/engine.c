@@ -87,10 +87,6 @@ static size_t order_bytes(const nb_engine *engine) {
     return (size_t)engine->desc.module_count_max * (NB_PHASE_COUNT + 1) * sizeof(uint32_t);
 }
 
-static size_t command_bytes(const nb_engine *engine) {
-    return engine->desc.command_count_max * sizeof *engine->commands;
-}
-
 static nb_result modules_create(nb_engine *engine) {
     uint32_t count = engine->desc.module_count_max;
     engine->modules = nbi_alloc(&engine->hooks, count * sizeof *engine->modules, NB_CACHE_LINE, "nb_engine_create");
@@ -99,8 +95,6 @@ static nb_result modules_create(nb_engine *engine) {
     engine->order = nbi_alloc(&engine->hooks, order_bytes(engine), NB_CACHE_LINE, "nb_engine_create");
     if (engine->order == NULL) return NB_ERR_MEMORY;
     for (uint32_t i = 0; i < NB_PHASE_COUNT; ++i) engine->orders[i].modules = engine->order + (size_t)(i + 1) * count;
-    engine->commands = nbi_alloc(&engine->hooks, command_bytes(engine), NB_CACHE_LINE, "nb_engine_create");
-    if (engine->commands == NULL) return NB_ERR_MEMORY;
     return NB_OK;
 }
 
@@ -214,6 +208,7 @@ static nb_result create_all(nb_engine *engine) {
     nb_result result = nb_loop_init(&engine->loop, &engine->desc.loop);
     if (result == NB_OK) result = nb_budget_init(&engine->budget, &engine->desc.budget);
     if (result == NB_OK) result = modules_create(engine);
+    if (result == NB_OK) result = nbi_commands_create(engine);
     if (result == NB_OK) result = nb_arena_init(&engine->arena, &arena_desc);
     if (result == NB_OK) engine->has_arena = true;
     if (result == NB_OK) result = nb_token_create(&token_desc, &engine->token);
@@ -253,7 +248,7 @@ static void free_all(nb_engine *engine) {
     nb_states_destroy(engine->states);
     nbi_store_end(engine);
     nb_input_destroy(engine->input);
-    if (engine->commands != NULL) nbi_free(&hooks, engine->commands, command_bytes(engine));
+    nbi_commands_destroy(engine);
     if (engine->has_arena) {
         nb_arena_adopt(&engine->arena);
         nb_arena_deinit(&engine->arena);
@@ -446,47 +441,12 @@ static nb_result enter(nb_engine *engine, const char *function) {
     return result;
 }
 
-// For each frame: the host may attach the thread itself, and detach it.
-static void trace_coordinator(nb_engine *engine) {
-    if (engine->desc.trace != NULL)
-        engine->trace = nbi_trace_join(engine->desc.trace, "coordinator", &engine->trace_own);
-}
-
-// One frame of the loop, which has begun.
-static nb_result run_begun(nb_engine *engine) {
-    nbi_modules_settle(engine);
-    uint64_t start_ns = nbi_engine_now_ns(engine);
-    engine->phase_start_ns = engine->frame_start_ns = start_ns;
-    engine->wait_ns = engine->device_ns = 0;
-    engine->is_in_frame = true;
-    nbi_owner *before = nbi_owner_enter(engine->owner);
-    engine->closed_barriers = 0;
-    engine->failure = NB_OK;
-    engine->is_degraded = false;
-    engine->time = nb_loop_frame_get(&engine->loop);
-    trace_coordinator(engine);
-    uint32_t fp_mode = nbi_fp_enter();
-    nbi_frame_run(engine);
-    nbi_fp_leave(fp_mode);
-    nbi_atomic_store_relaxed_u32(&engine->phase, NB_PHASE_NONE);
-    nbi_store_allow(engine, NB_PHASE_NONE);
-    nbi_modules_note(engine, NBI_HEALTH_FRAMES);
-    nbi_owner_leave(before);
-    engine->is_in_frame = false;
-    nbi_modules_settle(engine);
-    nb_loop_end(&engine->loop);
-    engine->stats.frame_ns = nbi_loop_since(engine->phase_start_ns, start_ns);
-    engine->stats.work_ns = nbi_work_ns(engine);
-    ++engine->stats.frame_count;
-    return engine->failure;
-}
-
 nb_result nb_engine_frame(nb_engine *engine) {
     if (engine == NULL) return NBI_FAIL_NULL("engine");
     nb_result result = enter(engine, __func__);
     if (result != NB_OK) return result;
     result = nb_loop_begin(&engine->loop);
-    if (result == NB_OK) result = run_begun(engine);
+    if (result == NB_OK) result = nbi_frame_run(engine);
     engine->is_running = false;
     return result;
 }
@@ -496,7 +456,7 @@ nb_result nb_engine_frame_delta(nb_engine *engine, uint64_t delta_ns) {
     nb_result result = enter(engine, __func__);
     if (result != NB_OK) return result;
     result = nb_loop_begin_delta(&engine->loop, delta_ns);
-    if (result == NB_OK) result = run_begun(engine);
+    if (result == NB_OK) result = nbi_frame_run(engine);
     engine->is_running = false;
     return result;
 }
@@ -522,7 +482,7 @@ nb_result nb_engine_run(nb_engine *engine) {
         if (!engine->desc.loop.is_unpaced) result = nb_loop_pace(&engine->loop);
         if (result == NB_OK) result = prepare(engine, __func__); // on_detach may have made a world
         if (result == NB_OK) result = nb_loop_begin(&engine->loop);
-        if (result == NB_OK) run_begun(engine); // what a handler failed with does not end the run
+        if (result == NB_OK) nbi_frame_run(engine); // what a handler failed with does not end the run
         if (result == NB_OK) result = between(engine);
     }
     clear_stop(engine);
@@ -540,7 +500,7 @@ nb_result nb_engine_run_ticks(nb_engine *engine, uint64_t tick_count) {
         result = prepare(engine, __func__);
         if (result == NB_OK) result = nb_loop_run_to_tick(&engine->loop, nb_loop_tick_count(&engine->loop) + 1);
         if (result == NB_OK) result = nb_loop_begin_delta(&engine->loop, 0);
-        if (result == NB_OK) run_begun(engine);
+        if (result == NB_OK) nbi_frame_run(engine);
         if (result == NB_OK) result = between(engine);
     }
     nb_loop_resume(&engine->loop); // forgets a tick that a hold has kept back
@@ -569,6 +529,13 @@ nb_snapshots *nb_engine_snapshots(nb_engine *engine) {
     if (engine == NULL) return NULL;
     if (engine->snapshots == NULL) nb_snapshots_create(&engine->desc.snapshots, &engine->snapshots);
     return engine->snapshots;
+}
+
+nb_input *nb_engine_input(nb_engine *engine) {
+    if (engine == NULL) NBI_FAIL_NULL("engine");
+    if (engine == NULL) return NULL;
+    if (engine->input == NULL) nb_input_create(&engine->desc.input, &engine->input);
+    return engine->input;
 }
 
 nb_timelines *nb_engine_timelines(nb_engine *engine) {

@@ -2,9 +2,10 @@
 #pragma once
 
 // What the files of the engine share. Start reading in frame.c: one frame, phase by phase. handler.c runs the handlers
-// of a phase and keeps the barriers; tick.c runs a tick with all it has around its handlers; job.c runs parallel
-// handlers and merges their outputs; module.c keeps modules and their order; context.c decides who may do what;
-// module_work.c looks for what they have in flight; engine.c makes and ends it all.
+// of a phase and keeps the barriers; tick.c runs a tick, with its commands (command.c), its staged rows (staging.c) and
+// those that watch it (watch.c); engine_world.c keeps the world; job.c runs parallel handlers and merges their outputs;
+// module.c keeps modules and their order, module_work.c looks for what they have in flight; context.c decides which
+// handler may do what; engine.c makes and ends it all.
 
 #include "nebula/engine.h"
 #include "nebula/guard.h"
@@ -15,7 +16,9 @@
 #include "../../base/throttle.h"
 #include "../../platform/platform.h"
 #include "../state/state.h"
+#include "command.h"
 #include "staging.h"
+#include "watch.h"
 
 // A handler or job that runs, or the last one that did: what a context is checked against.
 typedef struct nbi_call {
@@ -125,6 +128,16 @@ typedef struct nbi_order {
 
 typedef struct nbi_synctest nbi_synctest; // of synctest.h
 
+// What handlers have said in this frame about the past, until nbi_rollback applies it.
+typedef struct nbi_correction {
+    bool has_input; // ticks from `from` on are to be simulated again
+    uint64_t from;
+    uint64_t oldest;   // ticks before it cannot be simulated again as they were: see nbi_rollback_floor_set
+    const void *bytes; // of the state after state_tick ticks; NULL = none
+    size_t size_bytes;
+    uint64_t state_tick;
+} nbi_correction;
+
 struct nb_engine {
     nb_engine_desc desc; // resolved
     nb_hooks hooks;
@@ -193,23 +206,17 @@ struct nb_engine {
     const nb_loop_tick *tick;
     const nb_snapshot *snapshot; // held from Snapshot to FrameEnd
     nb_input_view frame_input, tick_input, tick_commands;
-    bool was_paused;          // by the game or its player, when Input was open last
-    bool is_pause_own;        // it is nb_engine_run_ticks that has paused the loop
-    bool is_idle;             // no tick ran in the newest frame
-    nb_input_event *commands; // for the next tick; command_count_max
-    uint32_t command_count;
+    bool was_paused;       // by the game or its player, when Input was open last
+    bool is_pause_own;     // it is nb_engine_run_ticks that has paused the loop
+    bool is_idle;          // no tick ran in the newest frame
+    nbi_commands commands; // for the next tick
     nbi_staging staging;
     uint64_t frame_start_ns;
     nb_result failure; // the first of this frame
     bool is_degraded;  // jobs of it were late
     bool is_resimulating;
-    nb_scheduler *solo;  // without workers, in place of the scheduler's own, where synctest runs a tick on one thread
-    bool has_correction; // of input: ticks from correct_from on are to be simulated again
-    uint64_t correct_from;
-    uint64_t correct_oldest;   // ticks before it cannot be simulated again as they were: see nbi_rollback_floor_set
-    const void *correct_bytes; // of the state after correct_state_tick ticks; NULL = none
-    size_t correct_size_bytes;
-    uint64_t correct_state_tick;
+    nb_scheduler *solo; // without workers, in place of the scheduler's own, where synctest runs a tick on one thread
+    nbi_correction correction;
     nb_rollback_stats rollback;
     bool has_nothing_visible;
     nbi_call call;
@@ -230,8 +237,7 @@ struct nb_engine {
     nb_atomic_u64 job_serial;
     nb_engine_stats stats;
 
-    nb_tick_watch watches[NB_TICK_WATCH_COUNT_MAX];
-    uint32_t watch_count;
+    nbi_watches watches;
 };
 
 // --- health.c ---
@@ -294,8 +300,7 @@ void nbi_tick_run(nb_engine *engine, const nb_loop_tick *tick);
 // The part of a tick that is the same whenever it is simulated: tick, tick_input and tick_commands are set.
 void nbi_tick_simulate(nb_engine *engine);
 
-// Tells the watches what came out of the tick.
-void nbi_watches_end(const nb_engine *engine);
+// --- engine_world.c ---
 
 // Between frames: makes a new world part of snapshots and ticks. Fails as nb_store_views_add.
 nb_result nbi_store_join(nb_engine *engine);
@@ -433,8 +438,8 @@ void nbi_work_adapt(nb_engine *engine);
 
 // --- frame.c ---
 
-// One frame, for a loop whose frame has begun.
-void nbi_frame_run(nb_engine *engine);
+// One frame, for a loop whose frame has begun. Returns the first failure of a handler.
+nb_result nbi_frame_run(nb_engine *engine);
 
 static inline bool nbi_is_coordinator(const nb_engine *engine) {
     return engine->coordinator == 0 || engine->coordinator == nbi_thread_id();

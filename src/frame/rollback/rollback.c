@@ -44,9 +44,9 @@ static void keep_input(nb_engine *engine, uint64_t tick) {
     nb_history_input input = {engine->tick_input, engine->tick_commands};
     nb_result result = nb_history_input_set(engine->history, tick + 1, &input);
     // After a rewind: what was known of ticks from here on was of another past.
-    if (engine->correct_oldest > tick) engine->correct_oldest = tick;
+    if (engine->correction.oldest > tick) engine->correction.oldest = tick;
     if (result == NB_OK) return;
-    engine->correct_oldest = tick + 1;
+    engine->correction.oldest = tick + 1;
     if (result != NB_FULL || engine->rollback.lost_count++ != 0) return;
     nbi_log(&engine->hooks, NB_LOG_WARNING, NB_ITEM_HISTORY_FULL, "nb_engine_frame",
             "tick %llu has %u events and %u commands, more than are kept: no rollback goes behind it; raise "
@@ -64,7 +64,7 @@ void nbi_engine_own_load(nb_engine *engine) {
     engine->load_count = engine->run_load_count = nbi_states_load_count(engine->states);
 }
 
-void nbi_rollback_floor_set(nb_engine *engine) { engine->correct_oldest = nb_loop_tick_count(&engine->loop); }
+void nbi_rollback_floor_set(nb_engine *engine) { engine->correction.oldest = nb_loop_tick_count(&engine->loop); }
 
 nb_history *nb_engine_history(nb_engine *engine) {
     if (engine == NULL) NBI_FAIL_NULL("engine");
@@ -86,7 +86,7 @@ static nb_result check_call(const nb_context *context, const char *function) {
 static nb_result check_tick(nb_engine *engine, uint64_t tick_count, uint64_t newest) {
     uint64_t now = nb_loop_tick_count(&engine->loop);
     bool is_near = tick_count <= newest && newest <= now && now - tick_count <= engine->desc.rollback_count_max;
-    if (engine->history != NULL && is_near && tick_count >= engine->correct_oldest) {
+    if (engine->history != NULL && is_near && tick_count >= engine->correction.oldest) {
         nb_history_stats stats = nb_history_stats_get(engine->history);
         if (stats.has_begun && tick_count >= stats.tick_oldest) return NB_OK;
     }
@@ -100,8 +100,8 @@ static bool is_same_view(nb_input_view a, nb_input_view b) {
 
 static void correct_from(nb_engine *engine, uint64_t tick_count) {
     ++engine->rollback.correction_count;
-    if (!engine->has_correction || tick_count < engine->correct_from) engine->correct_from = tick_count;
-    engine->has_correction = true;
+    if (!engine->correction.has_input || tick_count < engine->correction.from) engine->correction.from = tick_count;
+    engine->correction.has_input = true;
 }
 
 nb_result nb_context_correct_input(const nb_context *context, uint64_t tick, const nb_history_input *input) {
@@ -131,11 +131,11 @@ nb_result nb_context_correct_state(const nb_context *context, uint64_t tick_coun
     nb_result result = check_call(context, __func__);
     if (result == NB_OK) result = check_tick(engine, tick_count, nb_loop_tick_count(&engine->loop));
     if (result != NB_OK) return result;
-    bool is_older = engine->correct_bytes != NULL && tick_count < engine->correct_state_tick;
+    bool is_older = engine->correction.bytes != NULL && tick_count < engine->correction.state_tick;
     if (is_older) return NB_OK; // what a later state says is already more than this one knows
-    engine->correct_bytes = bytes;
-    engine->correct_size_bytes = size_bytes;
-    engine->correct_state_tick = tick_count;
+    engine->correction.bytes = bytes;
+    engine->correction.size_bytes = size_bytes;
+    engine->correction.state_tick = tick_count;
     return NB_OK;
 }
 
@@ -169,13 +169,13 @@ typedef enum sent_state { SENT_FAILED, SENT_SAME, SENT_OTHER } sent_state;
 // Loads what was sent where it belongs. A hash of 0: there was no memory for it.
 static nb_result load_there(nb_engine *engine, bool *is_other) {
     uint64_t before = nb_states_hash(engine->states);
-    nb_result result =
-        nbi_states_load(engine->states, engine->correct_bytes, engine->correct_size_bytes, "nb_context_correct_state");
+    nb_result result = nbi_states_load(engine->states, engine->correction.bytes, engine->correction.size_bytes,
+                                       "nb_context_correct_state");
     uint64_t after = result == NB_OK ? nb_states_hash(engine->states) : 0;
     nbi_engine_own_load(engine);
     if (result == NB_OK && (before == 0 || after == 0)) result = NB_ERR_MEMORY;
     *is_other = result == NB_OK && after != before;
-    return *is_other ? nb_history_save(engine->history, engine->correct_state_tick) : result;
+    return *is_other ? nb_history_save(engine->history, engine->correction.state_tick) : result;
 }
 
 // Where the state that was sent is other than ours, ours is what was sent. Else it is as before, with all that is
@@ -184,7 +184,7 @@ static sent_state try_state(nb_engine *engine, uint64_t now, unsigned char *stas
     nb_store *world = engine->is_world_joined ? engine->world : NULL;
     bool is_other = false;
     if (world != NULL) nbi_store_stash(world, stash, NBI_STASH_SAVE);
-    if (nb_history_rewind(engine->history, engine->correct_state_tick) != NB_OK) return SENT_FAILED;
+    if (nb_history_rewind(engine->history, engine->correction.state_tick) != NB_OK) return SENT_FAILED;
     nb_result result = load_there(engine, &is_other);
     if (is_other && result >= 0) return SENT_OTHER;
     nbi_history_return(engine->history, now);
@@ -204,20 +204,20 @@ static sent_state load_state(nb_engine *engine, uint64_t now) {
 
 // From where to simulate again, or `now`. Inputs of ticks before a state that was sent are in it.
 static uint64_t apply_state(nb_engine *engine, uint64_t now) {
-    uint64_t from = engine->has_correction ? engine->correct_from : now;
-    if (engine->correct_bytes == NULL) return from;
+    uint64_t from = engine->correction.has_input ? engine->correction.from : now;
+    if (engine->correction.bytes == NULL) return from;
     sent_state sent = load_state(engine, now);
     if (sent == SENT_FAILED) ++engine->rollback.fail_count;
     if (sent == SENT_FAILED) return from;
     if (sent == SENT_SAME) ++engine->rollback.same_count;
     if (sent == SENT_OTHER) ++engine->rollback.correction_count;
     // What comes later about ticks before it knows less.
-    engine->correct_oldest = engine->correct_state_tick;
-    return sent == SENT_SAME ? nbi_max_u64(from, engine->correct_state_tick) : engine->correct_state_tick;
+    engine->correction.oldest = engine->correction.state_tick;
+    return sent == SENT_SAME ? nbi_max_u64(from, engine->correction.state_tick) : engine->correction.state_tick;
 }
 
 void nbi_rollback(nb_engine *engine) {
-    if (!engine->has_correction && engine->correct_bytes == NULL) return;
+    if (!engine->correction.has_input && engine->correction.bytes == NULL) return;
     uint64_t now = nb_loop_tick_count(&engine->loop);
     nbi_store_allow(engine, NB_PHASE_FIXED_SIM);
     uint64_t from = apply_state(engine, now);
@@ -226,8 +226,8 @@ void nbi_rollback(nb_engine *engine) {
     if (!is_back) ++engine->rollback.fail_count;
     if (is_back && from != now) simulate_to(engine, from, now);
     nbi_store_allow(engine, NB_PHASE_NETWORK_RECONCILIATION);
-    engine->has_correction = false;
-    engine->correct_bytes = NULL;
+    engine->correction.has_input = false;
+    engine->correction.bytes = NULL;
 }
 
 static nb_result check_between_frames(nb_engine *engine, const char *function) {
@@ -242,8 +242,8 @@ static nb_result check_between_frames(nb_engine *engine, const char *function) {
 // index. Corrections and staged rows never outlive their frame.
 static void resume_at(nb_engine *engine, uint64_t tick_count) {
     ++engine->run_number;
-    engine->stats.command_dropped_count += engine->command_count;
-    engine->command_count = 0;
+    engine->stats.command_dropped_count += engine->commands.count;
+    engine->commands.count = 0;
     if (engine->input != NULL) nbi_input_restart(engine->input);
     nb_loop_set_tick(&engine->loop, tick_count); // in bounds: checked, or a tick that ran
     engine->run_tick = tick_count;
@@ -275,7 +275,7 @@ static void start_at(nb_engine *engine, uint64_t tick_count) {
     nbi_synctest_restart(engine, tick_count);
     // No tick of the past before it is known any more. A rewind may go forward again, over ticks whose input was not
     // kept.
-    engine->correct_oldest = nbi_min_u64(engine->correct_oldest, tick_count);
+    engine->correction.oldest = nbi_min_u64(engine->correction.oldest, tick_count);
     resume_at(engine, tick_count);
 }
 
@@ -308,16 +308,8 @@ nb_result nb_engine_load(nb_engine *engine, uint64_t tick_count, const void *byt
     if (result == NB_OK) start_at(engine, tick_count);
     engine->is_calling = false;
     if (result != NB_OK) return result;
-    // They may be those that waited here.
-    if (commands.count != 0) memmove(engine->commands, commands.events, commands.count * sizeof *engine->commands);
-    engine->command_count = commands.count;
+    nbi_commands_replace(engine, commands);
     return NB_OK;
-}
-
-nb_input_view nb_engine_commands(const nb_engine *engine) {
-    if (engine == NULL) NBI_FAIL_NULL("engine");
-    if (engine == NULL || engine->command_count == 0) return (nb_input_view){NULL, 0};
-    return (nb_input_view){engine->commands, engine->command_count};
 }
 
 nb_rollback_stats nb_engine_rollback_stats(const nb_engine *engine) {
