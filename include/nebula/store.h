@@ -94,7 +94,8 @@ typedef struct nb_table_desc {
     uint32_t column_count;         // 1..NB_STORE_COLUMN_COUNT_MAX
     bool is_local;                 // no part of simulated state: all its columns are local
     bool is_singleton; // exactly one row, there from the declaration on, which is never despawned; row_count_max is 1
-    // In place of columns: a column for each member of the row's struct, see type.h. Needed only during the call.
+    // In place of columns, see type.h: a table has a column for each member of the struct, a singleton is one struct.
+    // Needed only during the call.
     const nb_type *type;
 } nb_table_desc;
 
@@ -270,6 +271,12 @@ typedef enum nb_save_kind {
 #define NB_STORE_MEMBER_WRITE(store, table, row_type, member) \
     NBI_CAST(NBI_TYPEOF(NBI_OF(row_type)->member) *,          \
              nb_store_member_write((store), (table), offsetof(row_type, member), sizeof(NBI_OF(row_type)->member)))
+
+// The struct of a singleton that was declared by its type, to read or to write.
+#define NB_STORE_STATE(store, table, struct_type) \
+    NBI_CAST(const struct_type *, nb_store_member((store), (table), 0, sizeof(struct_type)))
+#define NB_STORE_STATE_WRITE(store, table, struct_type) \
+    NBI_CAST(struct_type *, nb_store_member_write((store), (table), 0, sizeof(struct_type)))
 
 // Every row of a table, in order.
 #define NB_STORE_EACH_ROW(row, store, table) \

@@ -58,9 +58,40 @@ NB_PRINTF(2, 3) void nbi_line_add(nbi_line *self, const char *format, ...) {
     if (count > 0) self->used_bytes = (size_t)nbi_min_u64(self->used_bytes + (size_t)count, self->size_bytes - 1);
 }
 
+static int64_t signed_of(const unsigned char *value, size_t size_bytes) {
+    uint64_t bits = 0;
+    memcpy(&bits, value, size_bytes); // every machine here is little-endian
+    uint64_t sign = UINT64_C(1) << (8 * size_bytes - 1);
+    return (int64_t)((bits ^ sign) - sign);
+}
+
+// A value whose kind is known, as a programmer would write it. False: it is not known.
+static bool add_known(nbi_line *self, nb_kind kind, const unsigned char *value, size_t size_bytes) {
+    uint64_t bits = 0;
+    float narrow = 0;
+    double wide = 0;
+    memcpy(&bits, value, (size_t)nbi_min_u64(size_bytes, sizeof bits));
+    switch (kind) {
+    case NB_KIND_BOOL: nbi_line_add(self, "%s", bits != 0 ? "true" : "false"); return true;
+    case NB_KIND_I8:
+    case NB_KIND_I16:
+    case NB_KIND_I32:
+    case NB_KIND_I64: nbi_line_add(self, "%lld", (long long)signed_of(value, size_bytes)); return true;
+    case NB_KIND_U8:
+    case NB_KIND_U16:
+    case NB_KIND_U32:
+    case NB_KIND_U64: nbi_line_add(self, "%llu", nb_llu(bits)); return true;
+    // So many digits tell any two numbers apart.
+    case NB_KIND_F32: memcpy(&narrow, value, sizeof narrow), nbi_line_add(self, "%.9g", (double)narrow); return true;
+    case NB_KIND_F64: memcpy(&wide, value, sizeof wide), nbi_line_add(self, "%.17g", wide); return true;
+    default: return false;
+    }
+}
+
 // A value of the size of a number reads as one, others as bytes in their order.
 static void add_value(nbi_line *self, const nb_difference *from, const unsigned char *value) {
     size_t size_bytes = from->size_bytes;
+    if (add_known(self, from->value_kind, value, size_bytes)) return;
     bool is_number = size_bytes == 1 || size_bytes == 2 || size_bytes == 4 || size_bytes == 8;
     if (is_number) nbi_line_add(self, "0x");
     for (uint32_t i = 0; i < from->value_bytes; ++i) {
@@ -79,6 +110,7 @@ static void add_values(nbi_line *self, const nb_difference *from) {
 }
 
 static void add_row(nbi_line *self, const nb_difference *from) {
+    if (from->kind == NB_DIFFERENCE_VALUE && from->column[0] == '\0') return; // one struct, without rows
     nbi_line_add(self, ", row %u", from->row);
     if (from->entity_here.value != 0 && from->entity_here.value == from->entity_there.value)
         nbi_line_add(self, " (entity 0x%llx)", nb_llu(from->entity_here.value));
@@ -133,6 +165,7 @@ void nbi_difference_describe(nb_difference *self) {
     nbi_line_add(&out, "%s", self->provider);
     if (self->table[0] != '\0') nbi_line_add(&out, ": %s", self->table);
     if (self->column[0] != '\0') nbi_line_add(&out, ".%s", self->column);
+    if (self->member[0] != '\0') nbi_line_add(&out, "%s%s", self->member[0] == '[' ? "" : ".", self->member);
     switch (self->kind) {
     case NB_DIFFERENCE_BYTES: add_bytes(&out, self); break;
     case NB_DIFFERENCE_SIZE: add_counts(&out, self, "bytes"); break;

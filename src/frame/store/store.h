@@ -13,6 +13,9 @@
 
 extern const nbi_desc_rules nbi_store_rules;
 
+// The name of the only column of a singleton with a type. Reports leave it out.
+#define NBI_STATE_COLUMN "state"
+
 // No slot; never an index, which has 24 bits.
 #define NBI_SLOT_NONE UINT32_MAX
 
@@ -22,6 +25,8 @@ typedef struct nbi_column {
     nb_store_column previous;         // rows is NULL unless the column is interpolated
     uint64_t *block_hashes;           // NULL for a local column; valid where the block is not newer than hash_version
     uint8_t *padding;                 // for each byte of an element 1 = padding; NULL = there is none
+    const struct nbi_leaf *leaves;    // the values in an element, where the table has a type
+    uint32_t leaf_count;              // 0 = it has none
     uint64_t hash;                    // as of the last nb_store_hash
     uint32_t staged_offset;           // in the values of a staged row
     uint32_t region, previous_region; // in the snapshots, + 1; 0 = in none
@@ -30,8 +35,9 @@ typedef struct nbi_column {
 typedef struct nbi_table {
     char name[NB_STORE_NAME_SIZE];
     nb_store_table *head;
-    nb_store_column *heads; // head->columns, to write
-    uint8_t *column_at;     // head->column_at, to write
+    nb_store_column *heads;  // head->columns, to write
+    uint8_t *column_at;      // head->column_at, to write
+    struct nbi_leaf *leaves; // of all columns
     nbi_column *columns;
     nb_handle_pool *pool;
     nb_handle_pool *spare_pool; // loaded state is checked in it, then the two change places

@@ -3,6 +3,7 @@
 
 #include "../state/compare.h"
 #include "store_save.h"
+#include "type.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,6 +77,22 @@ static void list_rows(const table_pair *pair, const unsigned char *here, const u
     }
 }
 
+// The value that a byte of an element belongs to; NULL where that is not known.
+static const nbi_leaf *leaf_at(const nbi_column *column, size_t at) {
+    for (uint32_t i = 0; i < column->leaf_count; ++i) {
+        const nbi_leaf *leaf = &column->leaves[i];
+        if (at >= leaf->offset_bytes && at - leaf->offset_bytes < leaf->size_bytes) return leaf;
+    }
+    return NULL;
+}
+
+// Behind the name of the column: "" for a plain column, which is its only value.
+static const char *member_name(const nbi_column *column, const nbi_leaf *leaf) {
+    size_t length = strlen(column->name);
+    if (strncmp(leaf->name, column->name, length) != 0) return leaf->name;
+    return leaf->name + length + (leaf->name[length] == '.');
+}
+
 // Of a column, or of the marks with column NULL.
 static void compare_values(const table_pair *pair, const nbi_column *column, const unsigned char *here,
                            const unsigned char *there, size_t size_bytes, nb_difference *out) {
@@ -93,7 +110,19 @@ static void compare_values(const table_pair *pair, const nbi_column *column, con
     list_rows(pair, here, there, size_bytes, row, out);
     here += row * size_bytes;
     there += row * size_bytes;
-    nbi_difference_value(out, here, there, size_bytes, nbi_differ_at(here, there, size_bytes));
+    size_t at = nbi_differ_at(here, there, size_bytes);
+    const nbi_leaf *leaf = column != NULL ? leaf_at(column, at) : NULL;
+    if (leaf == NULL) {
+        nbi_difference_value(out, here, there, size_bytes, at);
+        return;
+    }
+    // A singleton is one struct: its table and the member say all.
+    if (strcmp(column->name, NBI_STATE_COLUMN) == 0) out->column[0] = '\0';
+    snprintf(out->member, sizeof out->member, "%s", member_name(column, leaf));
+    out->value_kind = leaf->kind;
+    here += leaf->offset_bytes;
+    there += leaf->offset_bytes;
+    nbi_difference_value(out, here, there, leaf->size_bytes, at - leaf->offset_bytes);
 }
 
 static void compare_columns(const table_pair *pair, nb_difference *out) {

@@ -76,58 +76,101 @@ static nb_result check_column(const nbi_store *self, const nb_table_desc *desc, 
 // --- a type in place of columns ---
 
 // Values of all structs among a row's columns: a row of 64 columns with four values each.
-#define TYPE_FIELD_COUNT_MAX 256u
+#define TYPE_LEAF_COUNT_MAX 256u
 
 // What a type comes to.
 typedef struct typed_columns {
     nb_column_desc columns[NB_STORE_COLUMN_COUNT_MAX];
-    nb_store_field fields[TYPE_FIELD_COUNT_MAX];
-    uint32_t field_count;
+    uint32_t first_leaf[NB_STORE_COLUMN_COUNT_MAX + 1]; // of each column, and behind the last
+    nb_store_field fields[TYPE_LEAF_COUNT_MAX];         // of the leaf with that index
+    nbi_leaf leaves[TYPE_LEAF_COUNT_MAX];
+    uint32_t column_count;
 } typed_columns;
 
-static uint32_t flags_of(const nb_table_desc *desc, const nb_member *member) {
-    bool is_local = desc->is_local || (member->flags & NB_LOCAL) != 0;
-    uint32_t flags = is_local ? NB_COLUMN_LOCAL : NB_COLUMN_SIMULATED;
-    if ((member->flags & NB_TICK_ONLY) == 0) flags |= NB_COLUMN_SNAPSHOT;
-    return (member->flags & NB_INTERPOLATE) != 0 ? flags | NB_COLUMN_INTERPOLATE : flags;
+static uint32_t flags_of(const nb_table_desc *desc, uint32_t flags) {
+    bool is_local = desc->is_local || (flags & NB_LOCAL) != 0;
+    uint32_t out = is_local ? NB_COLUMN_LOCAL : NB_COLUMN_SIMULATED;
+    if ((flags & NB_TICK_ONLY) == 0) out |= NB_COLUMN_SNAPSHOT;
+    return (flags & NB_INTERPOLATE) != 0 ? out | NB_COLUMN_INTERPOLATE : out;
 }
 
-// A member with a type of its own is a column whose padding is known.
-static bool add_column(typed_columns *out, const nb_table_desc *desc, uint32_t index) {
-    const nb_member *member = &desc->type->members[index];
-    nb_column_desc *column = &out->columns[index];
-    *column = (nb_column_desc){.name = member->name, .size_bytes = member->size_bytes, .flags = flags_of(desc, member)};
-    if (member->kind != NB_KIND_STRUCT) return true;
-    const nb_type *inner = member->type();
-    uint32_t first = out->field_count;
-    for (uint32_t at = 0; at < member->size_bytes; at += inner->size_bytes) {
-        if (!nbi_type_fields(inner, at, out->fields, TYPE_FIELD_COUNT_MAX, &out->field_count)) return false;
+// The next column, with the leaves that were added since the one before. Their fields tell what is padding.
+static void add_column(typed_columns *out, const nb_column_desc *column, uint32_t leaf_count) {
+    uint32_t index = out->column_count++, first = out->first_leaf[index];
+    out->columns[index] = *column;
+    for (uint32_t i = first; i < leaf_count; ++i)
+        out->fields[i] = (nb_store_field){out->leaves[i].offset_bytes, out->leaves[i].size_bytes};
+    out->columns[index].fields = &out->fields[first];
+    out->columns[index].field_count = leaf_count - first;
+    out->first_leaf[index + 1] = leaf_count;
+}
+
+// A table has a column for each member.
+static bool add_members(typed_columns *out, const nb_table_desc *desc) {
+    nbi_leaves leaves = {.all = out->leaves, .count_max = TYPE_LEAF_COUNT_MAX};
+    for (uint32_t i = 0; i < desc->type->member_count; ++i) {
+        nb_member member = desc->type->members[i];
+        const nb_type alone = {desc->type->name, member.size_bytes, 1, &member};
+        uint32_t flags = flags_of(desc, member.flags);
+        member.offset_bytes = 0;
+        if (!nbi_type_leaves(&alone, 0, "", &leaves)) return false;
+        add_column(out, &(nb_column_desc){.name = member.name, .size_bytes = member.size_bytes, .flags = flags},
+                   leaves.count);
+        // Without a struct inside every byte counts, and layouts stay those of plain columns.
+        if (member.kind == NB_KIND_STRUCT) continue;
+        out->columns[i].fields = NULL;
+        out->columns[i].field_count = 0;
     }
-    column->fields = &out->fields[first];
-    column->field_count = out->field_count - first;
     return true;
 }
 
-static nb_result describe_type(const nbi_store *self, nb_table_desc *desc, typed_columns *out) {
-    const nb_type *type = desc->type;
-    if (desc->columns != NULL || desc->column_count != 0) {
-        return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, "table '%s' has both columns and a type",
-                      desc->name != NULL ? desc->name : "");
+// A singleton is one struct, which is read and written as a whole.
+static bool add_struct(typed_columns *out, const nb_table_desc *desc) {
+    nbi_leaves leaves = {.all = out->leaves, .count_max = TYPE_LEAF_COUNT_MAX};
+    if (!nbi_type_leaves(desc->type, 0, "", &leaves)) return false;
+    add_column(out,
+               &(nb_column_desc){.name = NBI_STATE_COLUMN,
+                                 .size_bytes = desc->type->size_bytes,
+                                 .flags = flags_of(desc, desc->type->members[0].flags)},
+               leaves.count);
+    return true;
+}
+
+// All members of a singleton are kept in one way.
+static bool has_flags_of_one_kind(const nb_type *type) {
+    for (uint32_t i = 1; i < type->member_count; ++i) {
+        if (type->members[i].flags != type->members[0].flags) return false;
     }
+    return true;
+}
+
+static nb_result check_type(const nbi_store *self, const nb_table_desc *desc) {
+    const nb_type *type = desc->type;
+    const char *name = desc->name != NULL ? desc->name : "";
+    if (desc->columns != NULL || desc->column_count != 0)
+        return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, "table '%s' has both columns and a type", name);
     nb_result result = nb_type_check(type, &self->hooks);
     if (result != NB_OK) return result;
     if (type->member_count > NB_STORE_COLUMN_COUNT_MAX || type->size_bytes > NB_STORE_ELEMENT_SIZE_MAX) {
         return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_RANGE, "type \"%s\": %u members or %u bytes are too many",
                       type->name, type->member_count, type->size_bytes);
     }
-    out->field_count = 0;
-    for (uint32_t i = 0; i < type->member_count; ++i) {
-        if (add_column(out, desc, i)) continue;
-        return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_RANGE, "type \"%s\" has more than %u values in its structs",
-                      type->name, TYPE_FIELD_COUNT_MAX);
+    if (!desc->is_singleton || has_flags_of_one_kind(type)) return NB_OK;
+    return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, "singleton '%s': all members of \"%s\" need the same flags",
+                  name, type->name);
+}
+
+static nb_result describe_type(const nbi_store *self, nb_table_desc *desc, typed_columns *out) {
+    nb_result result = check_type(self, desc);
+    if (result != NB_OK) return result;
+    out->column_count = 0;
+    out->first_leaf[0] = 0;
+    if (!(desc->is_singleton ? add_struct(out, desc) : add_members(out, desc))) {
+        return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_RANGE, "type \"%s\" has more than %u values", desc->type->name,
+                      TYPE_LEAF_COUNT_MAX);
     }
     desc->columns = out->columns;
-    desc->column_count = type->member_count;
+    desc->column_count = out->column_count;
     return NB_OK;
 }
 
@@ -221,7 +264,8 @@ static void carve_table(carver *from, carver *rows, nbi_table *table) {
 }
 
 // Heads, columns and the padding of each: what the second allocation is measured from.
-static nb_result allocate_meta(nbi_store *self, nbi_table *table, const nb_table_desc *desc) {
+static nb_result allocate_meta(nbi_store *self, nbi_table *table, const nb_table_desc *desc,
+                               const typed_columns *typed) {
     size_t heads_bytes = desc->column_count * sizeof(nb_store_column);
     size_t columns_bytes = desc->column_count * sizeof(nbi_column);
     size_t padding_bytes = 0;
@@ -229,7 +273,9 @@ static nb_result allocate_meta(nbi_store *self, nbi_table *table, const nb_table
         if (desc->columns[i].fields != NULL) padding_bytes += desc->columns[i].size_bytes;
     }
     size_t map_bytes = desc->type != NULL ? desc->type->size_bytes : 0;
-    table->meta_bytes = heads_bytes + columns_bytes + padding_bytes + map_bytes; // at most 65 MiB
+    size_t leaves_bytes = typed != NULL ? typed->first_leaf[typed->column_count] * sizeof(nbi_leaf) : 0;
+    size_t front_bytes = heads_bytes + columns_bytes + leaves_bytes;
+    table->meta_bytes = front_bytes + padding_bytes + map_bytes; // at most 65 MiB
     unsigned char *memory =
         nbi_alloc(&self->hooks, table->meta_bytes, NB_ALIGNOF(nb_store_column), "nb_store_table_add");
     if (memory == NULL) return NB_ERR_MEMORY;
@@ -237,7 +283,9 @@ static nb_result allocate_meta(nbi_store *self, nbi_table *table, const nb_table
     table->meta_memory = memory;
     table->heads = (nb_store_column *)(void *)memory;
     table->columns = (nbi_column *)(void *)(memory + heads_bytes);
-    uint8_t *padding = memory + heads_bytes + columns_bytes;
+    table->leaves = (nbi_leaf *)(void *)(memory + heads_bytes + columns_bytes);
+    if (leaves_bytes != 0) memcpy(table->leaves, typed->leaves, leaves_bytes);
+    uint8_t *padding = memory + front_bytes;
     for (uint32_t i = 0; i < desc->column_count; ++i) {
         if (desc->columns[i].fields == NULL) continue;
         table->columns[i].padding = padding;
@@ -353,19 +401,25 @@ static void describe_columns(nbi_table *table, const nb_table_desc *desc) {
 }
 
 // A staged row of a table with a type is the struct itself, and members are found by their offset.
-static void describe_members(nbi_table *table, const nb_type *type) {
+static void describe_members(nbi_table *table, const nb_table_desc *desc, const typed_columns *typed) {
     uint32_t alignment = 1;
-    memset(table->column_at, UINT8_MAX, type->size_bytes);
-    for (uint32_t i = 0; i < type->member_count; ++i) {
-        const nb_member *member = &type->members[i];
+    memset(table->column_at, UINT8_MAX, desc->type->size_bytes);
+    for (uint32_t i = 0; i < desc->type->member_count; ++i) {
+        const nb_member *member = &desc->type->members[i];
+        if (member->align_bytes > alignment) alignment = member->align_bytes;
+        if (desc->is_singleton) continue;
         table->columns[i].staged_offset = member->offset_bytes;
         table->column_at[member->offset_bytes] = (uint8_t)i;
-        if (member->align_bytes > alignment) alignment = member->align_bytes;
     }
-    table->staged_size_bytes = type->size_bytes;
+    if (desc->is_singleton) table->column_at[0] = 0;
+    for (uint32_t i = 0; i < typed->column_count; ++i) {
+        table->columns[i].leaves = table->leaves + typed->first_leaf[i];
+        table->columns[i].leaf_count = typed->first_leaf[i + 1] - typed->first_leaf[i];
+    }
+    table->staged_size_bytes = desc->type->size_bytes;
     table->staged_alignment = alignment;
     table->head->column_at = table->column_at;
-    table->head->row_bytes = type->size_bytes;
+    table->head->row_bytes = desc->type->size_bytes;
 }
 
 static uint64_t mix(uint64_t hash, const void *data, size_t size_bytes) { return nb_hash64(data, size_bytes, hash); }
@@ -385,7 +439,7 @@ static uint64_t layout_of(const nbi_table *table, uint64_t hash) {
     return hash;
 }
 
-static nb_result build_table(nbi_store *self, nbi_table *table, const nb_table_desc *desc) {
+static nb_result build_table(nbi_store *self, nbi_table *table, const nb_table_desc *desc, const typed_columns *typed) {
     memcpy(table->name, desc->name, name_length(desc->name));
     table->row_count_max = desc->row_count_max != 0 ? desc->row_count_max : ROW_COUNT_DEFAULT;
     if (desc->is_singleton) table->row_count_max = 1;
@@ -395,10 +449,10 @@ static nb_result build_table(nbi_store *self, nbi_table *table, const nb_table_d
     table->is_singleton = desc->is_singleton;
     table->head = &self->heads[self->visible.table_count];
     *table->head = (nb_store_table){.column_count = desc->column_count};
-    nb_result result = allocate_meta(self, table, desc);
+    nb_result result = allocate_meta(self, table, desc, typed);
     if (result != NB_OK) return result;
     describe_columns(table, desc);
-    if (desc->type != NULL) describe_members(table, desc->type);
+    if (typed != NULL) describe_members(table, desc, typed);
     result = allocate_rows(self, table);
     if (result == NB_OK) result = create_pools(self, table);
     table->head->columns = table->heads;
@@ -430,7 +484,7 @@ nb_result nb_store_table_add(nb_store *store, const nb_table_desc *given, nb_tab
         return NB_FULL;
     }
     nbi_table *table = &self->tables[store->table_count];
-    result = build_table(self, table, &desc);
+    result = build_table(self, table, &desc, desc.type != NULL ? &typed : NULL);
     if (result != NB_OK) {
         nbi_table_deinit(self, table);
         return result;

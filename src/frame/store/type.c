@@ -3,6 +3,7 @@
 
 #include "type.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../../base/base.h"
@@ -96,18 +97,35 @@ nb_result nb_type_check(const nb_type *type, const nb_hooks *hooks) {
     return check(type, 0, &resolved);
 }
 
-bool nbi_type_fields(const nb_type *type, uint32_t base_bytes, nb_store_field *fields, uint32_t count_max,
-                     uint32_t *count) {
+static bool add_leaf(const nb_member *member, uint32_t offset_bytes, const char *name, nbi_leaves *out) {
+    if (out->count == out->count_max) return false;
+    nbi_leaf *leaf = &out->all[out->count++];
+    *leaf = (nbi_leaf){.offset_bytes = offset_bytes, .size_bytes = member->size_bytes, .kind = member->kind};
+    snprintf(leaf->name, sizeof leaf->name, "%.*s", NB_STORE_NAME_SIZE - 1, name);
+    return true;
+}
+
+// A struct, or an array of them.
+static bool add_structs(const nb_member *member, uint32_t offset_bytes, const char *name, nbi_leaves *out) {
+    const nb_type *inner = member->type();
+    uint32_t count = member->size_bytes / inner->size_bytes;
+    for (uint32_t i = 0; i < count; ++i) {
+        char element[2 * NB_STORE_NAME_SIZE];
+        snprintf(element, sizeof element, count > 1 ? "%s[%u]" : "%s", name, i);
+        if (!nbi_type_leaves(inner, offset_bytes + i * inner->size_bytes, element, out)) return false;
+    }
+    return true;
+}
+
+bool nbi_type_leaves(const nb_type *type, uint32_t base_bytes, const char *name, nbi_leaves *out) {
     for (uint32_t i = 0; i < type->member_count; ++i) {
         const nb_member *member = &type->members[i];
-        uint32_t at = base_bytes + member->offset_bytes, end = at + member->size_bytes;
-        const nb_type *inner = member->kind == NB_KIND_STRUCT ? member->type() : NULL;
-        for (; inner != NULL && at < end; at += inner->size_bytes) {
-            if (!nbi_type_fields(inner, at, fields, count_max, count)) return false;
-        }
-        if (inner != NULL) continue;
-        if (*count == count_max) return false;
-        fields[(*count)++] = (nb_store_field){at, member->size_bytes};
+        uint32_t at = base_bytes + member->offset_bytes;
+        char full[2 * NB_STORE_NAME_SIZE];
+        snprintf(full, sizeof full, "%.*s%s%s", NB_STORE_NAME_SIZE, name, name[0] != 0 ? "." : "", member->name);
+        bool is_added =
+            member->kind == NB_KIND_STRUCT ? add_structs(member, at, full, out) : add_leaf(member, at, full, out);
+        if (!is_added) return false;
     }
     return true;
 }

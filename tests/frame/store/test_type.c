@@ -4,6 +4,7 @@
 #include "store_fixture.h"
 #include "support/log_lines.h"
 
+#include "nebula/compare.h"
 #include "nebula/snapshot.h"
 #include "nebula/store_view.h"
 #include "nebula/type.h"
@@ -302,6 +303,116 @@ TEST(rows_of_another_size_are_refused) {
     assert_null(nb_store_member(d.store, untyped, 0, 4));
     apply(&d, &stage, NB_OK);
     assert_int_equal(nb_store_row_count(d.store, d.ships), 0);
+    dock_close(&d);
+}
+
+// --- single structs ---
+
+typedef struct rules {
+    uint32_t wave;
+    int16_t score;
+    pose goal;
+    nb_entity leader;
+} rules;
+NB_STRUCT(rules, NB_FIELD(wave), NB_FIELD(score), NB_FIELD_OF(goal, pose), NB_FIELD(leader))
+
+static void rules_open(dock *d, nb_table *table) {
+    dock_open(d);
+    nb_table_desc desc = {.name = "rules", .type = rules_type(), .is_singleton = true};
+    assert_int_equal(nb_store_table_add(d->store, &desc, table), NB_OK);
+}
+
+TEST(a_singleton_of_a_type_is_one_struct) {
+    dock d;
+    nb_table table;
+    rules_open(&d, &table);
+    rules *r = NB_STORE_STATE_WRITE(d.store, table, rules);
+    uint64_t empty = nb_store_hash(d.store);
+    *NB_STORE_STATE_WRITE(d.store, table, rules) = (rules){.wave = 3, .score = -5};
+    assert_ptr_equal(NB_STORE_STATE(d.store, table, rules), r);
+    assert_int_equal(r->wave, 3);
+    assert_true(nb_store_hash(d.store) != empty);
+    // Noise in padding is no other state.
+    uint64_t before = nb_store_hash(d.store);
+    rules noise;
+    memset(&noise, 0xEE, sizeof noise);
+    noise.wave = 3, noise.score = -5, noise.goal.x = 0, noise.goal.kind = 0, noise.leader.value = 0;
+    memcpy(NB_STORE_STATE_WRITE(d.store, table, rules), &noise, sizeof noise);
+    assert_true(nb_store_hash(d.store) == before);
+    rules copy;
+    assert_int_equal(nb_store_row_get(d.store, table, 0, &copy, sizeof copy), NB_OK);
+    assert_int_equal(copy.score, -5);
+    dock_close(&d);
+}
+
+typedef struct half {
+    uint32_t a, b;
+} half;
+NB_STRUCT(half, NB_COLUMN(a, NB_PLAIN), NB_COLUMN(b, NB_LOCAL))
+
+TEST(a_singleton_is_kept_in_one_way) {
+    dock d;
+    dock_open(&d);
+    nb_table table;
+    nb_table_desc desc = {.name = "half", .type = half_type(), .is_singleton = true};
+    assert_int_equal(nb_store_table_add(d.store, &desc, &table), NB_ERR_MISUSE);
+    dock_close(&d);
+}
+
+// --- reports ---
+
+typedef struct saves {
+    unsigned char bytes[2][1 << 16];
+    size_t sizes[2];
+} saves;
+
+static void save_one(const dock *d, saves *s, uint32_t index) {
+    assert_int_equal(nb_store_save(d->store, NB_SAVE_FILE, s->bytes[index], sizeof s->bytes[index], &s->sizes[index]),
+                     NB_OK);
+}
+
+static void assert_differ(const dock *d, const saves *s, const char *member, nb_kind kind, const char *text) {
+    nb_difference found;
+    assert_int_equal(nb_store_compare(d->store, s->bytes[0], s->sizes[0], s->bytes[1], s->sizes[1], &found), NB_OK);
+    assert_string_equal(found.member, member);
+    assert_int_equal(found.value_kind, kind);
+    if (strstr(found.text, text) == NULL) fail_msg("\"%s\" is not in \"%s\"", text, found.text);
+}
+
+TEST(reports_name_members_and_their_values) {
+    static saves s;
+    dock d;
+    nb_table table;
+    nb_store_stage stage;
+    rules_open(&d, &table);
+    stage_open(&d, &stage);
+    ship one = ship_of(2);
+    assert_int_equal(nb_store_stage_spawn_row(&stage, d.ships, &one, sizeof one, NULL), NB_OK);
+    apply(&d, &stage, NB_OK);
+    rules *r = NB_STORE_STATE_WRITE(d.store, table, rules);
+    save_one(&d, &s, 0);
+    r->wave = 4, save_one(&d, &s, 1), r->wave = 0;
+    assert_differ(&d, &s, "wave", NB_KIND_U32, "world: rules.wave: 0 here, 4 there");
+    r->score = -300, save_one(&d, &s, 1), r->score = 0;
+    assert_differ(&d, &s, "score", NB_KIND_I16, "rules.score: 0 here, -300 there");
+    r->goal.x = 0.1, save_one(&d, &s, 1), r->goal.x = 0;
+    assert_differ(&d, &s, "goal.x", NB_KIND_F64, "rules.goal.x: 0 here, 0.10000000000000001 there");
+    r->leader.value = 0x100, save_one(&d, &s, 1), r->leader.value = 0;
+    assert_differ(&d, &s, "leader", NB_KIND_ENTITY, "rules.leader: 0x0000000000000000 here, 0x0000000000000100 there");
+    pose *at = NB_STORE_MEMBER_WRITE(d.store, d.ships, ship, at);
+    at->kind = 9, save_one(&d, &s, 1), at->kind = 2;
+    assert_differ(&d, &s, "kind", NB_KIND_U8, "ships.at.kind, row 0 (entity");
+    assert_differ(&d, &s, "kind", NB_KIND_U8, ": 2 here, 9 there");
+    float *speed = NB_STORE_MEMBER_WRITE(d.store, d.ships, ship, speed);
+    *speed = -1.5f, save_one(&d, &s, 1), *speed = 1;
+    assert_differ(&d, &s, "", NB_KIND_F32, "ships.speed, row 0");
+    assert_differ(&d, &s, "", NB_KIND_F32, ": 1 here, -1.5 there");
+    bool *is_armed = NB_STORE_MEMBER_WRITE(d.store, d.ships, ship, is_armed);
+    *is_armed = true, save_one(&d, &s, 1), *is_armed = false;
+    assert_differ(&d, &s, "", NB_KIND_BOOL, ": false here, true there");
+    track *path = NB_STORE_MEMBER_WRITE(d.store, d.ships, ship, path);
+    path->to[1].kind = 200, save_one(&d, &s, 1);
+    assert_differ(&d, &s, "to[1].kind", NB_KIND_U8, "ships.path.to[1].kind, row 0");
     dock_close(&d);
 }
 
