@@ -46,7 +46,7 @@ profdata=$(tool llvm-profdata)
 cd "$root"
 rm -rf "${work:?}"
 mkdir -p "$work/core" "$work/counted"
-flags='-std=c17 -g -O0 -w -ffp-contract=off -Iinclude -Imodules/record/include -Imodules/net/include -Imodules -Isrc -Itests'
+flags='-std=c17 -O0 -w -ffp-contract=off -Iinclude -Imodules/record/include -Imodules/net/include -Imodules -Isrc -Itests'
 counted='-fprofile-instr-generate -fcoverage-mapping'
 export flags counted work
 sources_below src | xargs -P "$jobs" -n 1 sh -c 'clang $flags -c "$0" -o "$work/core/$(echo "$0" | tr / _).o"'

@@ -102,7 +102,7 @@ missing() { # name compiler flag...
 has_demo() { # name
     case $1 in
     control*) return 1 ;;
-    gcc-O2 | gcc-O3-native | clang-O2 | gcc-O2-arm64 | clang-O2-arm64) return 0 ;;
+    gcc-O3-native | clang-O2 | gcc-O2-arm64 | clang-O2-arm64) return 0 ;;
     *) [ "${NB_TEST_SIZE:-check}" = full ] || [ "$chosen" != '  ' ] ;;
     esac
 }
