@@ -41,6 +41,11 @@ static nb_result check_member(const nb_type *type, const nb_member *member, cons
                       type->name, member->name, member->offset_bytes, member->size_bytes, member->align_bytes,
                       type->size_bytes);
     }
+    const uint32_t known = NB_INTERPOLATE | NB_TICK_ONLY | NB_LOCAL;
+    if ((member->flags & ~known) != 0) {
+        return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" has unknown flags 0x%x", type->name, member->name,
+                      member->flags & ~known);
+    }
     bool has_type = member->type != NULL && member->type() != NULL;
     if (has_type != (member->kind == NB_KIND_STRUCT) || (uint32_t)member->kind >= NB_KIND_COUNT) {
         return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" is a struct without a type, or the reverse",

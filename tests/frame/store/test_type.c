@@ -480,6 +480,8 @@ TEST(descriptions_made_by_hand_are_checked) {
     assert_refused(&type, NB_ERR_RANGE, "offset 4294967295");
     m = good, m.align_bytes = 3;
     assert_refused(&type, NB_ERR_RANGE, "alignment 3");
+    m = good, m.flags = NB_LOCAL | 0x80;
+    assert_refused(&type, NB_ERR_MISUSE, "member \"a\" has unknown flags 0x80");
     m = good, m.kind = NB_KIND_STRUCT;
     assert_refused(&type, NB_ERR_MISUSE, "a struct without a type");
     m.type = no_type;
