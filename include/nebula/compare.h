@@ -62,13 +62,15 @@ typedef struct nb_difference {
     char provider[NB_PROVIDER_NAME_SIZE_MAX + 1]; // whose state it is; "world" from nb_store_compare
     char table[NB_PROVIDER_NAME_SIZE_MAX + 1];    // "" for BYTES and SIZE, unless the provider tells
     char column[NB_PROVIDER_NAME_SIZE_MAX + 1];   // of VALUE; else "", unless the provider tells
-    char member[NB_PROVIDER_NAME_SIZE_MAX + 1];   // of VALUE in a table with a type: in the column, such as "at.x"
-    nb_kind value_kind;                           // of here and there, in a table with a type
-    uint32_t row;                                 // of VALUE, TELEPORT, ROW_ORDER; the first other one of ROW_COUNT
-    nb_entity entity_here, entity_there;          // of that row; null where there is none
-    uint64_t count_here, count_there;             // rows of the table; bytes of the provider for BYTES and SIZE
-    uint64_t row_count;                           // rows of the table in which this column, entity or mark differs
-    uint64_t column_count;                        // columns of all tables that differ in rows of the same entities
+    // In a table with a type: the value inside the column, such as "x" of a pose; "" = the column is the value.
+    char member[NB_PROVIDER_NAME_SIZE_MAX + 1];
+    nb_kind value_kind;                  // of here and there, in a table with a type
+    bool is_single;                      // the table is one struct with a type: the text leaves out column and row
+    uint32_t row;                        // of VALUE, TELEPORT, ROW_ORDER; the first other one of ROW_COUNT
+    nb_entity entity_here, entity_there; // of that row; null where there is none
+    uint64_t count_here, count_there;    // rows of the table; bytes of the provider for BYTES and SIZE
+    uint64_t row_count;                  // rows of the table in which this column, entity or mark differs
+    uint64_t column_count;               // columns of all tables that differ in rows of the same entities
     size_t offset_bytes;  // of the first byte that differs, in the value (of the member) or the provider's bytes
     size_t size_bytes;    // of the whole value; 0 = there is none
     uint32_t value_bytes; // how many of here and there are filled

@@ -60,6 +60,7 @@
 // each. This is address space; a stage takes memory as it is filled.
 #define NB_STAGE_COUNT_DEFAULT 256u
 #define NB_STAGE_BYTES_MAX_DEFAULT ((size_t)1 << 22)
+#define NB_STAGE_BYTES_MAX_LEAST ((size_t)1 << 12)
 #define NB_STAGE_BYTES_MAX_LIMIT ((size_t)1 << 30)
 #define NB_STAGE_COUNT_MAX 65536u
 
@@ -155,8 +156,9 @@ typedef struct nb_engine_desc {
                                 // other handlers, are disabled; 0 = never. Which tick handlers are is then
                                 // simulated state, as the provider "modules"
     uint32_t command_count_max; // between two ticks
-    // A stage grows up to this size. A handler that needs more fails: its staged rows are dropped, and the log has the
-    // module and this field. Default NB_STAGE_BYTES_MAX_DEFAULT, at most NB_STAGE_BYTES_MAX_LIMIT.
+    // A stage grows up to this size. A handler that needs more, or gets no stage, fails: its staged rows are dropped,
+    // and the log has the module and the field to raise. What it wrote directly stays. Default
+    // NB_STAGE_BYTES_MAX_DEFAULT, NB_STAGE_BYTES_MAX_LEAST to NB_STAGE_BYTES_MAX_LIMIT.
     size_t stage_bytes_max;
     uint32_t stage_count_max; // of a tick
     nb_violation_policy violation_policy;
@@ -184,8 +186,8 @@ typedef struct nb_engine_desc {
     nb_snapshots_desc snapshots;
     nb_input_desc input;
     nb_async_desc async; // of nb_engine_async; scheduler, token, labels and hooks are the engine's
-    // Between the frames of nb_engine_run and nb_engine_run_ticks: after each frame this may save, load, rewind, attach
-    // and detach, whatever is refused inside a frame. It runs on the coordinator, and no frame runs while it does. A
+    // Called on the coordinator after each frame of nb_engine_run and nb_engine_run_ticks. No frame runs then, so the
+    // host may save, load, rewind, and attach and detach modules. Frames, runs and nb_engine_destroy stay NB_BUSY. A
     // negative result ends the run, which returns it. NULL = nothing is called.
     nb_result (*between)(nb_engine *engine, void *user);
     void *between_user;
@@ -288,7 +290,8 @@ NB_API nb_result nb_engine_destroy(nb_engine *engine);
 
 // Returns the desc that the engine runs with: no field is left to a default, also not those of its parts. worker_count
 // is NB_WORKER_COUNT_NONE without workers, loop.pace_rate stays 0 where none was given, and budget.target_ns is the
-// present one where it follows the loop.
+// present one where it follows the loop. Before you create another engine with a copy, set labels, async.labels,
+// scheduler_desc.labels and scheduler_desc.arenas to NULL: they may be this engine's own.
 // Thread: the coordinator. Owner: the engine, as long as it lives. Fails: NULL for NULL.
 NB_API const nb_engine_desc *nb_engine_desc_get(const nb_engine *engine);
 

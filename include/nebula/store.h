@@ -204,8 +204,8 @@ typedef struct nb_store_stage_desc {
     uint32_t job;      // second part: which of its jobs; never which thread or worker
     void *memory;      // where commands go; the caller keeps it alive until the stage is applied
     size_t size_bytes; // below 4 GiB; the same in every run, because a full stage changes what happens
-    // Makes the next size_bytes behind the memory usable, up to size_bytes_max in all. The memory begins at a page
-    // then. NULL = the memory does not grow.
+    // Makes more memory usable: whole pages, one behind the other. The memory begins at a page, and all of the page in
+    // which its first size_bytes end is usable. NULL = the memory does not grow.
     nb_result (*commit)(void *address, size_t size_bytes);
     size_t size_bytes_max; // with commit: below 4 GiB; the same in every run, in place of size_bytes
 } nb_store_stage_desc;

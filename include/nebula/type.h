@@ -20,8 +20,8 @@ typedef struct nb_entity {
     uint64_t value;
 } nb_entity;
 
-// What a member is. NB_KIND_BYTES is anything without a kind of its own: an array, an enum, a struct without a
-// description.
+// What a member is. NB_KIND_BYTES is anything without a kind of its own, such as an array or a struct without a
+// description. An enum has the kind of its integer in C, and is NB_KIND_BYTES in C++.
 typedef enum nb_kind {
     NB_KIND_BYTES = 0,
     NB_KIND_BOOL,
@@ -40,18 +40,18 @@ typedef enum nb_kind {
     NB_KIND_COUNT,
 } nb_kind;
 
-// How a table keeps a member. Bits.
-#define NB_PLAIN 0u       // simulated: hashed, saved, rewound, and copied into snapshots
-#define NB_INTERPOLATE 1u // and its value before the newest tick is kept
-#define NB_TICK_ONLY 2u   // simulated, but in no snapshot: jobs cannot read it
-#define NB_LOCAL 4u       // of this machine: neither hashed nor saved, and in snapshots
+// How a table keeps a member. Bits, none of them one of nb_column_flags.
+#define NB_PLAIN 0u        // simulated: hashed, saved, rewound, and copied into snapshots
+#define NB_INTERPOLATE 16u // and its value before the newest tick is kept
+#define NB_TICK_ONLY 32u   // simulated, but in no snapshot: jobs cannot read it
+#define NB_LOCAL 64u       // of this machine: neither hashed nor saved, and in snapshots
 
 struct nb_type;
 
 typedef struct nb_member {
     const char *name;
     uint32_t offset_bytes, size_bytes; // in the struct
-    uint32_t align_bytes;              // of its C type
+    uint32_t align_bytes;              // of its C type, at most NB_CACHE_LINE
     uint32_t flags;                    // NB_PLAIN and the others; 0 in a struct of NB_STRUCT
     nb_kind kind;
     const struct nb_type *(*type)(void); // of NB_KIND_STRUCT; else NULL
@@ -64,12 +64,16 @@ typedef struct nb_type {
     const nb_member *members; // in any order
 } nb_type;
 
+// Values in a row, at most, those in its structs counted one by one: 64 columns with four values each.
+#define NB_TYPE_VALUE_COUNT_MAX 256u
+
 // Structs inside structs, at most: deeper ones are refused.
 #define NB_TYPE_DEPTH_MAX 8u
 
 // --- private: the type of an expression, and the kind of a member ---
 
 #if defined(__cplusplus)
+extern "C++" { // also where a host includes this in a block of extern "C"
 #include <type_traits>
 #define NBI_TYPEOF(expression) std::remove_reference_t<decltype(expression)>
 #define NBI_CAST(type, expression) static_cast<type>(expression)
@@ -90,6 +94,7 @@ NBI_KIND_ROW(float, NB_KIND_F32);
 NBI_KIND_ROW(double, NB_KIND_F64);
 NBI_KIND_ROW(nb_entity, NB_KIND_ENTITY);
 #undef NBI_KIND_ROW
+}
 #define NBI_KIND_OF(type, member) nbi_kind_of<decltype(type::member)>::value
 #else
 #define NBI_TYPEOF(expression) __typeof__(expression)

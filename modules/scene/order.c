@@ -14,9 +14,8 @@
 #define DEPTH_ON_PATH (UINT8_MAX - 1)
 NB_STATIC_ASSERT(NB_SCENE_DEPTH_MAX < DEPTH_ON_PATH, "a depth has a byte");
 
-// Nodes that go in one tick, at most; the others go with the next one. Despawns of 24 bytes each are then well below
-// NB_STAGE_BYTES_MAX_DEFAULT.
-#define REAP_COUNT_MAX 65536u
+// Of a despawn in a stage, with room to spare. Nodes for which a stage has no room go with the next tick.
+#define DESPAWN_BYTES 32u
 
 // --- has anything changed? ---
 
@@ -141,8 +140,9 @@ void nbi_scene_flag_below(nb_scene *scene) {
 // By row, so that nothing but the state decides in which order they go.
 static uint32_t stage_flagged(const nb_scene *scene, const nb_context *context) {
     nb_store_stage *stage = nb_context_stage(context, 0);
+    size_t room = nb_engine_desc_get(context->engine)->stage_bytes_max / DESPAWN_BYTES;
     uint32_t staged_count = 0;
-    for (uint32_t row = 0; row < scene->seen_count && staged_count < REAP_COUNT_MAX; ++row) {
+    for (uint32_t row = 0; row < scene->seen_count && staged_count < room; ++row) {
         if (scene->flags[row] == 0) continue;
         nb_entity entity = nb_store_entity(scene->world, scene->table, row);
         if (stage == NULL || nb_store_stage_despawn(stage, entity) != NB_OK) break;

@@ -116,6 +116,25 @@ TEST(nodes_go_with_what_they_hang_from) {
     scene_close(&s);
 }
 
+// A stage has room for a part of them only: the others go tick by tick, and no tick fails.
+TEST(more_nodes_than_a_stage_has_room_for_go_in_parts) {
+    stage_rig s;
+    nb_engine_desc desc = rig_desc(0);
+    desc.stage_bytes_max = NB_STAGE_BYTES_MAX_LEAST;
+    scene_open_desc(&s, desc, (nb_scene_desc){.node_count_max = 2000});
+    nb_entity root = spawn(&s, (nb_entity){0}, 1);
+    for (uint32_t i = 0; i < 1000; ++i) spawn(&s, root, 1);
+    s.node = root;
+    s.tick = go;
+    run_ticks(&s.r, 3);
+    assert_in_range(node_count(&s), 700, 999);
+    run_ticks(&s.r, 12);
+    assert_int_equal(node_count(&s), 0);
+    assert_int_equal(scene_stats(&s).reaped_count, 1001);
+    assert_int_equal(rig_stats(&s.r).failure_count, 0);
+    scene_close(&s);
+}
+
 static void go_alone(stage_rig *s, const nb_context *context) {
     if (context->tick->index == 1) nb_store_stage_despawn(nb_context_stage(context, 0), s->node);
 }

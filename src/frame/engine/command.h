@@ -15,5 +15,5 @@ struct nb_engine;
 nb_result nbi_commands_create(struct nb_engine *engine);
 void nbi_commands_destroy(struct nb_engine *engine);
 
-// Those that wait give way to others, which may be a part of them; at most desc.command_count_max.
+// Puts other commands in the place of those that wait; at most desc.command_count_max. They may be a part of these.
 void nbi_commands_replace(struct nb_engine *engine, nb_input_view commands);

@@ -22,7 +22,8 @@ static const nbi_desc_number numbers[] = {
     NBI_NUMBER(nb_engine_desc, task_bytes, NB_ARENA_CAPACITY_DEFAULT, 1, SIZE_MAX),
     NBI_NUMBER(nb_engine_desc, shutdown_ns, NB_SHUTDOWN_NS_DEFAULT, 1, UINT64_MAX),
     NBI_NUMBER(nb_engine_desc, command_count_max, NB_COMMAND_COUNT_DEFAULT, 1, NB_COMMAND_COUNT_MAX),
-    NBI_NUMBER(nb_engine_desc, stage_bytes_max, NB_STAGE_BYTES_MAX_DEFAULT, 1, NB_STAGE_BYTES_MAX_LIMIT),
+    NBI_NUMBER(nb_engine_desc, stage_bytes_max, NB_STAGE_BYTES_MAX_DEFAULT, NB_STAGE_BYTES_MAX_LEAST,
+               NB_STAGE_BYTES_MAX_LIMIT),
     NBI_NUMBER(nb_engine_desc, stage_count_max, NB_STAGE_COUNT_DEFAULT, 1, NB_STAGE_COUNT_MAX),
     NBI_NUMBER(nb_engine_desc, violation_policy, NB_VIOLATION_REPORT, 1, NB_VIOLATION_POLICY_COUNT - 1),
     NBI_NUMBER(nb_engine_desc, rollback_count_max, NB_ROLLBACK_COUNT_DEFAULT, 1, UINT32_MAX),
@@ -69,7 +70,7 @@ static nb_result resolve_desc(const nb_engine_desc *given, nb_engine_desc *desc)
     return result == NB_OK && desc->keeps_history ? nbi_history_check(&desc->history) : result;
 }
 
-// What the parts have made of their descs is what nb_engine_desc_get gives back.
+// nb_engine_desc_get returns the descs that the parts run with.
 static void read_back(nb_engine *engine) {
     nb_scheduler_desc runs = nbi_scheduler_desc(engine->scheduler), *desc = &engine->desc.scheduler_desc;
     desc->worker_count = runs.worker_count != 0 ? runs.worker_count : NB_WORKER_COUNT_NONE;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-// What a stage has at first: a few hundred rows. More comes in steps that double, one system call each, and stays.
+// The first memory of a stage: a few hundred rows. More comes in steps that double, one system call each, and stays.
 #define STAGE_BYTES_FIRST ((size_t)1 << 14)
 
 static size_t whole_pages(size_t size_bytes) {
@@ -63,10 +63,13 @@ static nb_store_stage *open_next(nb_engine *engine) {
 }
 
 static void report_full(nb_engine *engine, const nbi_call *call) {
+    engine->staging.has_refused = true;
     if (engine->stats.stage_full_count++ != 0) return;
-    nbi_log(&engine->hooks, NB_LOG_ERROR, NB_ITEM_ENGINE_FULL, "nb_context_stage",
-            "module \"%s\": no room for more than %u stages; raise nb_engine_desc.stage_count_max; further refusals "
-            "are only counted",
+    bool is_full = engine->staging.count == engine->desc.stage_count_max;
+    nbi_log(&engine->hooks, NB_LOG_ERROR, is_full ? NB_ITEM_ENGINE_FULL : NB_ITEM_BASE_MEMORY, "nb_context_stage",
+            is_full ? "module \"%s\": no room for more than %u stages; raise nb_engine_desc.stage_count_max; further "
+                      "refusals are only counted"
+                    : "module \"%s\": the OS has no memory for stage %u; further refusals are only counted",
             engine->modules[call->module].name, engine->staging.count);
 }
 
@@ -110,6 +113,7 @@ static uint32_t first_of(const nbi_staging *staging, uint32_t handler_index) {
 
 bool nbi_stages_are_full(const nb_engine *engine, uint32_t handler_index) {
     const nbi_staging *staging = &engine->staging;
+    if (staging->has_refused) return true;
     for (uint32_t i = first_of(staging, handler_index); i < staging->count; ++i) {
         if (staging->stages[i].full_count != 0) return true;
     }
@@ -118,6 +122,7 @@ bool nbi_stages_are_full(const nb_engine *engine, uint32_t handler_index) {
 
 void nbi_stages_drop(nb_engine *engine, uint32_t handler_index) {
     engine->staging.count = first_of(&engine->staging, handler_index);
+    engine->staging.has_refused = false;
 }
 
 void nbi_stages_apply(nb_engine *engine) {

@@ -67,10 +67,11 @@ static int64_t signed_of(const unsigned char *value, size_t size_bytes) {
 
 // A value whose kind is known, as a programmer would write it. False: it is not known.
 static bool add_known(nbi_line *self, nb_kind kind, const unsigned char *value, size_t size_bytes) {
+    if (size_bytes == 0 || size_bytes > sizeof(uint64_t)) return false;
     uint64_t bits = 0;
     float narrow = 0;
     double wide = 0;
-    memcpy(&bits, value, (size_t)nbi_min_u64(size_bytes, sizeof bits));
+    memcpy(&bits, value, size_bytes);
     switch (kind) {
     case NB_KIND_BOOL: nbi_line_add(self, "%s", bits != 0 ? "true" : "false"); return true;
     case NB_KIND_I8:
@@ -82,8 +83,16 @@ static bool add_known(nbi_line *self, nb_kind kind, const unsigned char *value, 
     case NB_KIND_U32:
     case NB_KIND_U64: nbi_line_add(self, "%llu", nb_llu(bits)); return true;
     // So many digits tell any two numbers apart.
-    case NB_KIND_F32: memcpy(&narrow, value, sizeof narrow), nbi_line_add(self, "%.9g", (double)narrow); return true;
-    case NB_KIND_F64: memcpy(&wide, value, sizeof wide), nbi_line_add(self, "%.17g", wide); return true;
+    case NB_KIND_F32:
+        if (size_bytes != sizeof narrow) return false;
+        memcpy(&narrow, value, sizeof narrow);
+        nbi_line_add(self, "%.9g", (double)narrow);
+        return true;
+    case NB_KIND_F64:
+        if (size_bytes != sizeof wide) return false;
+        memcpy(&wide, value, sizeof wide);
+        nbi_line_add(self, "%.17g", wide);
+        return true;
     default: return false;
     }
 }
@@ -110,7 +119,7 @@ static void add_values(nbi_line *self, const nb_difference *from) {
 }
 
 static void add_row(nbi_line *self, const nb_difference *from) {
-    if (from->kind == NB_DIFFERENCE_VALUE && from->column[0] == '\0') return; // one struct, without rows
+    if (from->is_single) return;
     nbi_line_add(self, ", row %u", from->row);
     if (from->entity_here.value != 0 && from->entity_here.value == from->entity_there.value)
         nbi_line_add(self, " (entity 0x%llx)", nb_llu(from->entity_here.value));
@@ -164,7 +173,7 @@ void nbi_difference_describe(nb_difference *self) {
     nbi_line out = {.text = self->text, .size_bytes = sizeof self->text};
     nbi_line_add(&out, "%s", self->provider);
     if (self->table[0] != '\0') nbi_line_add(&out, ": %s", self->table);
-    if (self->column[0] != '\0') nbi_line_add(&out, ".%s", self->column);
+    if (self->column[0] != '\0' && !self->is_single) nbi_line_add(&out, ".%s", self->column);
     if (self->member[0] != '\0') nbi_line_add(&out, "%s%s", self->member[0] == '[' ? "" : ".", self->member);
     switch (self->kind) {
     case NB_DIFFERENCE_BYTES: add_bytes(&out, self); break;
@@ -237,7 +246,8 @@ static nb_result compare_part(const nbi_saved_part *here, const nbi_saved_part *
     }
     snprintf(out->provider, sizeof out->provider, "%s", name);
     out->table[sizeof out->table - 1] = out->column[sizeof out->column - 1] = '\0';
-    out->others[sizeof out->others - 1] = '\0';
+    out->others[sizeof out->others - 1] = out->member[sizeof out->member - 1] = '\0';
+    if (out->value_bytes < out->size_bytes) out->value_kind = NB_KIND_BYTES; // a number is kept whole
     out->value_bytes = (uint32_t)nbi_min_u64(out->value_bytes, NB_DIFFERENCE_VALUE_SIZE);
     return result < 0 ? result : NB_OK;
 }

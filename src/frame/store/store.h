@@ -13,7 +13,7 @@
 
 extern const nbi_desc_rules nbi_store_rules;
 
-// The name of the only column of a singleton with a type. Reports leave it out.
+// The name of the only column of a singleton with a type.
 #define NBI_STATE_COLUMN "state"
 
 // No slot; never an index, which has 24 bits.

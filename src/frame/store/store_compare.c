@@ -86,11 +86,21 @@ static const nbi_leaf *leaf_at(const nbi_column *column, size_t at) {
     return NULL;
 }
 
-// Behind the name of the column: "" for a plain column, which is its only value.
-static const char *member_name(const nbi_column *column, const nbi_leaf *leaf) {
-    size_t length = strlen(column->name);
-    if (strncmp(leaf->name, column->name, length) != 0) return leaf->name;
+static bool is_single(const nbi_table *table) { return table->is_singleton && table->head->row_bytes != 0; }
+
+// Behind the name of the column; "" for a plain column, which is its only value. A single struct has all of it.
+static const char *member_name(const table_pair *pair, const nbi_column *column, const nbi_leaf *leaf) {
+    size_t length = is_single(pair->table) ? 0 : strlen(column->name);
     return leaf->name + length + (leaf->name[length] == '.');
+}
+
+// Further values of a single struct that differ.
+static void note_others(const table_pair *pair, const nbi_column *column, const nbi_leaf *first,
+                        const unsigned char *here, const unsigned char *there, nb_difference *out) {
+    for (const nbi_leaf *leaf = first + 1; leaf < column->leaves + column->leaf_count; ++leaf) {
+        if (memcmp(here + leaf->offset_bytes, there + leaf->offset_bytes, leaf->size_bytes) != 0)
+            nbi_difference_other(out, pair->table->name, leaf->name);
+    }
 }
 
 // Of a column, or of the marks with column NULL.
@@ -116,9 +126,9 @@ static void compare_values(const table_pair *pair, const nbi_column *column, con
         nbi_difference_value(out, here, there, size_bytes, at);
         return;
     }
-    // A singleton is one struct: its table and the member say all.
-    if (strcmp(column->name, NBI_STATE_COLUMN) == 0) out->column[0] = '\0';
-    snprintf(out->member, sizeof out->member, "%s", member_name(column, leaf));
+    snprintf(out->member, sizeof out->member, "%s", member_name(pair, column, leaf));
+    out->is_single = is_single(pair->table);
+    if (out->is_single) note_others(pair, column, leaf, here, there, out);
     out->value_kind = leaf->kind;
     here += leaf->offset_bytes;
     there += leaf->offset_bytes;

@@ -32,8 +32,9 @@ static void clear_padding(const nbi_store *self, const nbi_table *table, uint32_
     uint32_t block_count = nbi_block_count(table->head->row_count);
     for (uint32_t block = 0; block < block_count; ++block) {
         if (nbi_block_version(column, block) <= self->hash_version) continue;
-        unsigned char *elements = nbi_row_at(column, block * NB_STORE_BLOCK_ROWS);
-        bool has_changed = nbi_padding_clear(padding, elements, column->size_bytes, NB_STORE_BLOCK_ROWS);
+        uint32_t row = block * NB_STORE_BLOCK_ROWS;
+        uint32_t count = (uint32_t)nbi_min_u64(table->head->row_count - row, NB_STORE_BLOCK_ROWS);
+        bool has_changed = nbi_padding_clear(padding, nbi_row_at(column, row), column->size_bytes, count);
         if (has_changed) nbi_store_mark(column, block, self->visible.version);
     }
 }

@@ -109,7 +109,9 @@ static nb_result report_full(nb_store_stage *stage, const char *function) {
                       "%s: staging buffer full after %u commands (%u bytes); raise %s; further refusals are only "
                       "counted",
                       name, stage->command_count, stage->size_bytes_max,
-                      self->name_stage != NULL ? "nb_engine_desc.stage_bytes_max" : "nb_store_stage_desc.size_bytes");
+                      self->name_stage != NULL ? "nb_engine_desc.stage_bytes_max"
+                      : stage->commit != NULL  ? "nb_store_stage_desc.size_bytes_max"
+                                               : "nb_store_stage_desc.size_bytes");
     return NB_FULL;
 }
 
@@ -129,7 +131,7 @@ static bool grow(nb_store_stage *stage, uint64_t wanted_bytes) {
     return true;
 }
 
-// Room for a command and `size_bytes` of values behind it; NULL when the stage is full. Sums stay below 2^34.
+// Room for a command and `size_bytes` of values behind it; NULL when the stage is full. Sums stay below 2^53.
 static command *push(nb_store_stage *stage, uint64_t size_bytes, uint64_t alignment) {
     uint64_t offset = stage->used_bytes, values = offset + sizeof(command), end = values;
     if (size_bytes != 0) {

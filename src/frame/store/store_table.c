@@ -75,15 +75,12 @@ static nb_result check_column(const nbi_store *self, const nb_table_desc *desc, 
 
 // --- a type in place of columns ---
 
-// Values of all structs among a row's columns: a row of 64 columns with four values each.
-#define TYPE_LEAF_COUNT_MAX 256u
-
-// What a type comes to.
+// The columns, values and padding of a type.
 typedef struct typed_columns {
     nb_column_desc columns[NB_STORE_COLUMN_COUNT_MAX];
     uint32_t first_leaf[NB_STORE_COLUMN_COUNT_MAX + 1]; // of each column, and behind the last
-    nb_store_field fields[TYPE_LEAF_COUNT_MAX];         // of the leaf with that index
-    nbi_leaf leaves[TYPE_LEAF_COUNT_MAX];
+    nb_store_field fields[NB_TYPE_VALUE_COUNT_MAX];     // of the leaf with that index
+    nbi_leaf leaves[NB_TYPE_VALUE_COUNT_MAX];
     uint32_t column_count;
 } typed_columns;
 
@@ -94,20 +91,25 @@ static uint32_t flags_of(const nb_table_desc *desc, uint32_t flags) {
     return (flags & NB_INTERPOLATE) != 0 ? out | NB_COLUMN_INTERPOLATE : out;
 }
 
-// The next column, with the leaves that were added since the one before. Their fields tell what is padding.
+// The next column, with the leaves that were added since the one before. Their fields tell what is padding, where there
+// is any: clearing it costs a look at each byte.
 static void add_column(typed_columns *out, const nb_column_desc *column, uint32_t leaf_count) {
     uint32_t index = out->column_count++, first = out->first_leaf[index];
     out->columns[index] = *column;
-    for (uint32_t i = first; i < leaf_count; ++i)
+    size_t value_bytes = 0;
+    for (uint32_t i = first; i < leaf_count; ++i) {
         out->fields[i] = (nb_store_field){out->leaves[i].offset_bytes, out->leaves[i].size_bytes};
+        value_bytes += out->leaves[i].size_bytes;
+    }
+    out->first_leaf[index + 1] = leaf_count;
+    if (value_bytes == column->size_bytes) return;
     out->columns[index].fields = &out->fields[first];
     out->columns[index].field_count = leaf_count - first;
-    out->first_leaf[index + 1] = leaf_count;
 }
 
 // A table has a column for each member.
 static bool add_members(typed_columns *out, const nb_table_desc *desc) {
-    nbi_leaves leaves = {.all = out->leaves, .count_max = TYPE_LEAF_COUNT_MAX};
+    nbi_leaves leaves = {.all = out->leaves, .count_max = NB_TYPE_VALUE_COUNT_MAX};
     for (uint32_t i = 0; i < desc->type->member_count; ++i) {
         nb_member member = desc->type->members[i];
         const nb_type alone = {desc->type->name, member.size_bytes, 1, &member};
@@ -116,17 +118,13 @@ static bool add_members(typed_columns *out, const nb_table_desc *desc) {
         if (!nbi_type_leaves(&alone, 0, "", &leaves)) return false;
         add_column(out, &(nb_column_desc){.name = member.name, .size_bytes = member.size_bytes, .flags = flags},
                    leaves.count);
-        // Without a struct inside every byte counts, and layouts stay those of plain columns.
-        if (member.kind == NB_KIND_STRUCT) continue;
-        out->columns[i].fields = NULL;
-        out->columns[i].field_count = 0;
     }
     return true;
 }
 
 // A singleton is one struct, which is read and written as a whole.
 static bool add_struct(typed_columns *out, const nb_table_desc *desc) {
-    nbi_leaves leaves = {.all = out->leaves, .count_max = TYPE_LEAF_COUNT_MAX};
+    nbi_leaves leaves = {.all = out->leaves, .count_max = NB_TYPE_VALUE_COUNT_MAX};
     if (!nbi_type_leaves(desc->type, 0, "", &leaves)) return false;
     add_column(out,
                &(nb_column_desc){.name = NBI_STATE_COLUMN,
@@ -151,9 +149,11 @@ static nb_result check_type(const nbi_store *self, const nb_table_desc *desc) {
         return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, "table '%s' has both columns and a type", name);
     nb_result result = nb_type_check(type, &self->hooks);
     if (result != NB_OK) return result;
-    if (type->member_count > NB_STORE_COLUMN_COUNT_MAX || type->size_bytes > NB_STORE_ELEMENT_SIZE_MAX) {
-        return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_RANGE, "type \"%s\": %u members or %u bytes are too many",
-                      type->name, type->member_count, type->size_bytes);
+    bool has_many = !desc->is_singleton && type->member_count > NB_STORE_COLUMN_COUNT_MAX;
+    if (has_many || type->size_bytes > NB_STORE_ELEMENT_SIZE_MAX) {
+        return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_RANGE,
+                      "type \"%s\": %u members of at most %d, %u bytes of at most %zu", type->name, type->member_count,
+                      NB_STORE_COLUMN_COUNT_MAX, type->size_bytes, NB_STORE_ELEMENT_SIZE_MAX);
     }
     if (!desc->is_singleton || has_flags_of_one_kind(type)) return NB_OK;
     return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_MISUSE, "singleton '%s': all members of \"%s\" need the same flags",
@@ -167,7 +167,7 @@ static nb_result describe_type(const nbi_store *self, nb_table_desc *desc, typed
     out->first_leaf[0] = 0;
     if (!(desc->is_singleton ? add_struct(out, desc) : add_members(out, desc))) {
         return REFUSE(NB_ITEM_STORE_ARGUMENT, NB_ERR_RANGE, "type \"%s\" has more than %u values", desc->type->name,
-                      TYPE_LEAF_COUNT_MAX);
+                      NB_TYPE_VALUE_COUNT_MAX);
     }
     desc->columns = out->columns;
     desc->column_count = out->column_count;
@@ -435,6 +435,9 @@ static uint64_t layout_of(const nbi_table *table, uint64_t hash) {
         if (!nbi_column_is_simulated(head)) continue;
         hash = mix(mix(hash, column->name, sizeof column->name), &head->size_bytes, sizeof head->size_bytes);
         if (column->padding != NULL) hash = mix(hash, column->padding, head->size_bytes);
+        // A column that is a struct means what its values are called. Others are named already.
+        bool is_struct = column->leaf_count > 1 || (column->leaf_count == 1 && table->is_singleton);
+        if (is_struct) hash = mix(hash, column->leaves, column->leaf_count * sizeof(nbi_leaf));
     }
     return hash;
 }

@@ -28,34 +28,61 @@ static const nb_member *next_member(const nb_type *type, const nb_member *last) 
     return found;
 }
 
-static nb_result check_member(const nb_type *type, const nb_member *member, const nb_hooks *hooks) {
+// What a value of this kind takes; 0 = any number of bytes.
+static uint32_t kind_bytes(nb_kind kind) {
+    static const uint8_t bytes[NB_KIND_COUNT] = {
+        [NB_KIND_BOOL] = 1, [NB_KIND_I8] = 1,  [NB_KIND_U8] = 1,  [NB_KIND_I16] = 2,
+        [NB_KIND_U16] = 2,  [NB_KIND_I32] = 4, [NB_KIND_U32] = 4, [NB_KIND_I64] = 8,
+        [NB_KIND_U64] = 8,  [NB_KIND_F32] = 4, [NB_KIND_F64] = 8, [NB_KIND_ENTITY] = 8};
+    return bytes[kind];
+}
+
+static nb_result check_place(const nb_type *type, const nb_member *member, const nb_hooks *hooks) {
+    bool is_inside = member->size_bytes > 0 && member->offset_bytes < type->size_bytes &&
+                     member->size_bytes <= type->size_bytes - member->offset_bytes;
+    // Rows begin on a cache line.
+    bool is_aligned = nbi_is_power_of_two(member->align_bytes) && member->align_bytes <= NB_CACHE_LINE;
+    if (is_inside && is_aligned) return NB_OK;
+    return REFUSE(
+        NB_ERR_RANGE,
+        "type \"%s\": member \"%s\" has offset %u, size %u and alignment %u in %u bytes; alignments end at %d",
+        type->name, member->name, member->offset_bytes, member->size_bytes, member->align_bytes, type->size_bytes,
+        NB_CACHE_LINE);
+}
+
+static nb_result check_kind(const nb_type *type, const nb_member *member, const nb_hooks *hooks) {
+    if ((uint32_t)member->kind >= NB_KIND_COUNT) {
+        return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" has unknown kind %d", type->name, member->name,
+                      (int)member->kind);
+    }
+    const nb_type *inner = member->type != NULL ? member->type() : NULL;
+    if ((inner != NULL) != (member->kind == NB_KIND_STRUCT)) {
+        return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" is a struct without a type, or the reverse",
+                      type->name, member->name);
+    }
+    uint32_t bytes = inner != NULL ? inner->size_bytes : kind_bytes(member->kind);
+    bool is_array_of = inner != NULL && bytes != 0 && member->size_bytes % bytes == 0;
+    if (is_array_of || (inner == NULL && (bytes == 0 || bytes == member->size_bytes))) return NB_OK;
+    return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" has %u bytes, and its type or kind has %u", type->name,
+                  member->name, member->size_bytes, bytes);
+}
+
+static nb_result check_flags(const nb_type *type, const nb_member *member, uint32_t depth, const nb_hooks *hooks) {
+    uint32_t known = depth == 0 ? NB_INTERPOLATE | NB_TICK_ONLY | NB_LOCAL : 0;
+    bool is_both = (member->flags & NB_TICK_ONLY) != 0 && (member->flags & NB_LOCAL) != 0;
+    if ((member->flags & ~known) == 0 && !is_both) return NB_OK;
+    return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" has flags 0x%x, which contradict or mean nothing here",
+                  type->name, member->name, member->flags);
+}
+
+static nb_result check_member(const nb_type *type, const nb_member *member, uint32_t depth, const nb_hooks *hooks) {
     if (!is_named(member->name)) {
         return REFUSE(NB_ERR_MISUSE, "type \"%s\": a member has no name of 1 to %d bytes", type->name,
                       NB_STORE_NAME_SIZE - 1);
     }
-    bool is_inside = member->size_bytes > 0 && member->offset_bytes < type->size_bytes &&
-                     member->size_bytes <= type->size_bytes - member->offset_bytes;
-    bool is_aligned = member->align_bytes > 0 && nbi_is_power_of_two(member->align_bytes);
-    if (!is_inside || !is_aligned) {
-        return REFUSE(NB_ERR_RANGE, "type \"%s\": member \"%s\" has offset %u, size %u and alignment %u in %u bytes",
-                      type->name, member->name, member->offset_bytes, member->size_bytes, member->align_bytes,
-                      type->size_bytes);
-    }
-    const uint32_t known = NB_INTERPOLATE | NB_TICK_ONLY | NB_LOCAL;
-    if ((member->flags & ~known) != 0) {
-        return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" has unknown flags 0x%x", type->name, member->name,
-                      member->flags & ~known);
-    }
-    bool has_type = member->type != NULL && member->type() != NULL;
-    if (has_type != (member->kind == NB_KIND_STRUCT) || (uint32_t)member->kind >= NB_KIND_COUNT) {
-        return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" is a struct without a type, or the reverse",
-                      type->name, member->name);
-    }
-    if (has_type && (member->type()->size_bytes == 0 || member->size_bytes % member->type()->size_bytes != 0)) {
-        return REFUSE(NB_ERR_MISUSE, "type \"%s\": member \"%s\" has %u bytes, and its type \"%s\" has %u", type->name,
-                      member->name, member->size_bytes, member->type()->name, member->type()->size_bytes);
-    }
-    return NB_OK;
+    nb_result result = check_place(type, member, hooks);
+    if (result == NB_OK) result = check_flags(type, member, depth, hooks);
+    return result == NB_OK ? check_kind(type, member, hooks) : result;
 }
 
 // Bytes that belong to no member, but for the padding in front of what needs an alignment.
@@ -91,7 +118,7 @@ static nb_result check(const nb_type *type, uint32_t depth, const nb_hooks *hook
     nb_result result = NB_OK;
     for (uint32_t i = 0; i < type->member_count && result == NB_OK; ++i) {
         const nb_member *member = &type->members[i];
-        result = check_member(type, member, hooks);
+        result = check_member(type, member, depth, hooks);
         if (result == NB_OK && member->kind == NB_KIND_STRUCT) result = check(member->type(), depth + 1, hooks);
     }
     return result == NB_OK ? check_coverage(type, hooks) : result;

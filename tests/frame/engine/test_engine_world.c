@@ -422,6 +422,7 @@ TEST(stages_have_a_bound) {
     attach(&g.r, (nb_module_desc){.name = "many", .tick = take_many, .user = &g});
     run_ticks(&g.r, 5);
     assert_int_equal(rig_stats(&g.r).stage_full_count, 5);
+    assert_int_equal(rig_stats(&g.r).failure_count, 5); // and the three stages are dropped
     assert_int_equal(test_log_count(&g.r.log, NB_ITEM_ENGINE_FULL), 1);
     game_close(&g);
 }

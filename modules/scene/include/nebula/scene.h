@@ -115,8 +115,7 @@ NB_API nb_result nb_scene_spawn(nb_scene *scene, const nb_node_desc *desc, nb_en
 // Stages a node to be spawned when the tick ends. Where its parent does not live by then, it goes with the next tick.
 // More columns are written with NB_STORE_STAGED_WRITE. out may be NULL.
 // Thread: the stage's own, while no node gets another parent or is let go. Owner: the stage. Fails: NB_ERR_STALE,
-// NB_ERR_RANGE, NB_ERR_MISUSE, NB_CLOSED, as nb_scene_spawn; as nb_store_stage_spawn. A node that did not fit whole,
-// with its staged parent, goes with the next tick.
+// NB_ERR_RANGE, NB_ERR_MISUSE, NB_CLOSED, as nb_scene_spawn; as nb_store_stage_spawn.
 NB_API nb_result nb_scene_stage(nb_scene *scene, nb_store_stage *stage, const nb_node_desc *desc, nb_staged *out);
 
 // Lets a node and all that hangs from it go at the end of the tick that runs, or of the next one. It has no parent any
