@@ -321,9 +321,9 @@ static NB_NOINLINE nb_result enter_any(nbi_lane *lane, const nb_task_desc *desc,
                     (desc->pin != NB_PIN_NONE ? NBI_KIND_PINNED : 0);
     *hint = next_hint(scheduler, index);
     fill_more(lane, desc, in, *hint);
-    fill_slot(lane, desc, in, *hint, kind, phase);
-    // Before the task can run and count itself as ended.
+    // Before the slot has the task: from then on it can run, or a stop can end it, and be counted as ended.
     nbi_count(&lane->counts.submit_count, 1);
+    fill_slot(lane, desc, in, *hint, kind, phase);
     return NB_OK;
 }
 
@@ -362,9 +362,8 @@ static NBI_HOT nb_result enter_plain(nbi_lane *lane, const nb_task_desc *desc, b
     }
     uint32_t kind = (uint32_t)priority_of(desc) | NBI_KIND_FLOATING | (has_handle ? NBI_KIND_HAS_HANDLE : 0);
     *hint = next_hint(scheduler, index);
+    nbi_count(&lane->counts.submit_count, 1); // as in enter_any
     fill_slot(lane, desc, &(entry){.group = *group}, *hint, kind, phase);
-    // Before the task can run and count itself as ended.
-    nbi_count(&lane->counts.submit_count, 1);
     return NB_OK;
 }
 
