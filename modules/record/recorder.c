@@ -379,7 +379,8 @@ static nb_result grow_key(nb_recorder *recorder, nbi_key_slot *slot, size_t size
 nbi_key_slot *nbi_recorder_key_begin(nb_recorder *recorder, size_t size_bytes, nb_result *result) {
     nbi_key_slot *slot = NULL;
     for (uint32_t i = 0; i < NBI_KEY_SLOT_COUNT && slot == NULL; ++i) {
-        if (nbi_atomic_load_acquire_u32(&recorder->keys[i].is_busy) == 0) slot = &recorder->keys[i];
+        nbi_key_slot *tried = &recorder->keys[(recorder->key_next + i) % NBI_KEY_SLOT_COUNT];
+        if (nbi_atomic_load_acquire_u32(&tried->is_busy) == 0) slot = tried;
     }
     *result = slot != NULL ? NB_OK : NB_BUSY;
     if (size_bytes > NB_RECORD_STATE_BYTES_MAX) *result = NB_ERR_RANGE;
@@ -395,6 +396,7 @@ nb_result nbi_recorder_key_end(nb_recorder *recorder, nbi_key_slot *slot, uint64
     slot->tick = tick;
     slot->used_bytes = size_bytes;
     nbi_atomic_store_relaxed_u32(&slot->is_busy, 1); // goes over with the message
+    recorder->key_next = (uint32_t)(slot - recorder->keys) + 1;
     send(recorder, NBI_MESSAGE_KEY, (uint32_t)(slot - recorder->keys));
     ++recorder->stats.key_count;
     return NB_OK;

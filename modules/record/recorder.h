@@ -90,6 +90,7 @@ struct nb_recorder {
     unsigned char *memory;
     size_t memory_bytes; // of all batches
     nbi_key_slot keys[NBI_KEY_SLOT_COUNT];
+    uint32_t key_next;  // slot to try first: in turn, so that each has its memory after the first few key states
     nbi_batch *filling; // NULL = none
     uint64_t next_tick;
     bool has_tick;      // next_tick is known
