@@ -473,7 +473,7 @@ NB_INLINE void *nb_store_row_write(nb_store *store, nb_table table, uint32_t col
     return nb_store_refuse(store, table, column, size_bytes, row, "nb_store_row_write");
 }
 
-// What NB_STORE_MEMBER calls.
+// Called by NB_STORE_MEMBER.
 // Thread: any, while no thread writes the rows read. Owner: the store. Fails: NULL, reported.
 NB_INLINE const void *nb_store_member(const nb_store *store, nb_table table, size_t offset_bytes, size_t size_bytes) {
     const nb_store_column *found = nbi_store_member_at(store, table, offset_bytes, size_bytes);
@@ -481,7 +481,7 @@ NB_INLINE const void *nb_store_member(const nb_store *store, nb_table table, siz
     return nb_store_refuse(store, table, UINT32_MAX, size_bytes, 0, "nb_store_member");
 }
 
-// What NB_STORE_MEMBER_WRITE calls: every block counts as changed.
+// Called by NB_STORE_MEMBER_WRITE: every block counts as changed.
 // Thread: any; two may not write one row. Owner: the store. Fails: NULL, reported.
 NB_INLINE void *nb_store_member_write(nb_store *store, nb_table table, size_t offset_bytes, size_t size_bytes) {
     const nb_store_column *found = nbi_store_member_at(store, table, offset_bytes, size_bytes);

@@ -20,7 +20,7 @@ typedef struct nb_entity {
     uint64_t value;
 } nb_entity;
 
-// What a member is. NB_KIND_BYTES is anything without a kind of its own, such as an array or a struct without a
+// The kind of a member. NB_KIND_BYTES is anything without a kind of its own, such as an array or a struct without a
 // description. An enum has the kind of its integer in C, and is NB_KIND_BYTES in C++.
 typedef enum nb_kind {
     NB_KIND_BYTES = 0,

@@ -128,9 +128,9 @@ typedef struct nbi_order {
 
 typedef struct nbi_synctest nbi_synctest; // of synctest.h
 
-// What handlers have said in this frame about the past, until nbi_rollback applies it.
+// The corrections that handlers have made in this frame, until nbi_rollback applies them.
 typedef struct nbi_correction {
-    bool has_input; // ticks from `from` on are to be simulated again
+    bool has_input; // the rollback simulates ticks again, beginning with `from`
     uint64_t from;
     uint64_t oldest;   // ticks before it cannot be simulated again as they were: see nbi_rollback_floor_set
     const void *bytes; // of the state after state_tick ticks; NULL = none
@@ -430,7 +430,7 @@ void nbi_work_phase_end(nb_engine *engine, uint64_t now_ns);
 // Time of this frame until the phase that runs, without waits.
 uint64_t nbi_work_ns(const nb_engine *engine);
 
-// Makes the length of the loop's frames the budget's target, where the desc gives none.
+// Sets the budget's target to the length of the loop's frames, unless the desc has given one.
 void nbi_work_follow(nb_engine *engine);
 
 // Feeds the budget.

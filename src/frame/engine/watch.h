@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Those that watch the ticks of an engine: recorders, replays, netplay.
+// The watches of an engine, such as recorders, replays and netplay: callbacks around each tick.
 
 #include "nebula/engine.h"
 

@@ -148,7 +148,7 @@ bool nbi_table_is_writable(nbi_store *self, nbi_table *table, const char *functi
 // A refused write to the table, or to all simulated state where it is NULL.
 void nbi_store_deny(nbi_store *self, nbi_table *table, const char *function);
 
-// What the public functions of those names do, for whoever drives the store.
+// The public functions of those names without their checks, for the engine.
 void nbi_store_tick_begin(nbi_store *self);
 void nbi_store_tick_end(nbi_store *self);
 

@@ -99,7 +99,7 @@ static nb_result check_open(const nb_store_stage *stage, nb_table table, const c
     return nbi_table_is_writable(nbi_store_of(stage->store), found, function) ? NB_OK : NB_ERR_PERMISSION;
 }
 
-// A stage is made anew for each tick, so the store knows what was reported.
+// A stage is reset in each tick, so the store remembers its report.
 static nb_result report_full(nb_store_stage *stage, const char *function) {
     nbi_store *self = nbi_store_of(stage->store);
     char name[STAGE_NAME_SIZE];

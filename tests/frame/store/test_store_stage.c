@@ -305,7 +305,7 @@ static void run_tick(tick_run *run) {
     assert_int_equal(nb_store_tick_end(run->f.world), NB_OK);
 }
 
-// The hash of every tick in `hashes`; a table of 300 rows is full now and then.
+// Keeps the hash of every tick in `hashes`. The table of 300 rows is full in some ticks.
 static void run_world(uint32_t thread_count, uint32_t shuffle, uint64_t *hashes, uint32_t tick_count) {
     static tick_run run;
     memset(&run, 0, sizeof run);
